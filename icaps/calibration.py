@@ -1,0 +1,29 @@
+"""From class norms to probabilities: one factor, fitted on validation texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+
+def fit_inverse_temperature(class_norms: Tensor, labels: NDArray[np.int64]) -> float:
+    """The factor a > 0 that makes softmax(a norms) most likely (Guo et al. 2017, section 4.2).
+
+    Norms lie between 0 and 1, so that a factor below 1 or above 100 is never called for.
+
+    Args:
+        class_norms: (texts, J).
+        labels: (texts,), class numbers.
+    """
+    norms, targets = class_norms.double(), torch.from_numpy(labels)
+
+    def loss(log_factor: float) -> float:
+        return float(torch.nn.functional.cross_entropy(norms * np.exp(log_factor), targets))
+
+    found: Any = minimize_scalar(loss, bounds=(0.0, np.log(100.0)), method="bounded")
+    return float(np.exp(found.x))

@@ -1,0 +1,221 @@
+"""A trained model as a folder: safetensors, JSON and plain text; nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from icaps.config import ModelConfig, TrainConfig, config_from_dict
+from icaps.errors import CheckpointError, ConfigError
+from icaps.model import ICapsNet
+from icaps.text import Vocabulary
+
+FORMAT_VERSION = 1
+CONFIG, VOCABULARY, CLASSES = "config.json", "vocabulary.txt", "classes.txt"
+WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a checkpoint folder holds.
+
+    `inverse_temperature` turns norms into probabilities; `history` has a record an epoch;
+    `metrics` is free-form.
+    """
+
+    network: ICapsNet
+    vocabulary: Vocabulary
+    classes: tuple[str, ...]
+    train_config: TrainConfig
+    inverse_temperature: float
+    metrics: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
+    """Writes the folder beside its place and then renames it, so that it is whole or absent.
+
+    An older checkpoint there is replaced, and files in it that are no part of a checkpoint (a
+    model card, say) are kept.
+
+    Raises:
+        CheckpointError: The place can't be written, or holds something else.
+    """
+    folder = Path(folder)
+    check_place(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            if folder.exists():
+                shutil.copytree(folder, scratch, dirs_exist_ok=True)
+            _write(checkpoint, scratch)
+            _swap(scratch, folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint can't be written to {folder}: {error}") from error
+
+
+def check_place(folder: str | Path) -> None:
+    """Raises CheckpointError where a checkpoint must not be written: something else is there."""
+    folder = Path(folder)
+    if folder.is_dir() and ((folder / CONFIG).is_file() or not any(folder.iterdir())):
+        return
+    if folder.exists():
+        raise CheckpointError(f"{folder} exists and is no checkpoint; choose another place.")
+
+
+def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
+    """Reads and checks a folder; the network comes back in eval mode.
+
+    Raises:
+        CheckpointError: A file is missing, damaged, of another format version, or does not fit
+            the others.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"There is no checkpoint folder {folder}; give one that holds {CONFIG}."
+        )
+    config = _read_json(folder / CONFIG)
+    _check_version(config, folder)
+    try:
+        model_config = config_from_dict(ModelConfig, config["model"])
+        train_config = config_from_dict(TrainConfig, config["train"])
+        inverse_temperature = float(config["inverse_temperature"])
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {_AGAIN}") from error
+    vocabulary = Vocabulary.load(folder / VOCABULARY)
+    classes = _read_classes(folder / CLASSES)
+    network = _read_network(folder / WEIGHTS, model_config, len(vocabulary), len(classes))
+    return Checkpoint(
+        network.to(device).eval(),
+        vocabulary,
+        classes,
+        train_config,
+        inverse_temperature,
+        _read_json(folder / METRICS),
+        _read_history(folder / HISTORY),
+    )
+
+
+_AGAIN = "Copy the folder again from where it came, or train the model again."
+
+
+def _write(checkpoint: Checkpoint, folder: Path) -> None:
+    network = checkpoint.network
+    config = {
+        "format_version": FORMAT_VERSION,
+        "model": dataclasses.asdict(network.config),
+        "train": dataclasses.asdict(checkpoint.train_config),
+        "inverse_temperature": checkpoint.inverse_temperature,
+    }
+    _write_json(config, folder / CONFIG)
+    _write_json(checkpoint.metrics, folder / METRICS)
+    lines = [json.dumps(record) + "\n" for record in checkpoint.history]
+    (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
+    (folder / CLASSES).write_text("\n".join(checkpoint.classes) + "\n", encoding="utf-8")
+    checkpoint.vocabulary.save(folder / VOCABULARY)
+    weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
+    # The network rounds its fixed part to float16 when it is built, so this loses nothing.
+    weights["fixed_embedding"] = weights["fixed_embedding"].half()
+    save_file(weights, folder / WEIGHTS)
+    (folder / WEIGHTS).chmod(0o644)
+
+
+def _swap(scratch: Path, folder: Path) -> None:
+    """Puts `scratch` where `folder` is; a rename can't replace a folder that isn't empty."""
+    scratch.chmod(0o755)
+    if folder.exists():
+        old = folder.with_name(f"{scratch.name}-old")
+        folder.rename(old)
+        scratch.rename(folder)
+        shutil.rmtree(old)
+    else:
+        scratch.rename(folder)
+
+
+def _write_json(value: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is missing. {_AGAIN}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path} can't be read ({error}). {_AGAIN}") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} is damaged (it holds no object). {_AGAIN}")
+    return value
+
+
+def _read_history(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in _read_text(path).splitlines()]
+    except json.JSONDecodeError as error:
+        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
+
+
+def _read_classes(path: Path) -> tuple[str, ...]:
+    classes = tuple(_read_text(path).removesuffix("\n").split("\n"))
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise CheckpointError(f"{path} must name two or more different classes. {_AGAIN}")
+    return classes
+
+
+def _check_version(config: dict[str, Any], folder: Path) -> None:
+    version = config.get("format_version")
+    if version is None:
+        raise CheckpointError(
+            f"{folder / CONFIG} has no format_version, so this is no iCaps checkpoint."
+        )
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder} has format version {version}, and this iCaps reads {FORMAT_VERSION}. "
+            "Use the iCaps that wrote it, or train the model again."
+        )
+
+
+def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing. {_AGAIN}")
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
+    with torch.device("meta"):  # shapes first: a hostile config must not allocate memory
+        network = ICapsNet(config, words, classes)
+    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    if found != expected:
+        odd = min(name for name in expected | found if expected.get(name) != found.get(name))
+        raise CheckpointError(
+            f"{path} does not fit {CONFIG}, {VOCABULARY} and {CLASSES}: {odd} is "
+            f"{found.get(odd, 'missing')} and should be {expected.get(odd, 'absent')}. {_AGAIN}"
+        )
+    weights = {name: value.float() for name, value in weights.items()}
+    for name, value in weights.items():
+        if not math.isfinite(value.abs().sum().item()):
+            raise CheckpointError(f"{path} is damaged ({name} holds no numbers). {_AGAIN}")
+    network.load_state_dict(weights, assign=True)
+    return network

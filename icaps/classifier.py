@@ -1,0 +1,397 @@
+"""ICapsClassifier: fit, predict, explain, save and load, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn.exceptions
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from torch import Tensor
+
+from icaps.calibration import fit_inverse_temperature
+from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from icaps.config import ModelConfig, TrainConfig
+from icaps.corpus import Corpus
+from icaps.errors import ConfigError, DataError, ICapsError
+from icaps.interpret.local import cover, spot_kgrams
+from icaps.layers import Packed
+from icaps.model import Activity, ICapsNet
+from icaps.results import CapsuleReason, Explanation, KGram, WordCount
+from icaps.text import UNK, EncodedText, Vocabulary, split_words
+from icaps.training import Callback, accuracy, choose_device, predict_norms, train
+from icaps.vectors import align_vectors, load_vectors, train_vectors
+
+BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
+
+
+class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
+    """A classifier is asked for a prediction before it was fitted or loaded."""
+
+
+class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Text classifier that shows its reasons (Wang, Hu and Ji 2020).
+
+    `X` is a sequence of strings everywhere. Single settings can be reached as
+    `model__dropout` or `train__learning_rate`, in `set_params` and in a grid search.
+
+    Args:
+        model: Sizes and options of the network. `fixed_dim` follows the vectors when they are
+            loaded.
+        train: Settings of the training.
+        vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`);
+            None trains them on the texts themselves.
+        device: "auto", or a torch device.
+        callbacks: Notified after each step and epoch of `fit`.
+        report: Called with a line on what `fit` does, for a log.
+
+    Attributes:
+        classes_: (J,), sorted.
+        network_, vocabulary_: The trained network and its vocabulary.
+        history_: A record an epoch.
+        metrics_: What is known of the training: sizes, seed, best epoch, coverage of vectors.
+        inverse_temperature_: See `predict_proba`.
+    """
+
+    def __init__(
+        self,
+        model: ModelConfig = ModelConfig(),  # noqa: B008 (frozen)
+        train: TrainConfig = TrainConfig(),  # noqa: B008 (frozen)
+        vectors: str | Path | None = None,
+        device: str = "auto",
+        callbacks: Sequence[Callback] = (),
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self.model = model
+        self.train = train
+        self.vectors = vectors
+        self.device = device
+        self.callbacks = callbacks
+        self.report = report
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments, and with `deep` every single setting as `model__NAME`, `train__NAME`."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for part in ("model", "train"):
+                settings = dataclasses.asdict(params[part])
+                params |= {f"{part}__{name}": value for name, value in settings.items()}
+        return params
+
+    def set_params(self, **params: Any) -> ICapsClassifier:
+        """Sets arguments or single settings; ConfigError where a value is out of range."""
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(f"There is no parameter {name!r}; see get_params() for the names.")
+        whole = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**whole)
+        for part in ("model", "train"):
+            prefix = f"{part}__"
+            settings = {
+                name.removeprefix(prefix): value
+                for name, value in params.items()
+                if name.startswith(prefix)
+            }
+            setattr(self, part, dataclasses.replace(getattr(self, part), **settings))
+        return self
+
+    def fit(self, X: Sequence[str], y: Sequence[Any]) -> ICapsClassifier:  # noqa: N803
+        """Builds the vocabulary and vectors, trains, and calibrates on a validation part of X.
+
+        Raises:
+            DataError: X or y is not what it should be, or too small to hold out a validation part.
+            VectorsError: The vectors can't be loaded or trained.
+        """
+        texts = check_texts(X)
+        labels = self._encode_labels(texts, y)
+        training, held_out = self._split(labels)
+        self._say(f"{len(training)} training and {len(held_out)} validation texts")
+        training_texts = [texts[n] for n in training]
+        self.vocabulary_ = Vocabulary.build(training_texts, self.train.min_frequency)
+        network = self._build_network(training_texts)
+        encoded = self.vocabulary_.encode(texts, network.config.max_words)
+        corpus = Corpus.from_encoded(encoded, labels.tolist())
+        validation = corpus.select(held_out)
+        course = train(network, corpus.select(training), validation, self.train, self.callbacks)
+        norms = predict_norms(network, validation)
+        self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
+        self.network_ = network
+        self.history_ = [dataclasses.asdict(record) for record in course.history]
+        self.interrupted_ = course.interrupted
+        self.metrics_ |= {
+            "seed": self.train.seed,
+            "training_texts": len(training),
+            "validation_texts": len(held_out),
+            "vocabulary_size": len(self.vocabulary_),
+            "best_epoch": course.best_epoch,
+            "validation_accuracy": accuracy(network, validation),
+            "interrupted": course.interrupted,
+        }
+        return self
+
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
+        return np.concatenate(
+            [np.zeros((0, len(self._fitted())))]
+            + [norms.double().numpy() for _, _, norms in self._run(check_texts(X))]
+        )
+
+    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Calibrated probabilities (texts, J): softmax of the norms times one fitted factor.
+
+        Norms are no distribution. One positive factor, which can't change the order of the
+        classes, is fitted to the validation texts by likelihood (temperature scaling, Guo et al.
+        2017). A blank text gets 1 / J for each class.
+        """
+        norms = torch.from_numpy(self.decision_function(X))
+        probabilities: NDArray[np.float64] = (norms * self.inverse_temperature_).softmax(1).numpy()
+        return probabilities
+
+    def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
+        """The class of the largest norm (texts,); the first class for a blank text."""
+        predicted: NDArray[Any] = self._fitted()[self.decision_function(X).argmax(1)]
+        return predicted
+
+    def explain(
+        self,
+        X: Sequence[str],  # noqa: N803
+        *,
+        target: str | None = None,
+        top_capsules: int = 2,
+        top_kgrams: int = 2,
+    ) -> Iterator[Explanation]:
+        """Explains texts one by one, as they are computed (section 2.6).
+
+        Args:
+            X: Texts.
+            target: The class to explain; None explains each text's own prediction.
+            top_capsules: k1, how many of the most routed capsules.
+            top_kgrams: k2, how many K-grams of each.
+
+        Raises:
+            ConfigError: `target` is no class of the model, or a number is below 1.
+        """
+        classes = tuple(str(name) for name in self._fitted())
+        if target is not None and target not in classes:
+            raise ConfigError(f"The model has no class {target!r}; choose {', '.join(classes)}.")
+        for texts, (encoded, activity), norms in self._run(check_texts(X)):
+            attention = activity.attention.split([len(text.ids) for text in encoded])
+            for b, text in enumerate(texts):
+                yield self._explanation(
+                    text,
+                    encoded[b],
+                    norms[b],
+                    activity.routing[b],
+                    attention[b],
+                    None if target is None else classes.index(target),
+                    (top_capsules, top_kgrams),
+                )
+
+    def save(self, folder: str | Path) -> None:
+        """Writes a checkpoint folder; CheckpointError where it can't be written."""
+        self._fitted()
+        save_checkpoint(
+            Checkpoint(
+                self.network_,
+                self.vocabulary_,
+                tuple(str(name) for name in self.classes_),
+                self.train,
+                self.inverse_temperature_,
+                self.metrics_,
+                self.history_,
+            ),
+            folder,
+        )
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto") -> ICapsClassifier:
+        """A fitted classifier from a checkpoint folder; CheckpointError where it is damaged.
+
+        Labels come back as text, as they are stored.
+        """
+        checkpoint = load_checkpoint(folder, choose_device(device))
+        classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
+        classifier.network_ = checkpoint.network
+        classifier.vocabulary_ = checkpoint.vocabulary
+        classifier.classes_ = np.array(checkpoint.classes, dtype=object)
+        classifier.inverse_temperature_ = checkpoint.inverse_temperature
+        classifier.metrics_ = checkpoint.metrics
+        classifier.history_ = checkpoint.history
+        return classifier
+
+    def _encode_labels(self, texts: list[str], y: Sequence[Any]) -> NDArray[np.int64]:
+        if len(texts) != len(y):
+            raise DataError(f"There are {len(texts)} texts and {len(y)} labels; give one a text.")
+        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
+        return labels.astype(np.int64)
+
+    def _split(self, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        try:
+            training, held_out = train_test_split(
+                np.arange(len(labels)),
+                test_size=self.train.validation_share,
+                stratify=labels,
+                random_state=self.train.seed,
+            )
+        except ValueError as error:
+            raise DataError(
+                f"{len(labels)} texts of {len(self.classes_)} classes can't be split into a "
+                f"training and a validation part ({error}). Give at least two texts a class, or "
+                "raise validation_share."
+            ) from error
+        return training, held_out
+
+    def _build_network(self, texts: list[str]) -> ICapsNet:
+        config = self.model
+        if self.vectors is not None:
+            vectors = load_vectors(self.vectors, self.report)
+            config = dataclasses.replace(config, fixed_dim=vectors.vector_size)
+        elif config.fixed_dim:
+            self._say("training word vectors on the texts")
+            sentences = [[word.text for word in split_words(text)] for text in texts]
+            vectors = train_vectors(sentences, config.fixed_dim, seed=self.train.seed)
+        self.metrics_: dict[str, Any] = {
+            "vectors": "the training texts" if self.vectors is None else str(self.vectors)
+        }
+        torch.manual_seed(self.train.seed)
+        matrix = None
+        if config.fixed_dim:
+            aligned = align_vectors(vectors, self.vocabulary_, config.oov, self.train.seed)
+            self._say(
+                f"{len(self.vocabulary_)} words; vectors for {aligned.vocabulary_coverage:.1%} of "
+                f"them, {aligned.token_coverage:.1%} of the running words"
+            )
+            self.metrics_["vector_coverage"] = aligned.vocabulary_coverage
+            matrix = torch.from_numpy(aligned.matrix)
+        network = ICapsNet(config, len(self.vocabulary_), len(self.classes_), matrix)
+        return network.to(choose_device(self.device))
+
+    def _fitted(self) -> NDArray[Any]:
+        if not hasattr(self, "network_"):
+            raise NotFittedError("This classifier has no model yet: call fit, or load a folder.")
+        classes: NDArray[Any] = self.classes_
+        return classes
+
+    def _run(
+        self, texts: list[str]
+    ) -> Iterator[tuple[list[str], tuple[list[EncodedText], Activity], Tensor]]:
+        """Batches of texts, their words, activity and norms, all on the CPU.
+
+        A text without a known word says nothing: its norms are set to 0.
+        """
+        self._fitted()
+        encoded = self.vocabulary_.encode(texts, self.network_.config.max_words)
+        for start, stop in _batch_bounds([len(text.ids) for text in encoded]):
+            batch = encoded[start:stop]
+            ids = torch.from_numpy(np.concatenate([text.ids for text in batch]))
+            lengths = torch.tensor([len(text.ids) for text in batch])
+            with torch.inference_mode():
+                activity = self.network_(
+                    Packed(ids, lengths).to(self.network_.fixed_embedding.device)
+                )
+            activity = Activity(*(value.cpu() for value in activity))
+            blank = torch.tensor([is_blank(text) for text in batch])
+            norms = activity.class_norms.masked_fill(blank[:, None], 0.0)
+            yield texts[start:stop], (batch, activity), norms
+
+    def _explanation(
+        self,
+        text: str,
+        encoded: EncodedText,
+        norms: Tensor,
+        routing: Tensor,
+        attention: Tensor,
+        target: int | None,
+        top: tuple[int, int],
+    ) -> Explanation:
+        classes = tuple(str(name) for name in self.classes_)
+        predicted = int(norms.argmax())
+        target = predicted if target is None else target
+        kernel_size = self.network_.config.kernel_size
+        blank = is_blank(encoded)
+        spotted = spot_kgrams(routing, attention, target, kernel_size, *top)
+        spotted = [] if blank else spotted
+        spans = encoded.spans.tolist()
+        kgrams = []
+        for kgram in spotted:
+            start, end = spans[kgram.first][0], spans[kgram.last - 1][1]
+            kgrams.append(
+                KGram(
+                    text[start:end],
+                    start,
+                    end,
+                    kgram.capsule,
+                    float(routing[kgram.capsule, target]),
+                    float(attention[kgram.position, kgram.capsule]),
+                )
+            )
+        counts = cover(spotted, len(spans))
+        capsules = dict.fromkeys(kgram.capsule for kgram in spotted)
+        others = torch.cat([norms[:target], norms[target + 1 :]])
+        return Explanation(
+            text=text,
+            classes=classes,
+            predicted=classes[predicted],
+            target=classes[target],
+            scores=tuple(norms.tolist()),
+            probabilities=tuple((norms.double() * self.inverse_temperature_).softmax(0).tolist()),
+            margin=float(norms[target] - others.max()),
+            kernel_size=kernel_size,
+            kgrams=tuple(kgrams),
+            words=tuple(
+                WordCount(start, end, count)
+                for (start, end), count in zip(spans, counts, strict=True)
+            ),
+            capsules=tuple(
+                CapsuleReason(i, tuple(routing[i].tolist()), tuple(attention[:, i].tolist()))
+                for i in capsules
+            ),
+            unknown_share=encoded.unknown_share,
+            truncated=encoded.truncated,
+            blank=blank,
+        )
+
+    def _say(self, line: str) -> None:
+        if self.report is not None:
+            self.report(line)
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        DataError: They are one string, or hold something that is no string.
+    """
+    if isinstance(texts, str):
+        raise DataError("Give a list of texts; for one text, [text].")
+    texts = list(texts)
+    for n, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f"Text {n} is {type(text).__name__}, no string; give texts alone.")
+    return texts
+
+
+def is_blank(encoded: EncodedText) -> bool:
+    """Whether the vocabulary has none of the text's words."""
+    return not bool((encoded.ids != UNK).any())
+
+
+def _batch_bounds(lengths: list[int]) -> Iterator[tuple[int, int]]:
+    """Consecutive runs of texts of at most BATCH_WORDS words in all, or one longer text."""
+    start, words = 0, 0
+    for n, length in enumerate(lengths):
+        if n > start and words + length > BATCH_WORDS:
+            yield start, n
+            start, words = n, 0
+        words += length
+    if start < len(lengths):
+        yield start, len(lengths)

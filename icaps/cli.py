@@ -1,0 +1,210 @@
+"""The `icaps` command: train, evaluate, explain, presets.
+
+Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
+Ctrl-C with what was reached saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
+from icaps.errors import ConfigError, DataError, ICapsError
+
+READ_AHEAD = 256  # texts read from a file or pipe before they are answered
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    options = _parser().parse_args(arguments)
+    # A text may hold what the terminal's encoding can't say; it is then shown escaped.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code: int = options.command(options)
+        sys.stdout.flush()
+    except ICapsError as error:
+        print(f"icaps: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return 0
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="icaps", description="Text classification with capsules that show their reasons."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    train = commands.add_parser("train", help="train a model and write its folder")
+    train.add_argument(
+        "--data",
+        required=True,
+        metavar="PATH",
+        help="a parquet, CSV or TSV file "
+        "with a text and a label column, or a folder with train and test files",
+    )
+    train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
+    train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
+    train.add_argument(
+        "--vectors",
+        metavar="PATH",
+        help="file of word vectors, or a gensim-data "
+        "name; without it they are trained on the texts",
+    )
+    train.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
+    train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    train.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="KEY=VALUE",
+        help="any single setting; may be repeated",
+    )
+    train.set_defaults(command=_train)
+
+    evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
+    evaluate.add_argument("--model", required=True, metavar="DIR")
+    evaluate.add_argument(
+        "--data", required=True, metavar="PATH", help="a file, or a folder whose test file is taken"
+    )
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+    evaluate.set_defaults(command=_evaluate)
+
+    explain = commands.add_parser("explain", help="say why a text gets its class")
+    explain.add_argument("--model", required=True, metavar="DIR")
+    explain.add_argument("--json", action="store_true", help="print JSON, a line a text")
+    explain.add_argument(
+        "--json-lines",
+        action="store_true",
+        help='read {"text": ...} a line, so that a text may hold line ends',
+    )
+    explain.add_argument("--top-capsules", type=int, default=2, metavar="K1")
+    explain.add_argument("--top-kgrams", type=int, default=2, metavar="K2")
+    explain.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
+    explain.add_argument(
+        "texts",
+        nargs="*",
+        metavar="TEXT",
+        help="without one, standard input is read, a text a line",
+    )
+    explain.set_defaults(command=_explain)
+
+    presets = commands.add_parser("presets", help="list the paper's settings")
+    presets.add_argument("--json", action="store_true", help="print JSON")
+    presets.set_defaults(command=_presets)
+    return parser
+
+
+def _train(options: argparse.Namespace) -> int:
+    model, train = ModelConfig(), TrainConfig()
+    if options.preset:
+        preset = get_preset(options.preset)
+        model, train = preset.model, preset.train
+    settings = dict(_setting(text) for text in options.settings)
+    if options.seed is not None:
+        settings["seed"] = str(options.seed)
+    model, train = override(model, train, settings)
+
+    from icaps.checkpoint import check_place
+    from icaps.classifier import ICapsClassifier
+    from icaps.corpus import read_part
+    from icaps.metrics import evaluate
+    from icaps.progress import Progress
+
+    check_place(options.out)  # before the work, not after it
+    data = read_part(options.data, "train")
+    test = read_part(options.data, "test") if Path(options.data).is_dir() else None
+    progress = Progress(sys.stderr)
+    classifier = ICapsClassifier(
+        model, train, options.vectors, options.device, (progress,), progress.say
+    )
+    classifier.fit(data.texts, data.labels)
+    if test is not None and not classifier.interrupted_:
+        classifier.metrics_["test"] = evaluate(classifier, test.texts, test.labels)
+        progress.say(f"test accuracy {classifier.metrics_['test']['accuracy']:.2%}")
+    classifier.save(options.out)
+    progress.say(f"saved to {options.out}")
+    return 130 if classifier.interrupted_ else 0
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from icaps.classifier import ICapsClassifier
+    from icaps.corpus import read_part
+    from icaps.metrics import evaluate
+
+    classifier = ICapsClassifier.load(options.model)
+    data = read_part(options.data, "test")
+    scores = evaluate(classifier, data.texts, data.labels)
+    if options.json:
+        print(json.dumps(scores))
+        return 0
+    print(
+        f"{scores['n']} texts, accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
+    )
+    for name, values in scores["per_class"].items():
+        print(
+            f"{name}: precision {values['precision']:.2%}, recall {values['recall']:.2%}, "
+            f"F1 {values['f1']:.2%} of {values['support']}"
+        )
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from icaps.classifier import ICapsClassifier
+
+    classifier = ICapsClassifier.load(options.model)
+    texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
+    while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
+        for explanation in classifier.explain(
+            batch,
+            target=options.target,
+            top_capsules=options.top_capsules,
+            top_kgrams=options.top_kgrams,
+        ):
+            print(json.dumps(explanation.to_dict()) if options.json else explanation.to_text())
+        sys.stdout.flush()
+    return 0
+
+
+def _presets(options: argparse.Namespace) -> int:
+    rows = [preset.to_dict() for preset in PRESETS.values()]
+    if options.json:
+        print(json.dumps(rows))
+        return 0
+    for row in rows:
+        print(row.pop("name"), *(f"{key}={value}" for key, value in row.items()))
+    return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set takes KEY=VALUE, such as --set dropout=0.2, not {text!r}.")
+    return key.strip(), value.strip()
+
+
+def _read_texts(lines: Iterable[str], as_json: bool) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if not as_json:
+            yield line.removesuffix("\n")
+            continue
+        if line.strip():
+            yield _text_of(line, number)
+
+
+def _text_of(line: str, number: int) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"Line {number} is no JSON ({error}).") from error
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        raise DataError(f'Line {number} must be an object with a text: {{"text": "..."}}.')
+    return str(value["text"])

@@ -1,0 +1,21 @@
+"""The errors that a user can cause, each message saying what to do about it."""
+
+
+class ICapsError(Exception):
+    """Base of every error that this library raises for a user's mistake."""
+
+
+class ConfigError(ICapsError):
+    """A setting has an impossible value, an unknown name, or contradicts another."""
+
+
+class DataError(ICapsError):
+    """A data set can't be read, or what it holds can't be trained on."""
+
+
+class VectorsError(ICapsError):
+    """Word vectors can't be read, downloaded or trained."""
+
+
+class CheckpointError(ICapsError):
+    """A checkpoint folder is missing, damaged, foreign, or of another format version."""

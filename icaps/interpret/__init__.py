@@ -1,0 +1,1 @@
+"""Explanations of one text and of a whole corpus (section 2.6)."""

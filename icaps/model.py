@@ -1,0 +1,96 @@
+"""ICapsNet: the network of the paper's Figure 1, on one screen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from icaps.config import ModelConfig
+from icaps.layers import CapsuleLayer, Packed, RegionEmbedding, TrainableAttention, squash
+from icaps.text import PAD, UNK
+
+_ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
+
+
+class Activity(NamedTuple):
+    """Everything that a pass through the network shows, for B texts of T tokens in all.
+
+    class_norms (B, J), the scores; class_capsules (B, J, d_c); routing (B, I, J), beta_ij of
+    the last iteration; votes (B, I, J, d_c); primary_capsules (B, I, d_p); attention (T, I),
+    alpha^i_n, packed as the texts are.
+    """
+
+    class_norms: Tensor
+    class_capsules: Tensor
+    routing: Tensor
+    votes: Tensor
+    primary_capsules: Tensor
+    attention: Tensor
+
+
+class ICapsNet(nn.Module):
+    """iCapsNet for short texts (sections 2.2 to 2.4).
+
+    Args:
+        config: Sizes and options.
+        vocabulary_size: V, `<pad>` and `<unk>` included.
+        num_classes: J.
+        vectors: (V, fixed_dim), the frozen first part of the embeddings; zeros when not given.
+    """
+
+    fixed_embedding: Tensor
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        vocabulary_size: int,
+        num_classes: int,
+        vectors: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        if vectors is None:
+            vectors = torch.zeros(vocabulary_size, config.fixed_dim)
+        assert vectors.shape == (vocabulary_size, config.fixed_dim), vectors.shape
+        self.register_buffer("fixed_embedding", vectors)
+        self.trained_embedding = nn.Embedding(vocabulary_size, config.trained_dim, padding_idx=PAD)
+        nn.init.uniform_(self.trained_embedding.weight, -0.25, 0.25)
+        self.region = RegionEmbedding(config.embedding_dim, config.region_dim, config.kernel_size)
+        self.activation = _ACTIVATIONS[config.activation]()
+        self.attention = TrainableAttention(
+            config.num_capsules, config.region_dim, config.query_dim
+        )
+        self.capsules = CapsuleLayer(
+            config.num_capsules,
+            num_classes,
+            config.query_dim,
+            config.class_dim,
+            iterations=config.routing_iterations,
+            share_weight=config.share_class_weight,
+            route_gradient=config.route_gradient,
+        )
+
+    def forward(self, batch: Packed) -> Activity:
+        """Runs the texts of a batch; an empty text has no attention and zero primary capsules."""
+        ids = self._drop_words(batch.ids)
+        words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
+        embedding = torch.cat([self.fixed_embedding[words], self.trained_embedding(words)], 1)
+        regions = self.region(self.region.project(embedding), rows, batch.lengths)  # (T, d_w)
+        regions = F.dropout(self.activation(regions), self.config.dropout, self.training)
+        primary, attention = self.attention(regions, batch.lengths)  # (B, I, d_p), (T, I)
+        if self.config.squash_primary:
+            primary = squash(primary)
+        routed = self.capsules(primary)
+        norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)  # (B, J)
+        return Activity(
+            norms, routed.class_capsules, routed.routing, routed.votes, primary, attention
+        )
+
+    def _drop_words(self, ids: Tensor) -> Tensor:
+        if not self.training or self.config.word_dropout == 0:
+            return ids
+        dropped = torch.rand(ids.shape, device=ids.device) < self.config.word_dropout
+        return ids.masked_fill(dropped, UNK)

@@ -1,0 +1,180 @@
+"""An explanation as HTML, for a page or a file of its own, and as lines for a terminal."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from icaps.results import Explanation, KGram
+
+MAX_LEVEL = 4  # shades; a word under more K-grams than this is no darker
+
+# Characters that HTML can't carry: controls other than tab and line ends, and lone surrogates.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+STYLE = """
+.icaps-text { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 2; font-size: 1.15rem;
+  --shade: #1f6f8b; }
+.icaps-text mark { position: relative; color: inherit; padding: .2em 0;
+  background: color-mix(in srgb, var(--shade) var(--strength), transparent);
+  border-bottom: var(--line) solid var(--shade); }
+.icaps-text mark.l1 { --strength: 16%; --line: 1px; }
+.icaps-text mark.l2 { --strength: 32%; --line: 2px; }
+.icaps-text mark.l3 { --strength: 48%; --line: 3px; }
+.icaps-text mark.l4 { --strength: 62%; --line: 4px; }
+.icaps-text mark[tabindex]:focus { outline: 2px solid currentColor; outline-offset: 2px; }
+.icaps-tip { display: none; position: absolute; left: 0; top: 100%; z-index: 10; width: max-content;
+  max-width: min(24rem, 80vw); padding: .5em .75em; border-radius: .4em; background: #16222b;
+  color: #fff; font: .8rem/1.5 system-ui, sans-serif; white-space: pre-line; text-align: left; }
+.icaps-text mark:is(:hover, :focus) > .icaps-tip { display: block; }
+"""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 1rem/1.6 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto;
+  padding: 0 1.25rem; }}
+table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
+th, td {{ text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid #8884; }}
+td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
+meter {{ width: 8rem; }}
+{style}
+</style>
+<h1>{title}</h1>
+<p>{verdict}</p>
+{notices}
+{text}
+<table><caption>Evidence: the {k}-grams that the most routed capsules attend to</caption>
+<thead><tr><th>K-gram<th class="n">Capsule<th class="n">Routing β<th class="n">Attention α</thead>
+<tbody>{evidence}</tbody></table>
+<table><caption>Scores: norms of the class capsules</caption>
+<thead><tr><th>Class<th class="n">Norm<th class="n">Probability</thead>
+<tbody>{scores}</tbody></table>
+</html>
+"""
+
+
+def printable(text: str) -> str:
+    """`text` with what no page can carry as U+FFFD, character for character."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def escape(text: str) -> str:
+    """`text` safe in HTML, in an attribute as well."""
+    return html.escape(printable(text), quote=True)
+
+
+def segments(explanation: Explanation) -> Iterator[tuple[int, int, tuple[KGram, ...]]]:
+    """The whole text cut where K-grams or words begin and end: start, end, K-grams over it."""
+    covered = [word for word in explanation.words if word.count]
+    cuts = {0, len(explanation.text)}
+    cuts.update(cut for word in covered for cut in (word.start, word.end))
+    edges = sorted(cuts)
+    for start, end in pairwise(edges):
+        over = (kgram for kgram in explanation.kgrams if kgram.start <= start and end <= kgram.end)
+        yield start, end, tuple(over)
+
+
+def shaded_text(explanation: Explanation) -> str:
+    """The text as an HTML fragment, darker where K-grams overlap; needs `STYLE` on the page.
+
+    Each shaded word can be focused and tells on hover or focus which K-grams lie over it.
+    """
+    parts = []
+    for start, end, over in segments(explanation):
+        piece = explanation.text[start:end]
+        if not over:
+            parts.append(escape(piece))
+            continue
+        level = min(len(over), MAX_LEVEL)
+        if piece.isspace():
+            parts.append(f'<mark class="l{level}">{escape(piece)}</mark>')
+            continue
+        tip = "\n".join(describe(kgram) for kgram in over)
+        parts.append(
+            f'<mark class="l{level}" tabindex="0">{escape(piece)}'
+            f'<span class="icaps-tip" role="tooltip">{escape(tip)}</span></mark>'
+        )
+    return f'<div class="icaps-text" dir="auto">{"".join(parts)}</div>'
+
+
+def describe(kgram: KGram) -> str:
+    """One K-gram in a line."""
+    return (
+        f"“{kgram.text}” · capsule {kgram.capsule} · "
+        f"β {kgram.routing:.2f} · α {kgram.attention:.2f}"
+    )
+
+
+def verdict(explanation: Explanation) -> str:
+    """The prediction, and the class explained when it is another, in a sentence."""
+    if explanation.blank:
+        return "The model knows none of the words, so no class has a case."
+    scores = dict(zip(explanation.classes, explanation.scores, strict=True))
+    sentence = f"{explanation.predicted} ({scores[explanation.predicted]:.2f})"
+    if explanation.target != explanation.predicted:
+        sentence += f"; shown is what speaks for {explanation.target} "
+        sentence += f"({scores[explanation.target]:.2f})"
+    return sentence + "."
+
+
+def notices(explanation: Explanation) -> list[str]:
+    """What a reader must know before trusting the explanation, a sentence each."""
+    lines = []
+    if explanation.truncated:
+        read = explanation.words[-1].end
+        lines.append(
+            f"Only the first {len(explanation.words):,} words ({read:,} characters) were read."
+        )
+    if explanation.blank and explanation.words:
+        lines.append("None of the words is in the model's vocabulary.")
+    elif explanation.unknown_share > 0:
+        lines.append(f"{explanation.unknown_share:.0%} of the words are unknown to the model.")
+    if not explanation.words:
+        lines.append("There are no words to read.")
+    return lines
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """A self-contained HTML page, without scripts or outside files."""
+    evidence = "".join(
+        f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{kgram.capsule}'
+        f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
+        for kgram in explanation.kgrams
+    )
+    rows = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
+    scores = "".join(
+        f'<tr><td>{escape(name)}<td class="n"><meter min="0" max="1" value="{norm:.4f}"></meter> '
+        f'{norm:.3f}<td class="n">{probability:.1%}'
+        for name, norm, probability in rows
+    )
+    return _PAGE.format(
+        title=f"Why {escape(explanation.target)}?",
+        style=STYLE,
+        verdict=escape(verdict(explanation)),
+        notices="".join(f"<p><em>{escape(line)}</em></p>" for line in notices(explanation)),
+        text=shaded_text(explanation),
+        k=explanation.kernel_size,
+        evidence=evidence,
+        scores=scores,
+    )
+
+
+def explanation_text(explanation: Explanation) -> str:
+    """Lines for a terminal; texts are quoted as JSON, so that each K-gram keeps to its line."""
+    lines = [verdict(explanation), *notices(explanation)]
+    lines += [
+        f"  {json.dumps(kgram.text, ensure_ascii=False)}  capsule {kgram.capsule}  "
+        f"routing {kgram.routing:.3f}  attention {kgram.attention:.3f}"
+        for kgram in explanation.kgrams
+    ]
+    return "\n".join(lines)

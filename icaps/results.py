@@ -1,0 +1,103 @@
+"""What leaves the library: frozen results, free of tensors, ready for JSON, a page or a terminal.
+
+Offsets are code points into the text as it was given: `text[start:end]` is what is shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KGram:
+    """The K words around one position that a capsule attends to (section 2.6).
+
+    `routing` is beta_ij of the capsule for the target class, `attention` alpha^i_n of the position
+    in the middle.
+    """
+
+    text: str
+    start: int
+    end: int
+    capsule: int
+    routing: float
+    attention: float
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """A word's place, and how many K-grams of the explanation lie over it."""
+
+    start: int
+    end: int
+    count: int
+
+
+@dataclass(frozen=True)
+class CapsuleReason:
+    """One of the most routed primary capsules: beta_i1..beta_iJ and alpha^i_1..alpha^i_N."""
+
+    capsule: int
+    routing: tuple[float, ...]
+    attention: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text is, or is not, called `target` (section 2.6).
+
+    Attributes:
+        text: As it was given.
+        classes: Names, in the order of labels.
+        predicted: The class with the largest norm; the first one for a blank text.
+        target: The class that is explained.
+        scores: Norm of each class capsule, in the order of `classes`, from 0 to below 1.
+        probabilities: The same, calibrated; they add up to 1.
+        margin: Norm of `target` less the largest norm of another class; below 0 when another wins.
+        kernel_size: K.
+        kgrams: The k1 x k2 K-grams, most routed capsule first, then most attended position.
+        words: Every word that was read, with its number of K-grams.
+        capsules: The k1 most routed capsules, in the order of `kgrams`.
+        unknown_share: Share of the words read that the vocabulary lacks.
+        truncated: Whether words past the model's limit were left out.
+        blank: Whether no word at all is known; scores are then 0 for every class.
+    """
+
+    text: str
+    classes: tuple[str, ...]
+    predicted: str
+    target: str
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    margin: float
+    kernel_size: int
+    kgrams: tuple[KGram, ...]
+    words: tuple[WordCount, ...]
+    capsules: tuple[CapsuleReason, ...]
+    unknown_share: float
+    truncated: bool
+    blank: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `scores` and `probabilities` as objects from class to number."""
+        values = dataclasses.asdict(self)
+        values["classes"] = list(self.classes)
+        for name in ("scores", "probabilities"):
+            values[name] = dict(zip(self.classes, values[name], strict=True))
+        for name in ("kgrams", "words", "capsules"):
+            values[name] = list(values[name])
+        return values
+
+    def to_html(self) -> str:
+        """A page of its own, without scripts or outside files; the text is escaped."""
+        from icaps.render import explanation_page
+
+        return explanation_page(self)
+
+    def to_text(self) -> str:
+        """A few lines for a terminal: the verdict, then each K-gram with its weights."""
+        from icaps.render import explanation_text
+
+        return explanation_text(self)

@@ -1,0 +1,85 @@
+"""A few hundred texts of our own, and a small model trained on them once for all tests."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig, TrainConfig
+
+TOPICS = {
+    "Cooking": "oven bread onion soup butter recipe simmer garlic flour bake",
+    "Gardens": "soil seeds rose prune shade compost bulbs lawn weeds harvest",
+    "Sailing": "harbour sail mast tide anchor crew keel wind deck rudder",
+}
+COMMON = [
+    "the",
+    "a",
+    "and",
+    "we",
+    "then",
+    "with",
+    "some",
+    "for",
+    "today",
+    "very",
+    "old",
+    "new",
+    "small",
+    "they",
+    "like",
+    "it",
+    "before",
+    "after",
+]
+
+
+def make_texts(count: int, seed: int) -> tuple[list[str], list[str]]:
+    """`count` short texts: words of one topic among common ones."""
+    rng = random.Random(seed)
+    texts, labels = [], []
+    for n in range(count):
+        label = list(TOPICS)[n % len(TOPICS)]
+        words = rng.choices(COMMON, k=rng.randint(3, 9))
+        words += rng.choices(TOPICS[label].split(), k=rng.randint(2, 4))
+        rng.shuffle(words)
+        texts.append(" ".join(words).capitalize() + ".")
+        labels.append(label)
+    return texts, labels
+
+
+MODEL = ModelConfig(
+    fixed_dim=8,
+    trained_dim=8,
+    region_dim=24,
+    query_dim=4,
+    class_dim=6,
+    max_words=50,
+    dropout=0.1,
+    word_dropout=0.1,
+)
+TRAIN = TrainConfig(
+    min_frequency=0, learning_rate=0.01, batch_size=32, epochs=8, average_decay=0.9, seed=1
+)
+
+
+@pytest.fixture(scope="session")
+def classifier() -> ICapsClassifier:
+    return ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*make_texts(360, seed=1))
+
+
+@pytest.fixture(scope="session")
+def model_folder(classifier: ICapsClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "small"
+    classifier.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data sets, where it is at hand."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip("the real data sets are not here")
+    return folder

@@ -1,0 +1,192 @@
+import json
+import random
+
+import numpy as np
+import pytest
+import sklearn.exceptions
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from icaps import classifier as classifier_module
+from icaps.classifier import ICapsClassifier, NotFittedError
+from icaps.config import TrainConfig
+from icaps.errors import ConfigError, DataError, ICapsError
+from tests.conftest import MODEL, TRAIN, make_texts
+
+HARD = [
+    "",
+    "   ",
+    "bread",
+    "bread soup",
+    "zzz qqq xxx",
+    "?! --",
+    "bread " * 20_000,
+    "x<script>alert(1)</script> bread",
+    '" onmouseover="x bread',
+    "Revenue $119.6 billion to $120 billion bread",
+    "**a** _b_ :sunglasses: bread",
+    "bread\n\tsoup  \r\n sail",
+    "bread \U0001f468\U0001f3fd‍\U0001f469\U0001f3fd‍\U0001f466\U0001f3fd soup",
+    "cafe\u0301 bread",
+    "İstanbul bread",
+    "שלום bread עולם",
+    "面包很好吃 bread",
+    "ขนมปังอร่อย bread",
+    "bread\x00soup",
+    "bread \ud800 soup \udfff",
+]
+
+
+def test_it_learns_what_can_be_learnt(classifier: ICapsClassifier) -> None:
+    texts, labels = make_texts(120, seed=2)
+    assert (classifier.predict(texts) == np.array(labels)).mean() > 0.95
+    assert classifier.classes_.tolist() == ["Cooking", "Gardens", "Sailing"]
+    assert 1 <= classifier.metrics_["best_epoch"] <= TRAIN.epochs
+    assert len(classifier.history_) >= classifier.metrics_["best_epoch"]
+
+
+def test_shuffled_labels_teach_nothing() -> None:
+    texts, labels = make_texts(360, seed=3)
+    random.Random(0).shuffle(labels)
+    test_texts, test_labels = make_texts(120, seed=4)
+    fitted = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(texts, labels)
+    assert (fitted.predict(test_texts) == np.array(test_labels)).mean() < 0.5
+
+
+def test_a_text_is_the_same_alone_in_a_batch_and_after_a_round_trip(
+    classifier: ICapsClassifier, model_folder: object
+) -> None:
+    loaded = ICapsClassifier.load(model_folder, device="cpu")
+    together = classifier.decision_function(HARD)
+    np.testing.assert_allclose(loaded.decision_function(HARD), together, rtol=0, atol=1e-6)
+    explained = list(classifier.explain(HARD))
+    for n, text in enumerate(HARD):
+        alone = classifier.decision_function([text])[0]
+        np.testing.assert_allclose(alone, together[n], rtol=0, atol=1e-6)
+        (explanation,) = classifier.explain([text])
+        assert explanation.kgrams == pytest.approx(explained[n].kgrams) or [
+            (k.start, k.end, k.capsule) for k in explanation.kgrams
+        ] == [(k.start, k.end, k.capsule) for k in explained[n].kgrams]
+
+
+def test_batches_are_bounded_by_words(
+    classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, _ = make_texts(30, seed=5)
+    whole = classifier.decision_function(texts)
+    monkeypatch.setattr(classifier_module, "BATCH_WORDS", 20)
+    np.testing.assert_allclose(classifier.decision_function(texts), whole, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", HARD, ids=range(len(HARD)))
+def test_hard_texts(classifier: ICapsClassifier, text: str) -> None:
+    (explanation,) = classifier.explain([text])
+    assert explanation.text == text
+    assert all(np.isfinite(explanation.scores))
+    assert sum(explanation.probabilities) == pytest.approx(1)
+    for kgram in explanation.kgrams:
+        assert kgram.text == text[kgram.start : kgram.end] != ""
+    for word in explanation.words:
+        assert word.count == sum(
+            kgram.start <= word.start and word.end <= kgram.end for kgram in explanation.kgrams
+        )
+    back = json.loads(json.dumps(explanation.to_dict()))
+    assert back["text"] == text
+    assert back["scores"] == dict(zip(explanation.classes, explanation.scores, strict=True))
+    html = explanation.to_html()
+    html.encode()
+    assert "<script" not in html
+    assert explanation.to_text()
+
+
+@pytest.mark.parametrize("text", ["", "   ", "zzz qqq xxx", "?! --"])
+def test_a_text_without_a_known_word_is_uniform_and_flagged(
+    classifier: ICapsClassifier, text: str
+) -> None:
+    (explanation,) = classifier.explain([text])
+    assert explanation.blank
+    assert explanation.scores == (0, 0, 0)
+    assert explanation.probabilities == pytest.approx([1 / 3] * 3)
+    assert explanation.kgrams == ()
+    assert explanation.predicted == "Cooking" == classifier.predict([text])[0]
+
+
+def test_truncation_and_unknown_words_are_told(classifier: ICapsClassifier) -> None:
+    (long,) = classifier.explain(["bread " * 60])
+    assert long.truncated
+    assert len(long.words) == 50
+    (short,) = classifier.explain(["bread zzz soup zzz"])
+    assert not short.truncated
+    assert short.unknown_share == 0.5
+
+
+def test_another_class_can_be_asked_for(classifier: ICapsClassifier) -> None:
+    (explanation,) = classifier.explain(["bread soup oven sail"], target="Sailing")
+    assert (explanation.predicted, explanation.target) == ("Cooking", "Sailing")
+    assert explanation.margin < 0
+    with pytest.raises(ConfigError, match="no class 'Chess'; choose Cooking, Gardens, Sailing"):
+        list(classifier.explain(["bread"], target="Chess"))
+
+
+def test_probabilities_keep_the_order_of_the_norms(classifier: ICapsClassifier) -> None:
+    texts, _ = make_texts(60, seed=6)
+    norms, probabilities = classifier.decision_function(texts), classifier.predict_proba(texts)
+    assert (norms.argsort(1) == probabilities.argsort(1)).all()
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    assert classifier.decision_function([]).shape == (0, 3)
+
+
+def test_the_same_seed_gives_the_same_model() -> None:
+    texts, labels = make_texts(90, seed=7)
+    settings = TrainConfig(min_frequency=0, epochs=2, batch_size=16, seed=5)
+    first, second = (
+        ICapsClassifier(MODEL, settings, device="cpu").fit(texts, labels) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.decision_function(texts), second.decision_function(texts))
+
+
+def test_scikit_learn_tools_take_it() -> None:
+    texts, labels = make_texts(90, seed=8)
+    small = ICapsClassifier(MODEL, TrainConfig(min_frequency=0, epochs=1), device="cpu")
+    assert clone(small).get_params() == small.get_params()
+    lower = FunctionTransformer(lambda texts: [text.lower() for text in texts])
+    assert len(cross_val_score(make_pipeline(lower, small), texts, labels, cv=2)) == 2
+    search = GridSearchCV(small, {"train__learning_rate": [1e-6, 0.02]}, cv=2)
+    search.fit(texts, labels)
+    assert set(search.best_params_) == {"train__learning_rate"}
+    with pytest.raises(ValueError, match="no parameter 'train__colour'"):
+        small.set_params(train__colour=1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        ("one text", ["a"], "Give a list of texts"),
+        (["a", "b"], ["x"], "2 texts and 1 labels"),
+        (["a", 3], ["x", "y"], "Text 1 is int, no string"),
+        (["a", "b", "c"], ["x", "x", "x"], "one class; a classifier needs two"),
+        (["a", "b", "c"], ["x", "x", "y"], "at least two texts a class"),
+        ([], [], "needs two"),
+    ],
+)
+def test_bad_data_says_what_to_do(texts: object, labels: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ICapsClassifier(MODEL, TRAIN).fit(texts, labels)
+
+
+def test_unfitted() -> None:
+    with pytest.raises(NotFittedError, match="call fit, or load"):
+        ICapsClassifier().predict(["a"])
+    assert issubclass(NotFittedError, ICapsError)
+    assert issubclass(NotFittedError, sklearn.exceptions.NotFittedError)
+
+
+def test_integer_labels_come_back_as_given() -> None:
+    texts, labels = make_texts(90, seed=9)
+    numbers = [list(dict.fromkeys(labels)).index(label) for label in labels]
+    fitted = ICapsClassifier(MODEL, TrainConfig(min_frequency=0, epochs=1), device="cpu").fit(
+        texts, numbers
+    )
+    assert fitted.predict(texts[:5]).dtype.kind == "i"

@@ -1,0 +1,102 @@
+import dataclasses
+import json
+
+import pytest
+
+from icaps.config import PRESETS, ModelConfig, TrainConfig, config_from_dict, get_preset, override
+from icaps.errors import ConfigError
+
+# Table 2 of the paper: F, fixed and trained part of d_e, K, d_w, d_q = d_p, d_c, N; then its
+# section 4: the learning rate.
+TABLE_2 = {
+    "yelp_polarity-short": (50, 300, 64, 5, 512, 16, 32, 1296, 0.001),
+    "yelp_full-short": (50, 300, 64, 5, 512, 16, 32, 1438, 0.001),
+    "yahoo_answers-short": (100, 300, 64, 5, 512, 16, 32, 1000, 0.001),
+    "amazon_polarity-short": (200, 300, 64, 5, 512, 16, 32, 592, 0.001),
+    "amazon_full-short": (500, 300, 64, 5, 512, 16, 32, 592, 0.001),
+    "ag_news-short": (5, 300, 32, 3, 256, 8, 16, 195, 0.0001),
+    "dbpedia-short": (50, 300, 64, 5, 256, 8, 16, 1588, 0.0001),
+}
+
+
+def test_presets_are_the_rows_of_the_paper() -> None:
+    assert set(PRESETS) == set(TABLE_2)
+    names = (
+        "min_frequency",
+        "fixed_dim",
+        "trained_dim",
+        "kernel_size",
+        "region_dim",
+        "query_dim",
+        "class_dim",
+        "max_words",
+        "learning_rate",
+    )
+    for name, row in TABLE_2.items():
+        values = get_preset(name).to_dict()
+        assert values["name"] == name
+        assert tuple(values[key] for key in names) == row
+    assert PRESETS["ag_news-short"].model.num_capsules == 32
+    assert PRESETS["ag_news-short"].model.embedding_dim == 332
+    assert PRESETS["yelp_full-short"].model.num_capsules == 32
+
+
+def test_unknown_preset_lists_the_names() -> None:
+    with pytest.raises(ConfigError, match=r"no preset 'agnews'.*ag_news-short"):
+        get_preset("agnews")
+
+
+@pytest.mark.parametrize("kind", [ModelConfig, TrainConfig])
+def test_round_trip_through_json(kind: type) -> None:
+    config = kind()
+    text = json.dumps(dataclasses.asdict(config))
+    assert config_from_dict(kind, json.loads(text)) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel_size": "0"}, "kernel_size is 0; it must be at least 1"),
+        ({"kernel_size": "three"}, "kernel_size is 'three', which is no whole number"),
+        ({"kernel_size": "true"}, "kernel_size is 'true', which is no whole number"),
+        ({"region_dim": "250"}, r"multiple of query_dim \(8\)"),
+        ({"activation": "cubic"}, "one of none, relu, tanh, gelu"),
+        ({"dropout": "1"}, "dropout is 1.0; it must be from 0 to below 1"),
+        ({"learning_rate": "0"}, "learning_rate is 0.0; it must be above 0"),
+        ({"learning_rate": "nan"}, "learning_rate"),
+        ({"colour": "red"}, "no setting 'colour'. Choose one of fixed_dim"),
+        ({"fixed_dim": "0", "trained_dim": "0"}, "trained_dim"),
+        ({"validation_share": "1"}, "between 0 and 1"),
+    ],
+)
+def test_impossible_settings_say_what_to_do(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        override(ModelConfig(), TrainConfig(), settings)
+
+
+def test_override_reads_each_type() -> None:
+    model, train = override(
+        ModelConfig(),
+        TrainConfig(),
+        {
+            "max_words": "none",
+            "share_class_weight": "false",
+            "activation": "relu",
+            "learning_rate": "5e-4",
+            "clip_norm": "2",
+        },
+    )
+    assert model.max_words is None
+    assert model.share_class_weight is False
+    assert model.activation == "relu"
+    assert (train.learning_rate, train.clip_norm) == (0.0005, 2.0)
+    assert isinstance(train.clip_norm, float)
+
+
+@pytest.mark.parametrize(
+    "values", [{"dropout": "0.1"}, {"seed": 1.5}, {"share_class_weight": 1}, {"other": 1}]
+)
+def test_foreign_data_is_refused(values: dict[str, object]) -> None:
+    kind = TrainConfig if "seed" in values else ModelConfig
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        config_from_dict(kind, values)

@@ -1,0 +1,200 @@
+import pytest
+import torch
+from torch import Tensor
+
+from icaps.config import ModelConfig
+from icaps.layers import Packed, segment_pool, squash
+from icaps.model import ICapsNet
+from tests import reference
+
+SMALL = ModelConfig(
+    fixed_dim=4,
+    trained_dim=3,
+    kernel_size=3,
+    region_dim=6,
+    query_dim=2,
+    class_dim=3,
+    dropout=0.0,
+    word_dropout=0.0,
+)
+TEXTS = [[2, 3, 4, 5, 6, 7, 3], [8], [9, 2], [5, 5, 5, 5, 5], [3, 11, 10, 1, 4, 2]]
+
+
+def build(vocabulary_size: int = 12, num_classes: int = 3, **options: object) -> ICapsNet:
+    from dataclasses import replace
+
+    torch.manual_seed(3)
+    config = replace(SMALL, **options)
+    vectors = torch.randn(vocabulary_size, config.fixed_dim)
+    network = ICapsNet(config, vocabulary_size, num_classes, vectors).double()
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)  # biases too, so that a lost one is noticed
+    return network
+
+
+def pack(texts: list[list[int]]) -> Packed:
+    return Packed(
+        torch.tensor([i for text in texts for i in text], dtype=torch.int64),
+        torch.tensor([len(text) for text in texts]),
+    )
+
+
+def attention_of(network: ICapsNet, texts: list[list[int]], index: int) -> Tensor:
+    lengths = [len(text) for text in texts]
+    return network(pack(texts)).attention.split(lengths)[index].T
+
+
+OPTIONS = [
+    {},
+    {"kernel_size": 1},
+    {"kernel_size": 4},
+    {"kernel_size": 5, "region_dim": 8, "query_dim": 4, "class_dim": 5},
+    {"routing_iterations": 1},
+    {"routing_iterations": 5},
+    {"share_class_weight": False},
+    {"activation": "relu"},
+    {"activation": "tanh", "squash_primary": True},
+    {"trained_dim": 0},
+    {"fixed_dim": 0},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_network_equals_the_equations_forward_and_backward(options: dict[str, object]) -> None:
+    network = build(**options)
+    activity = network(pack(TEXTS))
+    loss_weights = torch.randn_like(activity.class_norms)
+    (activity.class_norms * loss_weights).sum().backward()
+
+    weights = {
+        name: tensor.detach().clone().requires_grad_()
+        for name, tensor in network.state_dict().items()
+    }
+    config = network.config
+    expected = [
+        reference.run(
+            weights,
+            ids,
+            config.kernel_size,
+            config.routing_iterations,
+            config.activation,
+            config.squash_primary,
+        )
+        for ids in TEXTS
+    ]
+    for b, text in enumerate(expected):
+        torch.testing.assert_close(activity.class_norms[b], text["norms"], rtol=0, atol=1e-9)
+        torch.testing.assert_close(activity.routing[b], text["routing"], rtol=0, atol=1e-9)
+        torch.testing.assert_close(activity.primary_capsules[b], text["primary"], rtol=0, atol=1e-9)
+        torch.testing.assert_close(
+            attention_of(network, TEXTS, b), text["attention"], rtol=0, atol=1e-9
+        )
+    sum((text["norms"] * loss_weights[b]).sum() for b, text in enumerate(expected)).backward()
+    for name, parameter in network.named_parameters():
+        gradient = weights[name].grad
+        if name == "trained_embedding.weight":
+            gradient[0] = 0  # <pad> is not trained
+        torch.testing.assert_close(parameter.grad, gradient, rtol=0, atol=1e-9, msg=name)
+
+
+@pytest.mark.parametrize("options", [{}, {"share_class_weight": False}, {"squash_primary": True}])
+def test_gradcheck(options: dict[str, object]) -> None:
+    network = build(**options)
+    names, values = zip(*network.named_parameters(), strict=True)
+    batch = pack(TEXTS[:3])
+
+    def norms(*tensors: Tensor) -> Tensor:
+        return torch.func.functional_call(
+            network, dict(zip(names, tensors, strict=True)), (batch,)
+        ).class_norms
+
+    kept = [i for i, name in enumerate(names) if name != "trained_embedding.weight"]
+    inputs = [v.detach().requires_grad_(i in kept) for i, v in enumerate(values)]
+    assert torch.autograd.gradcheck(norms, inputs, atol=1e-7)
+
+
+def test_gradient_through_routing_can_be_cut() -> None:
+    networks = [build(route_gradient=on) for on in (True, False)]
+    outputs = [network(pack(TEXTS)).class_norms for network in networks]
+    assert torch.equal(*outputs)
+    for output in outputs:
+        output.sum().backward()
+    gradients = [network.capsules.capsule_weight.grad for network in networks]
+    assert not torch.allclose(*gradients)
+    # Cut, beta is a constant: the gradient is that of the last iteration alone.
+    network = networks[1]
+    routed = network.capsules(network(pack(TEXTS)).primary_capsules.detach())
+    capsules = squash(torch.einsum("bij,bijc->bjc", routed.routing.detach(), routed.votes))
+    loss = torch.linalg.vector_norm(capsules, dim=2).sum()
+    torch.testing.assert_close(
+        *torch.autograd.grad(loss, network.capsules.capsule_weight), gradients[1]
+    )
+
+
+def test_a_text_is_the_same_alone_and_in_any_batch() -> None:
+    network = build().float()
+    together = network(pack(TEXTS))
+    for b, text in enumerate(TEXTS):
+        for batch, index in (([text], 0), ([[7] * 40, [], text, [2]], 2)):
+            alone = network(pack(batch))
+            torch.testing.assert_close(
+                alone.class_norms[index], together.class_norms[b], rtol=0, atol=1e-6
+            )
+            torch.testing.assert_close(
+                attention_of(network, batch, index),
+                attention_of(network, TEXTS, b),
+                rtol=0,
+                atol=1e-6,
+            )
+
+
+def test_empty_texts_are_finite_and_attention_sums_to_one() -> None:
+    network = build()
+    activity = network(pack([[], [2, 3], []]))
+    assert torch.isfinite(activity.class_norms).all()
+    assert activity.primary_capsules[0].abs().max() == 0
+    torch.testing.assert_close(activity.attention.sum(0), torch.ones(3).double())
+    torch.testing.assert_close(activity.routing.sum(2), torch.ones(3, 3).double())
+    assert network(pack([[], []])).attention.shape == (0, 3)
+
+
+def test_huge_scores_do_not_overflow() -> None:
+    network = build().float()
+    network.attention.primary_queries.data *= 1e6
+    assert torch.isfinite(network(pack(TEXTS)).class_norms).all()
+
+
+def test_squash_by_hand_and_at_zero() -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    y = squash(x)
+    torch.testing.assert_close(y[0], torch.tensor([3.0, 4.0]).double() * 5 / 26)
+    assert y[1].tolist() == [0, 0]
+    torch.linalg.vector_norm(y, dim=1).sum().backward()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_one_long_text_does_not_pad_the_short_ones() -> None:
+    lengths = torch.tensor([1] * 500 + [20_000])
+    weights = torch.rand(int(lengths.sum()), 2)
+    values = torch.rand(int(lengths.sum()), 8)
+    pooled = segment_pool(weights, values, lengths)
+    torch.testing.assert_close(pooled[3], weights[3][:, None] * values[3])
+    torch.testing.assert_close(pooled[-1], weights[500:].T @ values[500:])
+
+
+def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:
+    network = build(word_dropout=0.9)
+    network.eval()
+    assert torch.equal(network(pack(TEXTS)).class_norms, network(pack(TEXTS)).class_norms)
+    network.train()
+    torch.manual_seed(0)
+    ids = network._drop_words(torch.full((10_000,), 5))
+    assert set(ids.tolist()) == {1, 5}
+    assert abs((ids == 1).double().mean() - 0.9) < 0.02
+
+
+def test_the_fixed_part_is_frozen() -> None:
+    network = build()
+    network(pack(TEXTS)).class_norms.sum().backward()
+    assert "fixed_embedding" not in dict(network.named_parameters())
+    assert not network.fixed_embedding.requires_grad
