@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from icaps.calibration import fit_inverse_temperature
@@ -80,8 +83,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for part in ("model", "train"):
-                settings = dataclasses.asdict(params[part])
-                params |= {f"{part}__{name}": value for name, value in settings.items()}
+                for field in dataclasses.fields(params[part]):
+                    params[f"{part}__{field.name}"] = getattr(params[part], field.name)
         return params
 
     def set_params(self, **params: Any) -> ICapsClassifier:
@@ -101,6 +104,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             }
             setattr(self, part, dataclasses.replace(getattr(self, part), **settings))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
 
     def fit(self, X: Sequence[str], y: Sequence[Any]) -> ICapsClassifier:  # noqa: N803
         """Builds the vocabulary and vectors, trains, and calibrates on a validation part of X.
@@ -136,12 +146,20 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         return self
 
-    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+    def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
         return np.concatenate(
             [np.zeros((0, len(self._fitted())))]
             + [norms.double().numpy() for _, _, norms in self._run(check_texts(X))]
         )
+
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """The class norms (texts, J).
+
+        For two classes, as scikit-learn wants it: the second's norm less the first's (texts,).
+        """
+        norms = self.class_norms(X)
+        return norms[:, 1] - norms[:, 0] if norms.shape[1] == 2 else norms
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Calibrated probabilities (texts, J): softmax of the norms times one fitted factor.
@@ -150,13 +168,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, is fitted to the validation texts by likelihood (temperature scaling, Guo et al.
         2017). A blank text gets 1 / J for each class.
         """
-        norms = torch.from_numpy(self.decision_function(X))
+        norms = torch.from_numpy(self.class_norms(X))
         probabilities: NDArray[np.float64] = (norms * self.inverse_temperature_).softmax(1).numpy()
         return probabilities
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
         """The class of the largest norm (texts,); the first class for a blank text."""
-        predicted: NDArray[Any] = self._fitted()[self.decision_function(X).argmax(1)]
+        predicted: NDArray[Any] = self._fitted()[self.class_norms(X).argmax(1)]
         return predicted
 
     def explain(
@@ -227,26 +245,28 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier
 
     def _encode_labels(self, texts: list[str], y: Sequence[Any]) -> NDArray[np.int64]:
-        if len(texts) != len(y):
-            raise DataError(f"There are {len(texts)} texts and {len(y)} labels; give one a text.")
-        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        given = _check_labels(y)
+        if len(texts) != len(given):
+            raise DataError(f"{len(texts)} texts have {len(given)} labels; give one a text.")
+        self.classes_, labels = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
         return labels.astype(np.int64)
 
     def _split(self, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        share = math.ceil(self.train.validation_share * len(labels))
         try:
             training, held_out = train_test_split(
                 np.arange(len(labels)),
-                test_size=self.train.validation_share,
+                test_size=max(share, len(self.classes_)),  # one of each class, in small data too
                 stratify=labels,
                 random_state=self.train.seed,
             )
         except ValueError as error:
             raise DataError(
                 f"{len(labels)} texts of {len(self.classes_)} classes can't be split into a "
-                f"training and a validation part ({error}). Give at least two texts a class, or "
-                "raise validation_share."
+                f"training and a validation part ({error}). Give two texts a class or "
+                "more."
             ) from error
         return training, held_out
 
@@ -378,6 +398,19 @@ def check_texts(texts: Sequence[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"Text {n} is {type(text).__name__}, no string; give texts alone.")
     return texts
+
+
+def _check_labels(y: Sequence[Any]) -> NDArray[Any]:
+    """Labels as (texts,); DataError where they are no classes."""
+    if y is None:
+        raise DataError("This classifier requires y to be passed, but the target y is None.")
+    try:
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise DataError(f"The labels can't be used: {error}") from error
+    return labels
 
 
 def is_blank(encoded: EncodedText) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 TEXT_COLUMNS = ("text", "content", "document", "sentence", "description", "review")
 LABEL_COLUMNS = ("label", "class", "category", "target", "topic")
-_READERS = {".parquet": pd.read_parquet, ".csv": pd.read_csv, ".tsv": pd.read_csv}
+# "NA" or "null" may be a text; only an empty field is missing.
+_read_csv = partial(pd.read_csv, keep_default_na=False, na_values=[""])
+_READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
+    ".parquet": pd.read_parquet,
+    ".csv": _read_csv,
+    ".tsv": partial(_read_csv, sep="\t"),
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,9 @@ def read_part(path: str | Path, part: str) -> LabelledTexts:
             )
         return LabelledTexts(texts, [classes[number] for number in table[label]], classes)
     labels = [str(value) for value in table[label]]
+    broken = next((name for name in labels if "\n" in name or "\r" in name), None)
+    if broken is not None:
+        raise DataError(f"{file}: the class name {broken!r} has a line end; rename the class.")
     order = sorted(set(table[label]), key=lambda value: (isinstance(value, str), value))
     return LabelledTexts(texts, labels, tuple(str(value) for value in order))
 
@@ -89,10 +99,7 @@ def find_part(path: Path, part: str) -> Path:
 
 def _read_table(file: Path) -> pd.DataFrame:
     try:
-        if file.suffix.lower() == ".tsv":
-            table = pd.read_csv(file, sep="\t")
-        else:
-            table = _READERS[file.suffix.lower()](file)
+        table = _READERS[file.suffix.lower()](file)
     except (ValueError, OSError, UnicodeError) as error:
         raise DataError(f"{file} can't be read: {error}") from error
     if table.empty:

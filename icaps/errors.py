@@ -5,11 +5,11 @@ class ICapsError(Exception):
     """Base of every error that this library raises for a user's mistake."""
 
 
-class ConfigError(ICapsError):
+class ConfigError(ICapsError, ValueError):
     """A setting has an impossible value, an unknown name, or contradicts another."""
 
 
-class DataError(ICapsError):
+class DataError(ICapsError, ValueError):
     """A data set can't be read, or what it holds can't be trained on."""
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from icaps.config import ModelConfig
 from icaps.layers import CapsuleLayer, Packed, RegionEmbedding, TrainableAttention, squash
-from icaps.text import PAD, UNK
+from icaps.text import UNK
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 
@@ -56,7 +56,7 @@ class ICapsNet(nn.Module):
             vectors = torch.zeros(vocabulary_size, config.fixed_dim)
         assert vectors.shape == (vocabulary_size, config.fixed_dim), vectors.shape
         self.register_buffer("fixed_embedding", vectors)
-        self.trained_embedding = nn.Embedding(vocabulary_size, config.trained_dim, padding_idx=PAD)
+        self.trained_embedding = nn.Embedding(vocabulary_size, config.trained_dim)
         nn.init.uniform_(self.trained_embedding.weight, -0.25, 0.25)
         self.region = RegionEmbedding(config.embedding_dim, config.region_dim, config.kernel_size)
         self.activation = _ACTIVATIONS[config.activation]()

@@ -15,10 +15,12 @@ MAX_LEVEL = 4  # shades; a word under more K-grams than this is no darker
 # Characters that HTML can't carry: controls other than tab and line ends, and lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
+# A tip hangs below its word, shifted where it would leave the text's box; browsers without anchor
+# positioning put it at the start of the line.
 STYLE = """
-.icaps-text { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 2; font-size: 1.15rem;
-  --shade: #1f6f8b; }
-.icaps-text mark { position: relative; color: inherit; padding: .2em 0;
+.icaps-text { position: relative; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 2;
+  font-size: 1.15rem; --shade: light-dark(#1f6f8b, #4aa3c0); }
+.icaps-text mark { color: inherit; padding: .2em 0;
   background: color-mix(in srgb, var(--shade) var(--strength), transparent);
   border-bottom: var(--line) solid var(--shade); }
 .icaps-text mark.l1 { --strength: 16%; --line: 1px; }
@@ -26,9 +28,15 @@ STYLE = """
 .icaps-text mark.l3 { --strength: 48%; --line: 3px; }
 .icaps-text mark.l4 { --strength: 62%; --line: 4px; }
 .icaps-text mark[tabindex]:focus { outline: 2px solid currentColor; outline-offset: 2px; }
-.icaps-tip { display: none; position: absolute; left: 0; top: 100%; z-index: 10; width: max-content;
-  max-width: min(24rem, 80vw); padding: .5em .75em; border-radius: .4em; background: #16222b;
-  color: #fff; font: .8rem/1.5 system-ui, sans-serif; white-space: pre-line; text-align: left; }
+.icaps-text mark:is(:hover, :focus) { anchor-name: --icaps-word; }
+.icaps-tip { display: none; position: absolute; inset-inline: 0; z-index: 10; width: fit-content;
+  max-width: 100%; box-sizing: border-box; padding: .5em .75em; border-radius: .4em;
+  background: #16222b; color: #fff; font: .85rem/1.6 system-ui, sans-serif;
+  white-space: pre-line; text-align: start; }
+@supports (position-area: bottom) {
+  .icaps-tip { inset-inline: auto; position-anchor: --icaps-word;
+    position-area: bottom span-right; position-try-fallbacks: bottom span-left, bottom span-all; }
+}
 .icaps-text mark:is(:hover, :focus) > .icaps-tip { display: block; }
 """
 
@@ -53,9 +61,7 @@ meter {{ width: 8rem; }}
 <p>{verdict}</p>
 {notices}
 {text}
-<table><caption>Evidence: the {k}-grams that the most routed capsules attend to</caption>
-<thead><tr><th>K-gram<th class="n">Capsule<th class="n">Routing β<th class="n">Attention α</thead>
-<tbody>{evidence}</tbody></table>
+{evidence}
 <table><caption>Scores: norms of the class capsules</caption>
 <thead><tr><th>Class<th class="n">Norm<th class="n">Probability</thead>
 <tbody>{scores}</tbody></table>
@@ -144,13 +150,23 @@ def notices(explanation: Explanation) -> list[str]:
     return lines
 
 
-def explanation_page(explanation: Explanation) -> str:
-    """A self-contained HTML page, without scripts or outside files."""
-    evidence = "".join(
+def evidence_table(explanation: Explanation) -> str:
+    """The K-grams with their capsules and weights, as an HTML table."""
+    rows = "".join(
         f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{kgram.capsule}'
         f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
         for kgram in explanation.kgrams
     )
+    return (
+        f"<table><caption>Evidence: the {explanation.kernel_size}-grams that the most routed "
+        'capsules attend to</caption><thead><tr><th>K-gram<th class="n">Capsule'
+        '<th class="n">Routing β<th class="n">Attention α</thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """A self-contained HTML page, without scripts or outside files."""
     rows = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
     scores = "".join(
         f'<tr><td>{escape(name)}<td class="n"><meter min="0" max="1" value="{norm:.4f}"></meter> '
@@ -163,8 +179,7 @@ def explanation_page(explanation: Explanation) -> str:
         verdict=escape(verdict(explanation)),
         notices="".join(f"<p><em>{escape(line)}</em></p>" for line in notices(explanation)),
         text=shaded_text(explanation),
-        k=explanation.kernel_size,
-        evidence=evidence,
+        evidence=evidence_table(explanation),
         scores=scores,
     )
 

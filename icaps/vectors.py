@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import pickle
+import re
 import struct
 import zlib
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +26,20 @@ if TYPE_CHECKING:
     from icaps.text import Vocabulary
 
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
+_GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_LINE = 1 << 20  # bytes; bounds what is read of a foreign file to tell what it is
+_ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
 _SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
-_FORMATS = "word2vec (binary or text), GloVe text, fastText .bin or .vec, gensim .kv"
+_ADVICE = (
+    "Give a whole file of word2vec (binary or text), GloVe text, fastText .bin or .vec, with words "
+    "in UTF-8, or a .kv file of gensim's KeyedVectors."
+)
+# What gensim, pickle and gzip raise for damaged or foreign files.
+_UNREADABLE = (
+    *(OSError, EOFError, ValueError, LookupError, AttributeError, TypeError, ImportError),
+    *(AssertionError, NotImplementedError, MemoryError, OverflowError),
+    *(struct.error, zlib.error, pickle.UnpicklingError),
+)
 
 
 @dataclass(frozen=True)
@@ -52,22 +68,28 @@ class AlignedVectors:
 def load_vectors(source: str | Path, report: Callable[[str], None] | None = None) -> KeyedVectors:
     """Word vectors from a file, or by a name of gensim-data such as word2vec-google-news-300.
 
-    Formats are told apart by their content: word2vec binary and text, GloVe text, fastText's
-    .bin and .vec, each gzipped or not. A `.kv` file that gensim saved is unpickled by gensim, so
-    take one only from where you would take a program.
+    Formats are told apart by their content: word2vec binary and text, GloVe text and fastText's
+    .vec, each gzipped (with the suffix .gz) or not, and fastText's .bin. A `.kv` file that gensim
+    saved is unpickled by gensim, and gensim-data brings code of its own, so take either only from
+    where you would take a program.
 
     Args:
         source: A path, or a name. What has a slash or a known suffix is a path.
         report: Called with a line before a download.
 
     Raises:
-        VectorsError: The file is missing or no such format, or the download failed.
+        VectorsError: The file is missing, damaged or of no such format, or the download failed.
     """
     path = Path(source)
-    if path.is_file():
-        return _load_file(path)
-    if path.exists() or len(path.parts) > 1 or path.suffix in _SUFFIXES:
-        raise VectorsError(f"There is no vectors file {path}; give a file of {_FORMATS}.")
+    try:
+        if path.is_file():
+            return _load_file(path)
+        if path.exists():
+            raise VectorsError(f"{path} is a folder. {_ADVICE}")
+    except OSError as error:  # such as a name too long for the file system
+        raise VectorsError(f"{path} can't be opened ({error.strerror}). {_ADVICE}") from error
+    if len(path.parts) > 1 or path.suffix.lower() in _SUFFIXES:
+        raise VectorsError(f"There is no vectors file {path}. {_ADVICE}")
     return _download(str(source), report)
 
 
@@ -110,31 +132,41 @@ def align_vectors(
 ) -> AlignedVectors:
     """The vectors of a vocabulary's words: of the word as it is, else of its lower case.
 
-    A word with neither, `<unk>` among them, gets by `oov`: "zeros"; "mean", of the vectors found;
-    or "normal", random of the same spread as those found. fastText's own .bin composes a vector
-    of any word from its parts, which counts as found. `<pad>` is zeros.
+    A fastText .bin composes a vector of any other word from its parts, which counts as found. A
+    word without any, `<unk>` among them, gets by `oov`: "zeros"; "mean", of the vectors found; or
+    "normal", random by `seed`, of the same spread as those found. `<pad>` is zeros.
 
     Raises:
         ConfigError: `oov` is none of these.
+        VectorsError: A word's vector has a number that is not finite, or too large for float16.
     """
     if oov not in OOV_CHOICES:
         raise ConfigError(f"oov is {oov!r}; it must be one of {', '.join(OOV_CHOICES)}.")
-    words = vocabulary.words
-    keys = [word if word in vectors else word.lower() for word in words]
-    found = np.array([key in vectors for key in keys])
-    found[:2] = False
+    words, index = vocabulary.words, vectors.key_to_index
+    rows = np.array([index.get(word, index.get(word.lower(), -1)) for word in words])
+    rows[:2] = -1
+    found = rows >= 0
     matrix = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
-    if found.any():
-        matrix[found] = np.stack([vectors[keys[n]] for n in np.flatnonzero(found)])
-        known = matrix[found]
-        if oov == "mean":
-            matrix[~found] = known.mean(0)
-        elif oov == "normal":
-            matrix[~found] = np.random.default_rng(seed).normal(
-                0, known.std(), ((~found).sum(), known.shape[1])
-            )
+    matrix[found] = vectors.vectors[rows[found]]
+    if getattr(vectors, "bucket", 0):
+        for n in np.flatnonzero(~found)[2:]:
+            matrix[n] = vectors.get_vector(words[n])
+            found[n] = matrix[n].any()  # zeros: too short to have a part
+    known = matrix[found]
+    if oov == "mean" and len(known):
+        matrix[~found] = known.mean(0)
+    elif oov == "normal" and len(known):
+        shape = (len(words) - len(known), vectors.vector_size)
+        matrix[~found] = np.random.default_rng(seed).normal(0, known.std(), shape)
     matrix[0] = 0
-    rounded = matrix.astype(np.float16).astype(np.float32)
+    with np.errstate(over="ignore"):
+        rounded = matrix.astype(np.float16).astype(np.float32)
+    if not np.isfinite(rounded).all():
+        word = words[np.flatnonzero(found & ~np.isfinite(rounded).all(1))[0]]
+        raise VectorsError(
+            f"The vector of {word!r} has a number that is not finite, or too large for float16. "
+            "Give a file of vectors that is whole."
+        )
     return AlignedVectors(rounded, found, np.array(vocabulary.counts, dtype=np.int64))
 
 
@@ -148,36 +180,89 @@ def _open(path: Path) -> BinaryIO:
 
 def _load_file(path: Path) -> KeyedVectors:
     from gensim.models import KeyedVectors
+
+    try:
+        is_kv = path.suffix.lower() == ".kv"
+        vectors = KeyedVectors.load(str(path), mmap="r") if is_kv else _read(path)
+        if not isinstance(vectors, KeyedVectors):
+            raise ValueError(f"it holds a {type(vectors).__name__}; save the model's .wv instead")
+        if not len(vectors) or not vectors.vector_size:
+            raise ValueError("it holds no vector")
+    except _UNREADABLE as error:
+        cause = str(error) or type(error).__name__
+        raise VectorsError(f"{path} can't be read as word vectors: {cause}. {_ADVICE}") from error
+    return vectors
+
+
+def _read(path: Path) -> KeyedVectors:
+    from gensim.models import KeyedVectors
     from gensim.models.fasttext import load_facebook_vectors
 
-    try:
-        if path.suffix == ".kv":
-            return KeyedVectors.load(str(path), mmap="r")
-        with _open(path) as file:
-            if file.read(4) == _FASTTEXT_MAGIC:
-                return load_facebook_vectors(str(path))
-        return KeyedVectors.load_word2vec_format(str(path), **_word2vec_layout(path))
-    except (OSError, EOFError, ValueError, KeyError, AttributeError, struct.error) as error:
-        raise VectorsError(
-            f"{path} can't be read as word vectors ({error or type(error).__name__}). "
-            f"Give a whole file of {_FORMATS}."
-        ) from error
-
-
-def _word2vec_layout(path: Path) -> dict[str, Any]:
-    """The arguments with which gensim reads a word2vec or GloVe file."""
     with _open(path) as file:
-        first, second = file.readline(), file.read(4096)
-    header = len(first.split()) == 2 and all(part.isdigit() for part in first.split())
-    if not header:
-        return {"binary": False, "no_header": True}
-    fields = second.split(b"\n")[0].split()
-    try:
-        [float(field) for field in fields[1:4]]
-        text = len(fields) >= 2
-    except ValueError:
-        text = False
-    return {"binary": not text}
+        start = file.read(4)
+        if start == _FASTTEXT_MAGIC:
+            if isinstance(file, gzip.GzipFile):  # gensim would read the compressed bytes
+                raise ValueError("a fastText .bin must not be gzipped; gunzip it")
+            _check_fasttext_size(path)
+            return load_facebook_vectors(str(path))
+        if not start:
+            raise ValueError("it is empty")
+        if start.startswith(_GZIP_MAGIC):
+            raise ValueError("it is gzipped, which gensim sees by the suffix .gz alone: rename it")
+        file.seek(0)
+        first, second = file.readline(_LONGEST_LINE), file.readline(_LONGEST_LINE)
+        fields = first.split()
+        if len(fields) != 2 or not all(field.isdigit() for field in fields):
+            file.seek(0)
+            return _read_text(file, len(fields) - 1)
+        count, dim = map(int, fields)
+        try:
+            _row(second, dim)
+        except ValueError:
+            return KeyedVectors.load_word2vec_format(str(path), binary=True)
+        file.seek(len(first))
+        return _read_text(file, dim, count)
+
+
+def _check_fasttext_size(path: Path) -> None:
+    """Gensim never ends reading a file that is cut off within its list of words."""
+    with path.open("rb") as file:
+        header = file.read(68)
+    dim, buckets, words = (struct.unpack_from("<i", header, at)[0] for at in (8, 40, 64))
+    if path.stat().st_size < (words + buckets) * dim * 4:
+        raise ValueError(f"it is cut off: it announces {words} words and has no room for them")
+
+
+def _read_text(lines: Iterable[bytes], dim: int, count: int | None = None) -> KeyedVectors:
+    # gensim's own reader takes a cut last row for whole, and fails at GloVe's words with spaces.
+    from gensim.models import KeyedVectors
+
+    if dim < 1:
+        raise ValueError("it has no number after its first word")
+    words: dict[str, int] = {}
+    values = array("f")
+    number = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            word, row = _row(line, dim)
+        except ValueError as error:
+            raise ValueError(f"word {number}: {error}") from error
+        if word not in words:
+            words[word] = len(words)
+            values.extend(row)
+    if count is not None and number < count:
+        raise ValueError(f"it is cut off: it announces {count} words and holds {number}")
+    vectors = KeyedVectors(dim)
+    vectors.key_to_index, vectors.index_to_key = words, list(words)
+    vectors.vectors = np.frombuffer(values, dtype=np.float32).reshape(-1, dim)
+    return vectors
+
+
+def _row(line: bytes, dim: int) -> tuple[str, list[float]]:
+    word, *numbers = line.rsplit(None, dim) or [b""]
+    if len(numbers) != dim or _ENDS_IN_NUMBER.search(word):
+        raise ValueError(f"its row has not {dim} numbers")
+    return word.decode(), [float(number) for number in numbers]
 
 
 def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
@@ -185,14 +270,16 @@ def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
 
     if report is not None:
         report(f"looking for {name} in gensim-data")
-    advice = f"To work without it, download a file of {_FORMATS} and give its path."
     try:
         known = gensim.downloader.info(name_only=True)["models"]
-        if name not in known:
-            raise VectorsError(
-                f"gensim-data has no vectors {name!r}, and there is no such file. "
-                f"Its names are {', '.join(sorted(known))}."
-            )
-        return gensim.downloader.load(name)
-    except (OSError, ValueError) as error:
-        raise VectorsError(f"{name} can't be downloaded ({error}). {advice}") from error
+        if name in known:
+            return gensim.downloader.load(name)
+    except (OSError, ValueError, HTTPException) as error:
+        raise VectorsError(
+            f"There is no file {name}, and it can't be downloaded from gensim-data ({error}). "
+            f"{_ADVICE}"
+        ) from error
+    raise VectorsError(
+        f"There is no file {name}, and gensim-data has no vectors of that name; it has "
+        f"{', '.join(sorted(known))}. {_ADVICE}"
+    )

@@ -4,9 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
+import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
+
+torch.set_num_threads(1)  # the networks are tiny: more threads only wait for each other
 
 TOPICS = {
     "Cooking": "oven bread onion soup butter recipe simmer garlic flour bake",

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import sklearn.exceptions
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -135,7 +136,16 @@ def test_probabilities_keep_the_order_of_the_norms(classifier: ICapsClassifier) 
     norms, probabilities = classifier.decision_function(texts), classifier.predict_proba(texts)
     assert (norms.argsort(1) == probabilities.argsort(1)).all()
     np.testing.assert_allclose(probabilities.sum(1), 1)
-    assert classifier.decision_function([]).shape == (0, 3)
+    assert classifier.class_norms([]).shape == (0, 3)
+
+
+def test_two_classes_have_one_decision() -> None:
+    texts, labels = make_texts(360, seed=10)
+    binary = ["water" if label == "Sailing" else "land" for label in labels]
+    fitted = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(texts, binary)
+    norms = fitted.class_norms(texts)
+    np.testing.assert_allclose(fitted.decision_function(texts), norms[:, 1] - norms[:, 0])
+    assert roc_auc_score(binary, fitted.decision_function(texts)) > 0.9
 
 
 def test_the_same_seed_gives_the_same_model() -> None:
@@ -164,10 +174,10 @@ def test_scikit_learn_tools_take_it() -> None:
     ("texts", "labels", "message"),
     [
         ("one text", ["a"], "Give a list of texts"),
-        (["a", "b"], ["x"], "2 texts and 1 labels"),
+        (["a", "b"], ["x"], "2 texts have 1 labels"),
         (["a", 3], ["x", "y"], "Text 1 is int, no string"),
         (["a", "b", "c"], ["x", "x", "x"], "one class; a classifier needs two"),
-        (["a", "b", "c"], ["x", "x", "y"], "at least two texts a class"),
+        (["a", "b", "c"], ["x", "x", "y"], "two texts a class or more"),
         ([], [], "needs two"),
     ],
 )

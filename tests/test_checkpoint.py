@@ -1,0 +1,140 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from icaps.checkpoint import load_checkpoint
+from icaps.classifier import ICapsClassifier
+from icaps.errors import CheckpointError
+
+
+@pytest.fixture
+def folder(model_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model_folder, tmp_path / "model"))
+
+
+def test_round_trip_keeps_everything(classifier: ICapsClassifier, folder: Path) -> None:
+    checkpoint = load_checkpoint(folder)
+    assert checkpoint.classes == ("Cooking", "Gardens", "Sailing")
+    assert checkpoint.vocabulary == classifier.vocabulary_
+    assert checkpoint.train_config == classifier.train
+    assert checkpoint.metrics == classifier.metrics_
+    assert checkpoint.history == classifier.history_
+    assert checkpoint.inverse_temperature == classifier.inverse_temperature_
+    saved, loaded = classifier.network_.state_dict(), checkpoint.network.state_dict()
+    assert saved.keys() == loaded.keys()
+    assert all(torch.equal(saved[name], loaded[name]) for name in saved)
+    assert not checkpoint.network.training
+
+
+def test_nothing_in_it_is_pickled(folder: Path) -> None:
+    for file in folder.iterdir():
+        assert not file.read_bytes().startswith((b"\x80", b"PK"))
+
+
+def test_saving_again_replaces_the_model_and_keeps_the_card(
+    classifier: ICapsClassifier, folder: Path
+) -> None:
+    (folder / "README.md").write_text("card")
+    (folder / "model.safetensors").write_bytes(b"")
+    classifier.save(folder)
+    load_checkpoint(folder)
+    assert (folder / "README.md").read_text() == "card"
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]  # no scratch left
+
+
+def test_a_folder_of_something_else_is_not_overwritten(
+    classifier: ICapsClassifier, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(CheckpointError, match="is no checkpoint; choose another place"):
+        classifier.save(tmp_path)
+    with pytest.raises(CheckpointError, match="choose another place"):
+        classifier.save(tmp_path / "thesis.txt")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def edit(path: Path, **values: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def edit_model(path: Path, **values: object) -> None:
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"model": config["model"] | values}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config.json",
+        "vocabulary.txt",
+        "classes.txt",
+        "model.safetensors",
+        "metrics.json",
+        "history.jsonl",
+    ],
+)
+def test_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(CheckpointError, match=rf"{name}.*(again|No such)"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "metrics.json"])
+@pytest.mark.parametrize("keep", [0, 7, 100])
+def test_a_truncated_file(folder: Path, name: str, keep: int) -> None:
+    (folder / name).write_bytes((folder / name).read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match=rf"{name} is damaged.*train the model again"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocabulary.txt", "classes.txt", "history.jsonl"])
+def test_binary_rubbish(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(bytes(range(128, 256)) * 4)
+    with pytest.raises(CheckpointError, match=name):
+        load_checkpoint(folder)
+
+
+def test_a_future_format(folder: Path) -> None:
+    edit(folder / "config.json", format_version=2)
+    with pytest.raises(CheckpointError, match=r"version 2, and this iCaps reads 1\. Use the iCaps"):
+        load_checkpoint(folder)
+
+
+def test_a_foreign_folder(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"no checkpoint folder .*; give one that holds"):
+        load_checkpoint(tmp_path / "nowhere")
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
+    with pytest.raises(CheckpointError, match="this is no iCaps checkpoint"):
+        load_checkpoint(tmp_path)
+
+
+def test_sizes_that_do_not_fit(folder: Path) -> None:
+    edit_model(folder / "config.json", class_dim=10**9)  # must not be allocated
+    with pytest.raises(CheckpointError, match=r"capsules\.capsule_bias is .* and should be"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("values", [{"dropout": 2}, {"dropout": "x"}, {"colour": 1}])
+def test_settings_that_can_not_be(folder: Path, values: dict[str, object]) -> None:
+    edit_model(folder / "config.json", **values)
+    with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
+        load_checkpoint(folder)
+
+
+def test_one_class_more_than_weights(folder: Path) -> None:
+    with (folder / "classes.txt").open("a") as file:
+        file.write("Chess\n")
+    with pytest.raises(CheckpointError, match="does not fit"):
+        load_checkpoint(folder)
+
+
+def test_weights_that_are_no_numbers(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["region.bias"][0] = float("nan")
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"region\.bias holds no numbers"):
+        load_checkpoint(folder)

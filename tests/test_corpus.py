@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from icaps.corpus import Corpus, read_part
+from icaps.errors import DataError
+from icaps.text import EncodedText
+
+TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})
+
+
+def encoded(*ids: int) -> EncodedText:
+    return EncodedText(np.array(ids, dtype=np.int64), np.zeros((len(ids), 2), np.int64), False)
+
+
+@pytest.mark.parametrize("name", ["train.parquet", "train.csv", "train.tsv"])
+def test_files_and_folders(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    if file.suffix == ".parquet":
+        TABLE.to_parquet(file)
+    else:
+        TABLE.to_csv(file, index=False, sep="\t" if file.suffix == ".tsv" else ",")
+    (tmp_path / "classes.txt").write_text("Sports\nBusiness\n")
+    for place in (file, tmp_path):
+        data = read_part(place, "train")
+        assert data.classes == ("Sports", "Business")
+        assert data.labels == ["Business", "Sports", "Business"]
+        assert data.texts == TABLE["text"].tolist()
+
+
+def test_classes_without_names(tmp_path: Path) -> None:
+    TABLE.assign(label=[10, 9, 10]).to_csv(tmp_path / "a.csv", index=False)
+    assert read_part(tmp_path / "a.csv", "train").classes == ("9", "10")
+    TABLE.assign(label=["b", "a", "b"]).to_csv(tmp_path / "a.csv", index=False)
+    assert read_part(tmp_path / "a.csv", "train").classes == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.rename(columns={"text": "body"}), "columns label, body; name one 'text'"),
+        (TABLE.iloc[:0], "holds no rows"),
+        (TABLE.assign(label=["a", None, "b"]), "1 of 3 rows have no 'label'; the first is row 2"),
+        (TABLE.assign(label=[0, 1, 2]), "label 2 has no name in .* names 2 classes"),
+        (TABLE.assign(label=["a", "b\nc", "b"]), "class name 'b.nc' has a line end"),
+    ],
+)
+def test_bad_tables(tmp_path: Path, table: pd.DataFrame, message: str) -> None:
+    table.to_csv(tmp_path / "train.csv", index=False)
+    (tmp_path / "classes.txt").write_text("Sports\nBusiness\n")
+    with pytest.raises(DataError, match=message):
+        read_part(tmp_path, "train")
+
+
+def test_bad_places(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="has no test file; put test there"):
+        read_part(tmp_path, "test")
+    with pytest.raises(DataError, match="There is no file or folder"):
+        read_part(tmp_path / "x.csv", "test")
+    (tmp_path / "x.xlsx").write_bytes(b"PK")
+    with pytest.raises(DataError, match="none of the formats that are read"):
+        read_part(tmp_path / "x.xlsx", "test")
+    for name in ("x.parquet", "x.csv"):
+        (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n\x00\x01")
+        with pytest.raises(DataError, match=rf"{name} can't be read|columns"):
+            read_part(tmp_path / name, "test")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(DataError, match="can't be read"):
+        read_part(tmp_path / "empty.csv", "test")
+
+
+def test_corpus_selects_and_packs() -> None:
+    corpus = Corpus.from_encoded([encoded(5, 6), encoded(), encoded(7, 8, 9)], [0, 1, 1])
+    chosen = corpus.select(np.array([2, 0, 1]))
+    assert chosen.ids.tolist() == [7, 8, 9, 5, 6]
+    assert chosen.lengths.tolist() == [3, 2, 0]
+    assert chosen.labels.tolist() == [1, 0, 1]
+    packed = chosen.pack()
+    assert packed.ids.tolist() == [7, 8, 9, 5, 6]
+    assert packed.lengths.tolist() == [3, 2, 0]
+    assert len(Corpus.from_encoded([], [])) == 0
