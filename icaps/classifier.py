@@ -29,7 +29,7 @@ from icaps.model import Activity, ICapsNet
 from icaps.results import CapsuleReason, Explanation, KGram, WordCount
 from icaps.text import UNK, EncodedText, Vocabulary, split_words
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
-from icaps.vectors import align_vectors, load_vectors, train_vectors
+from icaps.vectors import align_vectors, equal_lengths, load_vectors, train_vectors
 
 BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
 
@@ -291,7 +291,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"them, {aligned.token_coverage:.1%} of the running words"
             )
             self.metrics_["vector_coverage"] = aligned.vocabulary_coverage
-            matrix = torch.from_numpy(aligned.matrix)
+            matrix = torch.from_numpy(equal_lengths(aligned.matrix))
         network = ICapsNet(config, len(self.vocabulary_), len(self.classes_), matrix)
         return network.to(choose_device(self.device))
 

@@ -97,6 +97,9 @@ class TrainConfig:
 
     min_frequency: int = 5  # F: a word is kept when seen MORE than F times
     learning_rate: float = 1e-3
+    warmup_share: float = 0.1  # of all steps, over which the learning rate rises from 0: Adam's
+    # first steps move every weight alike, which can drive all norms to 1, where no gradient is left
+    decay: bool = True  # then let the learning rate fall in a line, to 0 after the last epoch
     batch_size: int = 128  # texts a step
     epochs: int = 12
     patience: int = 3  # epochs without a better validation accuracy before training ends
@@ -113,7 +116,7 @@ class TrainConfig:
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("min_frequency", "clip_norm", "absent_weight", "seed"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        for name in ("average_decay", "margin_present", "margin_absent"):
+        for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
         _check(

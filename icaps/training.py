@@ -10,6 +10,7 @@ from typing import Protocol, cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel
 
 from icaps.config import TrainConfig
@@ -118,22 +119,15 @@ def train(
     data and machine give the same weights.
     """
     course = Training()
-    averaged = AveragedModel(network, avg_fn=_moving_average(config.average_decay))
-    average = cast(ICapsNet, averaged.module)
-    optimizer = torch.optim.Adam(
-        [parameter for parameter in network.parameters() if parameter.requires_grad],
-        lr=config.learning_rate,
-    )
+    updates = _Updates(network, config, steps_per_epoch(training, config))
+    average = updates.average
     order = np.random.default_rng(config.seed)
     torch.manual_seed(config.seed)
     best: dict[str, Tensor] | None = None
     try:
         for epoch in range(1, config.epochs + 1):
             started = time.perf_counter()
-            loss = _run_epoch(
-                epoch, network, averaged, optimizer, training, order, config, callbacks
-            )
-            average.eval()
+            loss = _run_epoch(epoch, network, updates, training, order, config, callbacks)
             score = accuracy(average, validation)
             record = Epoch(epoch, loss, score, time.perf_counter() - started)
             course.history.append(record)
@@ -151,11 +145,33 @@ def train(
     return course
 
 
+class _Updates:
+    """Adam under its schedule, and the average of the weights that it leaves step by step."""
+
+    def __init__(self, network: ICapsNet, config: TrainConfig, steps: int) -> None:
+        self._network = network
+        self._clip_norm = config.clip_norm
+        self._averaged = AveragedModel(network, avg_fn=_moving_average(config.average_decay))
+        self.average = cast(ICapsNet, self._averaged.module).eval()
+        trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate)
+        self._schedule = LambdaLR(self._optimizer, rate_shares(config, steps))
+
+    def step(self, loss: Tensor) -> None:
+        """Moves the weights against the gradient of `loss`."""
+        self._optimizer.zero_grad()
+        loss.backward()
+        if self._clip_norm:
+            torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._clip_norm)
+        self._optimizer.step()
+        self._schedule.step()
+        self._averaged.update_parameters(self._network)
+
+
 def _run_epoch(
     epoch: int,
     network: ICapsNet,
-    averaged: AveragedModel,
-    optimizer: torch.optim.Optimizer,
+    updates: _Updates,
     corpus: Corpus,
     order: np.random.Generator,
     config: TrainConfig,
@@ -163,23 +179,36 @@ def _run_epoch(
 ) -> float:
     network.train()
     device = network.fixed_embedding.device
-    steps = -(-len(corpus) // config.batch_size)
+    steps = steps_per_epoch(corpus, config)
     started, seen, total = time.perf_counter(), 0, 0.0
     for step, batch in enumerate(_batches(corpus, config.batch_size, order), start=1):
         norms = network(batch.pack().to(device)).class_norms
         loss = margin_loss(norms, torch.from_numpy(batch.labels).to(device), config)
-        optimizer.zero_grad()
-        loss.backward()
-        if config.clip_norm:
-            torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
-        optimizer.step()
-        averaged.update_parameters(network)
+        updates.step(loss)
         seen += len(batch)
         total += loss.item() * len(batch)
         speed = seen / (time.perf_counter() - started)
         for callback in callbacks:
             callback.on_step(Step(epoch, config.epochs, step, steps, total / seen, speed))
     return total / seen
+
+
+def steps_per_epoch(corpus: Corpus, config: TrainConfig) -> int:
+    """Batches in an epoch, the last one perhaps smaller."""
+    return -(-len(corpus) // config.batch_size)
+
+
+def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], float]:
+    """The share of the learning rate for a step, from 0: a rise, then a line down to 0."""
+    total = steps_per_epoch * config.epochs
+    warmup = int(config.warmup_share * total)
+
+    def share(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / (warmup + 1)
+        return (total - step) / (total - warmup) if config.decay else 1.0
+
+    return share
 
 
 def _batches(corpus: Corpus, size: int, order: np.random.Generator) -> Iterator[Corpus]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from icaps.text import Vocabulary
 
+_SPREAD = 0.5  # root mean square of the numbers of a vector, about that of GloVe
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 1 << 20  # bytes; bounds what is read of a foreign file to tell what it is
@@ -168,6 +169,19 @@ def align_vectors(
             "Give a file of vectors that is whole."
         )
     return AlignedVectors(rounded, found, np.array(vocabulary.counts, dtype=np.int64))
+
+
+def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each row of (V, dim) at the same length, with float16's precision; zeros stay.
+
+    Files differ in scale by more than ten times, and so do the words of one file; at one length,
+    the network's first weights and one learning rate suit them all (Levy et al. 2015, section
+    3.3, normalise likewise).
+    """
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
+    equal: NDArray[np.float32] = (matrix * scale).astype(np.float16).astype(np.float32)
+    return equal
 
 
 def _stable_hash(word: str) -> int:

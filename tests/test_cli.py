@@ -15,6 +15,7 @@ from tests.conftest import make_texts
 
 FAST = ["--set", "fixed_dim=8", "--set", "trained_dim=8", "--set", "region_dim=16"]
 FAST += ["--set", "min_frequency=0", "--set", "learning_rate=0.01", "--set", "average_decay=0.9"]
+FAST += ["--set", "batch_size=16"]
 
 
 @pytest.fixture

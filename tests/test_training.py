@@ -8,7 +8,16 @@ from icaps.corpus import Corpus
 from icaps.errors import DataError
 from icaps.metrics import evaluate
 from icaps.model import ICapsNet
-from icaps.training import Epoch, Step, accuracy, choose_device, margin_loss, predict_norms, train
+from icaps.training import (
+    Epoch,
+    Step,
+    accuracy,
+    choose_device,
+    margin_loss,
+    predict_norms,
+    rate_shares,
+    train,
+)
 from tests.conftest import MODEL
 
 
@@ -96,9 +105,20 @@ def test_the_average_follows_the_weights_it_averages() -> None:
     for decay in (0.0, 0.99):
         net = network()
         start = net.capsules.capsule_weight.detach().clone()
-        train(net, training, validation, TrainConfig(epochs=1, batch_size=5, average_decay=decay))
+        config = TrainConfig(epochs=1, batch_size=5, average_decay=decay, decay=False)
+        train(net, training, validation, config)
         results[decay] = (net.capsules.capsule_weight - start).norm().item()
     assert 0 < results[0.99] < results[0.0]
+
+
+def test_the_learning_rate_rises_then_falls_in_a_line() -> None:
+    """Of 10 steps 4 are warm-up: 1/5, 2/5, 3/5, 4/5, then 1 down to 1/6 in sixths."""
+    config = TrainConfig(epochs=2, warmup_share=0.4)
+    rate = rate_shares(config, steps_per_epoch=5)
+    expected = [0.2, 0.4, 0.6, 0.8, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]
+    assert [rate(step) for step in range(10)] == pytest.approx(expected)
+    flat = rate_shares(TrainConfig(epochs=2, warmup_share=0, decay=False), steps_per_epoch=5)
+    assert {flat(step) for step in range(10)} == {1.0}
 
 
 def test_norms_of_a_corpus_are_those_of_its_texts() -> None:

@@ -18,7 +18,13 @@ from gensim.models.fasttext import save_facebook_model
 
 from icaps.errors import ConfigError, VectorsError
 from icaps.text import Vocabulary
-from icaps.vectors import AlignedVectors, align_vectors, load_vectors, train_vectors
+from icaps.vectors import (
+    AlignedVectors,
+    align_vectors,
+    equal_lengths,
+    load_vectors,
+    train_vectors,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 VALUES = {"The": [1.0, 2.0], "the": [3.0, -4.5]}
@@ -338,3 +344,11 @@ def test_shared_glove(shared_dir: Path) -> None:
     assert "the" in vectors
     aligned = align_vectors(vectors, vocabulary(The=3, oil=1))
     assert aligned.token_coverage == 4 / 14
+
+
+def test_vectors_are_brought_to_one_length() -> None:
+    rows = np.array([[0, 0, 0, 0], [30, 40, 0, 0], [0, 0, 0.001, 0]], dtype=np.float32)
+    expected = [[0, 0, 0, 0], [0.6, 0.8, 0, 0], [0, 0, 1, 0]]  # of length 0.5 sqrt(4)
+    equal = equal_lengths(rows)
+    np.testing.assert_allclose(equal, expected, atol=1e-3)
+    np.testing.assert_array_equal(equal, equal.astype(np.float16))

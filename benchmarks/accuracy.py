@@ -1,0 +1,180 @@
+"""Test accuracy of iCapsNet beside three baselines and its own controls, in one run.
+
+    python -m benchmarks.accuracy --data FOLDER [--vectors FILE] [--seeds 3] [--json]
+
+Every model is trained on the same training texts; what is chosen (the best epoch, a baseline's
+strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
+Controls: uniform attention (queries frozen at zero, so that every word counts alike), one routing
+iteration (every capsule goes to every class alike), shuffled labels, no training at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fasttext
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig, TrainConfig, override
+from icaps.corpus import LabelledTexts, read_part
+from icaps.model import ICapsNet
+from icaps.text import split_words
+
+Predictor = Callable[[list[str]], list[str]]
+
+
+class UniformAttention(ICapsClassifier):
+    """The same network, its queries frozen at zero: attention is uniform in every text."""
+
+    def _build_network(self, texts: list[str]) -> ICapsNet:
+        network = super()._build_network(texts)
+        network.attention.primary_queries.requires_grad_(False).zero_()
+        return network
+
+
+def share_right(predict: Predictor, data: LabelledTexts) -> float:
+    """Accuracy in percent."""
+    guesses = predict(data.texts)
+    return 100 * float(np.mean([a == b for a, b in zip(guesses, data.labels, strict=True)]))
+
+
+def linear(
+    kind: Callable[..., Any], name: str, strengths: tuple[float, ...]
+) -> Callable[..., Predictor]:
+    """TF-IDF of words and bigrams with a linear model, C chosen on the validation part."""
+
+    def fit(train: LabelledTexts, part: LabelledTexts, held: LabelledTexts) -> Predictor:
+        def model(strength: float) -> Predictor:
+            features = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+            pipeline = make_pipeline(features, kind(C=strength))
+            return pipeline.fit(chosen.texts, chosen.labels).predict
+
+        chosen = part
+        best = max(strengths, key=lambda strength: share_right(model(strength), held))
+        chosen = train
+        return model(best)
+
+    fit.__name__ = name
+    return fit
+
+
+def fasttext_bigrams(train: LabelledTexts, part: LabelledTexts, held: LabelledTexts) -> Predictor:
+    """fastText with bigrams, its learning rate chosen on the validation part."""
+    names = {f"__label__{n}": name for n, name in enumerate(train.classes)}
+    numbers = {name: label for label, name in names.items()}
+
+    def line(text: str) -> str:
+        return " ".join(word.text for word in split_words(text)).replace("\n", " ")
+
+    def model(data: LabelledTexts, rate: float) -> Predictor:
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+            rows = zip(data.labels, data.texts, strict=True)
+            file.writelines(f"{numbers[label]} {line(text)}\n" for label, text in rows)
+            file.flush()
+            fitted = fasttext.train_supervised(
+                file.name, wordNgrams=2, lr=rate, epoch=10, thread=1, seed=0, verbose=0
+            )
+        return lambda texts: [names[fitted.predict(line(text))[0][0]] for text in texts]
+
+    best = max((0.1, 0.25, 0.5), key=lambda rate: share_right(model(part, rate), held))
+    return model(train, best)
+
+
+def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
+    """The texts of these rows."""
+    return dataclasses.replace(
+        data, texts=[data.texts[n] for n in rows], labels=[data.labels[n] for n in rows]
+    )
+
+
+def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[float]]:
+    """Accuracy of each baseline, its one choice made on a tenth of the training texts."""
+    rows = train_test_split(
+        np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=0
+    )
+    part, held = (take(train, row) for row in rows)
+    fits = {
+        "TF-IDF(1,2) + LinearSVC": linear(LinearSVC, "svc", (0.1, 0.25, 0.5, 1.0)),
+        "TF-IDF(1,2) + LogisticRegression": linear(
+            partial(LogisticRegression, max_iter=300), "logistic", (10.0, 30.0)
+        ),
+        "fastText, bigrams": fasttext_bigrams,
+    }
+    return {name: [share_right(fit(train, part, held), test)] for name, fit in fits.items()}
+
+
+def capsules(
+    train: LabelledTexts, test: LabelledTexts, options: argparse.Namespace
+) -> dict[str, list[float]]:
+    """Accuracy of iCapsNet and of its controls for each seed."""
+    settings = dict(text.split("=", 1) for text in options.set)
+    shuffled = random.Random(0).sample(train.labels, len(train.labels))
+    kinds = {
+        "iCapsNet": (ICapsClassifier, {}, train.labels),
+        "control: uniform attention": (UniformAttention, {}, train.labels),
+        "control: r = 1": (ICapsClassifier, {"routing_iterations": "1"}, train.labels),
+        "control: shuffled labels": (ICapsClassifier, {"epochs": "1"}, shuffled),
+        "control: untrained": (
+            ICapsClassifier,
+            {"learning_rate": "1e-12", "epochs": "1"},
+            train.labels,
+        ),
+    }
+    results: dict[str, list[float]] = {}
+    for name, (kind, changes, labels) in kinds.items():
+        for seed in range(options.seeds):
+            model, training = override(
+                ModelConfig(), TrainConfig(), settings | changes | {"seed": str(seed)}
+            )
+            started = time.perf_counter()
+            fitted = kind(model, training, options.vectors).fit(train.texts, labels)
+            score = share_right(fitted.predict, test)
+            results.setdefault(name, []).append(score)
+            print(
+                f"{name}, seed {seed}: {score:.2f} (validation "
+                f"{100 * fitted.metrics_['validation_accuracy']:.2f}, best epoch "
+                f"{fitted.metrics_['best_epoch']}, {time.perf_counter() - started:.0f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
+    return results
+
+
+def main() -> None:
+    """Runs all sides and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True, help="folder with train and test files")
+    parser.add_argument("--vectors", help="file of word vectors; else trained on the texts")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    train, test = (read_part(Path(options.data), part) for part in ("train", "test"))
+    results = baselines(train, test) | capsules(train, test, options)
+    if options.json:
+        print(json.dumps(results))
+        return
+    print("| model | test accuracy, % | each seed |\n|---|---|---|")
+    for name, scores in results.items():
+        seeds = ", ".join(f"{score:.2f}" for score in scores)
+        print(f"| {name} | {np.mean(scores):.2f} | {seeds} |")
+
+
+if __name__ == "__main__":
+    main()

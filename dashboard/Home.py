@@ -1,0 +1,18 @@
+"""The dashboard's entry: `streamlit run dashboard/Home.py`, from any folder."""
+# ruff: noqa: N999 (Streamlit names the page by its file)
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+from dashboard import nav, state, views  # noqa: E402
+
+st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
+views.load_style()
+state.restore()
+nav.build(ROOT).run()

@@ -1,0 +1,63 @@
+"""Which trained models there are to choose from."""
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from icaps.checkpoint import CONFIG, WEIGHTS
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED, OWN = ROOT / "checkpoints", ROOT / "runs"
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A checkpoint folder, whole or damaged; `stamp` changes when it is written anew."""
+
+    name: str
+    path: Path
+    stamp: int
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it came with the app."""
+        return self.path.parent == SHIPPED
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Size of all its files."""
+        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+
+
+def roots() -> list[Path]:
+    """Folders whose subfolders are models.
+
+    The environment variable ICAPS_MODELS, a list of folders as in PATH, stands in for the two of
+    the repository: checkpoints/ (shipped) and runs/ (the user's own).
+    """
+    given = os.environ.get("ICAPS_MODELS", "")
+    return [Path(part) for part in given.split(os.pathsep) if part] or [SHIPPED, OWN]
+
+
+def find_models() -> list[ModelFolder]:
+    """All models, newest first; named by their folder, and by its parent where two share a name."""
+    found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
+    stamps = {
+        folder.resolve(): _stamp(folder) for folder in found if not folder.name.startswith(".")
+    }
+    folders = sorted(
+        (path for path, stamp in stamps.items() if stamp), key=lambda p: (-stamps[p], p)
+    )
+    same = Counter(folder.name for folder in folders)
+    names = [f.name if same[f.name] == 1 else f"{f.parent.name}/{f.name}" for f in folders]
+    return [
+        ModelFolder(name, folder, stamps[folder])
+        for name, folder in zip(names, folders, strict=True)
+    ]
+
+
+def _stamp(folder: Path) -> int:
+    """Time of the last change to the files that make a checkpoint; 0 where there is none."""
+    files = [folder / CONFIG, folder / WEIGHTS]
+    return max((file.stat().st_mtime_ns for file in files if file.is_file()), default=0)

@@ -1,0 +1,147 @@
+"""Charts of results: pure functions, from a result to an Altair chart."""
+
+from collections.abc import Sequence
+from itertools import cycle
+
+import altair as alt
+import pandas as pd
+
+from icaps.render import printable
+from icaps.results import CapsuleReason, Explanation
+
+# Okabe and Ito's colours, told apart with any kind of colour vision; yellow comes last, as it is
+# faint on white.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#d9c800")
+ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
+GREY = "#8a979e"
+MAX_POINTS = 200
+LABEL = 22  # characters
+
+
+def class_colors(classes: Sequence[str]) -> dict[str, str]:
+    """A steady colour a class, by the order of classes."""
+    return dict(zip(classes, cycle(PALETTE)))
+
+
+def norm_table(explanation: Explanation) -> pd.DataFrame:
+    """A row a class: class, norm, probability, label with what the class is here."""
+    roles = {explanation.target: "explained"}
+    if not explanation.blank:
+        roles[explanation.predicted] = "predicted"
+    rows = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
+    return pd.DataFrame(
+        [
+            (
+                name,
+                norm,
+                probability,
+                f"{norm:.2f}" + (f"  ◂ {roles[name]}" if name in roles else ""),
+            )
+            for name, norm, probability in rows
+        ],
+        columns=["class", "norm", "probability", "label"],
+    )
+
+
+def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
+    """A bar a class, as long as the norm of its capsule; `ink` is the colour of writing."""
+    colors = class_colors(explanation.classes)
+    base = alt.Chart(norm_table(explanation)).encode(
+        y=alt.Y(
+            "class:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(
+                ticks=False,
+                domain=False,
+                labelPadding=10,
+                labelLimit=130,
+                labelFontSize=13,
+                labelColor=ink,
+            ),
+        ),
+        x=alt.X("norm:Q", scale=alt.Scale(domain=[0, 1.5]), axis=None),
+        tooltip=[
+            alt.Tooltip("class:N", title="Class"),
+            alt.Tooltip("norm:Q", title="Norm", format=".4f"),
+            alt.Tooltip("probability:Q", title="Probability", format=".1%"),
+        ],
+    )
+    bars = base.mark_bar(cornerRadius=3, size=16).encode(
+        color=alt.Color(
+            "class:N",
+            legend=None,
+            scale=alt.Scale(domain=list(colors), range=list(colors.values())),
+        )
+    )
+    labels = base.mark_text(align="left", dx=6, fontSize=13, color=ink).encode(text="label:N")
+    return (bars + labels).properties(height={"step": 30}, padding=0).configure_view(stroke=None)
+
+
+def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataFrame:
+    """Attention of one capsule along the text: position from 1, word, attention, label.
+
+    Past MAX_POINTS words a row stands for several neighbours and holds the most attended one. The
+    words in the middle of the capsule's K-grams have a label.
+    """
+    size = -(-len(reason.attention) // MAX_POINTS)
+    middles = _middles(explanation, reason)
+    rows = []
+    for start in range(0, len(reason.attention), size):
+        run = range(start, min(start + size, len(reason.attention)))
+        n = max(run, key=reason.attention.__getitem__)
+        word = explanation.words[n]
+        text = printable(explanation.text[word.start : word.end])
+        rows.append((n + 1, text, reason.attention[n], shorten(text) if n in middles else ""))
+    return pd.DataFrame(rows, columns=["position", "word", "attention", "label"])
+
+
+def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) -> alt.LayerChart:
+    """Attention of one capsule along the text, with the middles of its K-grams named."""
+    table = attention_table(explanation, reason)
+    base = alt.Chart(table).encode(
+        x=alt.X(
+            "position:Q",
+            title=None,
+            scale=alt.Scale(domain=[0.5, len(reason.attention) + 0.5], nice=False),
+            axis=alt.Axis(grid=False, ticks=False, tickMinStep=1, format="d"),
+        ),
+        y=alt.Y(
+            "attention:Q",
+            title=None,
+            scale=alt.Scale(domain=[0, 1.3 * max(reason.attention)], nice=False),
+            axis=alt.Axis(ticks=False, domain=False, tickCount=2, format=".2f"),
+        ),
+        tooltip=[
+            alt.Tooltip("word:N", title="Word"),
+            alt.Tooltip("position:Q", title="Position"),
+            alt.Tooltip("attention:Q", title="Attention α", format=".4f"),
+        ],
+    )
+    line = base.mark_area(
+        line={"color": ACCENT, "strokeWidth": 1.5}, color=ACCENT, opacity=0.25, interpolate="linear"
+    )
+    named = base.transform_filter("datum.label != ''")
+    dots = named.mark_circle(color=ACCENT, size=55, opacity=1)
+    names = named.mark_text(dy=-11, fontSize=12, color=ink).encode(text="label:N")
+    hits = base.mark_circle(size=260, opacity=0)  # easier to point at than a thin line
+    return alt.layer(line, dots, names, hits).properties(height=110).configure_view(stroke=None)
+
+
+def shorten(text: str, length: int = LABEL) -> str:
+    """One line of at most `length` characters."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def _middles(explanation: Explanation, reason: CapsuleReason) -> set[int]:
+    """Positions of the words in the middle of the capsule's K-grams."""
+    spans = [
+        (k.start, k.end, k.attention) for k in explanation.kgrams if k.capsule == reason.capsule
+    ]
+    return {
+        n
+        for n, word in enumerate(explanation.words)
+        for start, end, attention in spans
+        if start <= word.start and word.end <= end and reason.attention[n] == attention
+    }

@@ -1,0 +1,72 @@
+"""What the visitor is asked: a text or many, and the settings of the explanation."""
+
+import streamlit as st
+
+from dashboard import batch, cached, state
+from dashboard.cached import Settings
+from dashboard.catalogue import ModelFolder
+from dashboard.examples import EXAMPLES
+from icaps.render import printable
+
+
+def ask_text() -> str:
+    """One text, typed or taken from the examples; controls and the like as U+FFFD."""
+    st.pills(
+        "Examples",
+        list(EXAMPLES),
+        key="example",
+        on_change=state.take_example,
+        label_visibility="collapsed",
+    )
+    text = st.text_area(
+        "Your text",
+        key="text",
+        height=110,
+        max_chars=state.MAX_TEXT,
+        on_change=state.forget_example,
+    )
+    if not state.text_fits_link():
+        st.caption(
+            f"A link to this page leaves out a text of more than {state.MAX_LINK:,} characters."
+        )
+    return printable(text)
+
+
+def ask_settings(model: ModelFolder) -> Settings:
+    """The class to explain, k1 and k2."""
+    targets = [state.PREDICTED, *map(str, cached.load(model).classes_)]
+    state.choose_among("target", targets)
+    first, second, third = st.columns(3, gap="medium")
+    target = first.selectbox("Class to explain", targets, key="target")
+    k1, k2 = (
+        place.slider(label, *state.BOUNDS[key], key=key)
+        for place, label, key in (
+            (second, "Capsules k₁", "k1"),
+            (third, "K-grams a capsule k₂", "k2"),
+        )
+    )
+    return Settings(None if target == state.PREDICTED else target, k1, k2)
+
+
+def ask_texts() -> tuple[str, ...]:
+    """Many texts, from a file or else from the box.
+
+    Raises:
+        DataError: The file can't be read, or there are too many.
+    """
+    lines = st.text_area("Texts, one a line", key="lines", height=160, max_chars=1_000_000)
+    file = st.file_uploader(
+        f"or a file of up to {batch.MAX_TEXTS:,} texts: one a line, or a CSV with a column "
+        f"named {batch.TEXT_COLUMN}",
+        type=["txt", "csv"],
+        key="file",
+    )
+    if file is None:
+        return batch.from_lines(lines)
+    return batch.from_file(file.name, file.getvalue())
+
+
+def wants_table(texts: tuple[str, ...]) -> bool:
+    """Whether the visitor asks for the answers now."""
+    count = f"{len(texts):,} text{'' if len(texts) == 1 else 's'}"
+    return st.button(f"Explain {count}", type="primary", disabled=not texts)

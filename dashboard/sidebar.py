@@ -1,0 +1,59 @@
+"""The sidebar: which model answers, and what is known about it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, state
+from dashboard.catalogue import ModelFolder, find_models
+from icaps.classifier import ICapsClassifier
+from icaps.render import escape
+
+
+def choose_model() -> ModelFolder | None:
+    """The picker with the facts of the chosen model; None where there is no model.
+
+    Raises:
+        CheckpointError: The chosen model is damaged; others can still be chosen.
+    """
+    models = {model.name: model for model in find_models()}
+    if not models:
+        return None
+    state.choose_among("model", list(models))
+    with st.sidebar:
+        st.html('<p class="side-title">Model</p>')
+        name = st.selectbox(
+            "Model",
+            list(models),
+            key="model",
+            label_visibility="collapsed",
+        )
+        model = models[name]
+        st.html(_facts(model, cached.load(model)))
+    return model
+
+
+def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
+    rows = {
+        "Origin": "Shipped with the app" if model.shipped else "Your own",
+        "Classes": ", ".join(map(str, classifier.classes_)),
+        **_scores(classifier.metrics_),
+        "Vocabulary": f"{len(classifier.vocabulary_):,} words",
+        "Size": f"{model.bytes_on_disk / 1e6:.1f} MB",
+    }
+    cells = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """How much it was trained on, and its accuracy: on test texts where those were measured."""
+    rows = {}
+    if "training_texts" in metrics:
+        rows["Trained on"] = f"{metrics['training_texts']:,} texts"
+    if "test" in metrics:
+        test = metrics["test"]
+        rows["Accuracy"] = f"{test['accuracy']:.1%} of {test['n']:,} test texts"
+    elif "validation_accuracy" in metrics:
+        rows["Accuracy"] = f"{metrics['validation_accuracy']:.1%} of the validation texts"
+    return rows

@@ -1,0 +1,96 @@
+"""The visitor's question: kept in the session, and in the address of the page.
+
+A link that names text, model and settings reopens them; so do the browser's Back and Forward.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.examples import EXAMPLES
+from icaps.render import printable
+
+MAX_LINK = 2_000  # characters of text that an address may carry
+MAX_TEXT = 200_000
+PREDICTED = "the predicted class"
+BOUNDS = {"k1": (1, 8), "k2": (1, 5)}
+_START = {"text": next(iter(EXAMPLES.values())), "model": "", "target": PREDICTED, "k1": 2, "k2": 2}
+
+
+def restore() -> None:
+    """Takes over what the address asks, when the session starts or the address was changed.
+
+    To be called before any widget. An address that differs from the last one published may also
+    be late, sent along with a widget's new value: then the widget counts.
+    """
+    state = st.session_state
+    asked = st.query_params.to_dict()
+    if "published" not in state:
+        state.published = {}
+        state.update(_START | _read(asked))
+    elif "model" in asked and asked != state.published and _address() == state.published:
+        state.update(_read(asked))
+        state.example = None
+    state.update({name: state[name] for name in _START})  # else a page without a widget loses it
+
+
+def publish() -> None:
+    """Puts the question in the address."""
+    st.session_state.published = _address()
+    if st.query_params.to_dict() != st.session_state.published:
+        st.query_params.from_dict(st.session_state.published)
+
+
+def choose_among(key: str, options: Sequence[str]) -> None:
+    """Falls back to the first option where the one that was chosen is not among them."""
+    if st.session_state[key] not in options:
+        st.session_state[key] = options[0]
+
+
+def text_fits_link() -> bool:
+    """Whether the text is short enough for an address."""
+    return len(st.session_state.text) <= MAX_LINK
+
+
+def take_example() -> None:
+    """Puts the example that was chosen in the text box."""
+    if st.session_state.example:
+        st.session_state.text = EXAMPLES[st.session_state.example]
+
+
+def forget_example() -> None:
+    """A text of the visitor's own is no example any more."""
+    st.session_state.example = None
+
+
+def keep_table(question: Any, table: pd.DataFrame) -> None:
+    """Keeps the answers to many texts for this visitor."""
+    st.session_state.table = (question, table)
+
+
+def kept_table(question: Any) -> pd.DataFrame | None:
+    """The answers kept, when they are those to this question."""
+    asked, table = st.session_state.get("table", (None, None))
+    return table if asked == question else None
+
+
+def _address() -> dict[str, str]:
+    """The question as the parameters of a link, without a text that is too long for one."""
+    names = [name for name in _START if name != "text" or text_fits_link()]
+    return {name: str(st.session_state[name]) for name in names}
+
+
+def _read(asked: dict[str, str]) -> dict[str, str | int]:
+    """The part of the question that an address holds; numbers out of bounds are left out."""
+    found: dict[str, str | int] = {
+        name: printable(asked[name])[:MAX_TEXT]
+        for name in ("text", "model", "target")
+        if name in asked
+    }
+    for name, (low, high) in BOUNDS.items():
+        number = asked.get(name, "")
+        if number.isdecimal() and low <= int(number) <= high:
+            found[name] = int(number)
+    return found

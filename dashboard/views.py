@@ -1,0 +1,176 @@
+"""Results on the page: each function shows one."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import figures
+from dashboard.batch import to_csv
+from dashboard.routing_picture import drawn_classes, drawn_kgrams, routing_picture
+from dashboard.shaded_text import text_card
+from icaps.render import STYLE, escape, evidence_table, notices, verdict
+from icaps.results import Explanation
+
+_INK = {"light": "#1c2830", "dark": "#e6ecef"}
+_STYLE_FILE = Path(__file__).with_name("style.css")
+_DOWNLOAD = ":material/download:"
+_PLAIN_CHART = {"displayModeBar": False}
+
+
+def load_style() -> None:
+    """The page's style sheet."""
+    st.html(f"<style>{STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
+
+
+def show_title(title: str, lead: str) -> None:
+    """The head of a page."""
+    st.title(title, anchor=False)
+    st.html(f'<p class="lead">{lead}</p>')
+
+
+def show_answer(explanation: Explanation) -> None:
+    """The verdict beside the norms, then the shaded text."""
+    words, bars = st.columns([5, 4], gap="medium", vertical_alignment="center")
+    with words:
+        st.html(_verdict(explanation))
+    with bars:
+        chart = figures.norm_bars(explanation, _ink())
+        st.altair_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
+    st.html(text_card(explanation))
+
+
+def show_reasons(explanation: Explanation) -> None:
+    """The routing picture, the table of evidence and the attention of each capsule."""
+    if not explanation.kgrams:
+        return
+    routing, evidence, attention = st.tabs(
+        ["Routing", "Evidence", "Attention"], key="reasons", on_change="rerun"
+    )
+    with routing:
+        if routing.open:
+            _show_routing(explanation)
+    with evidence:
+        if evidence.open:
+            st.html(f'<div class="evidence">{evidence_table(explanation)}</div>')
+    with attention:
+        if attention.open:
+            _show_attention(explanation)
+
+
+def show_downloads(explanation: Explanation) -> None:
+    """The explanation as a file."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "HTML",
+            explanation.to_html(),
+            "explanation.html",
+            "text/html",
+            icon=_DOWNLOAD,
+            on_click="ignore",
+        )
+        st.download_button(
+            "JSON",
+            json.dumps(explanation.to_dict()),
+            "explanation.json",
+            "application/json",
+            icon=_DOWNLOAD,
+            on_click="ignore",
+        )
+
+
+def with_progress(answers: Iterable[Explanation], total: int) -> Iterator[Explanation]:
+    """The same answers, with a bar that fills while they come."""
+    bar = st.progress(0.0)
+    for done, answer in enumerate(answers, start=1):
+        if done % 50 == 0:
+            bar.progress(done / total, f"{done:,} of {total:,}")
+        yield answer
+    bar.empty()
+
+
+def show_table(table: pd.DataFrame) -> None:
+    """The answers to many texts, and the file of them."""
+    st.dataframe(table, width="stretch", hide_index=True)
+    st.download_button(
+        "CSV", to_csv(table), "explanations.csv", "text/csv", icon=_DOWNLOAD, on_click="ignore"
+    )
+
+
+def how_to_train() -> None:
+    """What to do where there is no model."""
+    st.subheader("There is no model yet")
+    st.write("Train one on a file with a text and a label column, then reload this page:")
+    st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+
+
+def _verdict(explanation: Explanation) -> str:
+    """The sentence, and how sure the model is."""
+    notes = "".join(f'<p class="notice">{escape(line)}</p>' for line in notices(explanation))
+    if explanation.blank:
+        return f'<div role="status"><p class="verdict">{verdict(explanation)}</p>{notes}</div>'
+    color = figures.class_colors(explanation.classes)[explanation.target]
+    probability = max(explanation.probabilities)
+    distance = f"{abs(explanation.margin):.2f} {'ahead' if explanation.margin >= 0 else 'behind'}"
+    return (
+        f'<div role="status"><p class="verdict" style="border-color:{color}">'
+        f"{escape(verdict(explanation))}</p>"
+        f'<p class="sure">{probability:.0%} probable · {escape(explanation.target)} is {distance} '
+        f"{'of the next class' if explanation.margin >= 0 else 'of the predicted class'}</p>"
+        f"{notes}</div>"
+    )
+
+
+def _show_routing(explanation: Explanation) -> None:
+    st.caption(
+        "Each K-gram speaks to the primary capsule that attends to it, and each capsule sends its "
+        "vote to the classes. Thicker lines weigh more; point at one for its number."
+    )
+    picture = routing_picture(explanation, _ink())
+    st.plotly_chart(picture, width="stretch", config=_PLAIN_CHART, alt=_routes(explanation))
+    left_out = _left_out(explanation)
+    if left_out:
+        st.caption(f"Left out to keep this readable: {left_out}.")
+
+
+def _show_attention(explanation: Explanation) -> None:
+    st.caption(
+        "How much each capsule attends to the words, from the first to the last. The dots are the "
+        "middles of its K-grams."
+    )
+    if len(explanation.words) > figures.MAX_POINTS:
+        st.caption(
+            f"{len(explanation.words):,} words are more than a line can show, so each point is the "
+            "most attended of some neighbours."
+        )
+    target = explanation.classes.index(explanation.target)
+    for reason in explanation.capsules:
+        st.html(
+            f'<p class="chart-title">Capsule {reason.capsule} <span>β {reason.routing[target]:.2f} '
+            f"for {escape(explanation.target)}</span></p>"
+        )
+        chart = figures.attention_line(explanation, reason, _ink())
+        st.altair_chart(chart, width="stretch", alt=f"Attention of capsule {reason.capsule}")
+
+
+def _left_out(explanation: Explanation) -> str:
+    kgrams = len(explanation.kgrams) - len(drawn_kgrams(explanation))
+    classes = len(explanation.classes) - len(drawn_classes(explanation))
+    parts = [(kgrams, "K-grams with the least weight"), (classes, "classes with the lowest norms")]
+    return " and ".join(f"{number} {what}" for number, what in parts if number)
+
+
+def _norms(explanation: Explanation) -> str:
+    pairs = zip(explanation.classes, explanation.scores, strict=True)
+    return ", ".join(f"{name} {norm:.2f}" for name, norm in pairs)
+
+
+def _routes(explanation: Explanation) -> str:
+    capsules: Sequence[int] = [reason.capsule for reason in explanation.capsules]
+    return f"Routing of capsules {', '.join(map(str, capsules))}; the same numbers are in Evidence."
+
+
+def _ink() -> str:
+    return _INK.get(st.context.theme.type or "light", _INK["light"])

@@ -1,0 +1,25 @@
+"""The landing page: why does a text get its class?"""
+
+from dashboard import cached, guards, questions, sidebar, state, views
+
+
+def main() -> None:
+    views.show_title(
+        "Why this class?",
+        "A capsule network reads a text, names its class, and shows the words that decided.",
+    )
+    model = sidebar.choose_model()
+    if model is None:
+        views.how_to_train()
+        return
+    text = questions.ask_text()
+    settings = questions.ask_settings(model)
+    state.publish()
+    explanation = cached.explain(model, text, settings)
+    views.show_answer(explanation)
+    views.show_reasons(explanation)
+    views.show_downloads(explanation)
+
+
+with guards.shown():
+    main()

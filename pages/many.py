@@ -1,0 +1,27 @@
+"""Many texts at once: paste them or upload a file, get a table."""
+
+from dashboard import batch, cached, guards, questions, sidebar, state, views
+
+
+def main() -> None:
+    views.show_title(
+        "Many texts",
+        "Paste texts or upload a file, and get their classes and reasons as a table.",
+    )
+    model = sidebar.choose_model()
+    if model is None:
+        views.how_to_train()
+        return
+    texts = questions.ask_texts()
+    settings = questions.ask_settings(model)
+    question = (model, texts, settings)
+    if questions.wants_table(texts):
+        answers = cached.explain_many(model, texts, settings)
+        state.keep_table(question, batch.to_frame(views.with_progress(answers, len(texts))))
+    table = state.kept_table(question)
+    if table is not None:
+        views.show_table(table)
+
+
+with guards.shown():
+    main()
