@@ -75,7 +75,8 @@ def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
         )
     )
     labels = base.mark_text(align="left", dx=6, fontSize=13, color=ink).encode(text="label:N")
-    return (bars + labels).properties(height={"step": 30}, padding=0).configure_view(stroke=None)
+    height = 30 * len(explanation.classes)
+    return (bars + labels).properties(height=height, padding=0).configure_view(stroke=None)
 
 
 def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import batch, cached, state
+from dashboard import batch, cached, live_text, state
 from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.examples import EXAMPLES
@@ -24,7 +24,9 @@ def ask_text() -> str:
         height=110,
         max_chars=state.MAX_TEXT,
         on_change=state.forget_example,
+        persist_state="session",
     )
+    live_text.answer_while_typing("Your text")
     if not state.text_fits_link():
         st.caption(
             f"A link to this page leaves out a text of more than {state.MAX_LINK:,} characters."
@@ -37,9 +39,9 @@ def ask_settings(model: ModelFolder) -> Settings:
     targets = [state.PREDICTED, *map(str, cached.load(model).classes_)]
     state.choose_among("target", targets)
     first, second, third = st.columns(3, gap="medium")
-    target = first.selectbox("Class to explain", targets, key="target")
+    target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
     k1, k2 = (
-        place.slider(label, *state.BOUNDS[key], key=key)
+        place.slider(label, *state.BOUNDS[key], key=key, persist_state="session")
         for place, label, key in (
             (second, "Capsules k₁", "k1"),
             (third, "K-grams a capsule k₂", "k2"),
@@ -54,7 +56,9 @@ def ask_texts() -> tuple[str, ...]:
     Raises:
         DataError: The file can't be read, or there are too many.
     """
-    lines = st.text_area("Texts, one a line", key="lines", height=160, max_chars=1_000_000)
+    lines = st.text_area(
+        "Texts, one a line", key="lines", height=160, max_chars=1_000_000, persist_state="session"
+    )
     file = st.file_uploader(
         f"or a file of up to {batch.MAX_TEXTS:,} texts: one a line, or a CSV with a column "
         f"named {batch.TEXT_COLUMN}",

@@ -28,6 +28,7 @@ def choose_model() -> ModelFolder | None:
             list(models),
             key="model",
             label_visibility="collapsed",
+            persist_state="session",
         )
         model = models[name]
         st.html(_facts(model, cached.load(model)))

@@ -5,6 +5,7 @@ A link that names text, model and settings reopens them; so do the browser's Bac
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -33,7 +34,6 @@ def restore() -> None:
     elif "model" in asked and asked != state.published and _address() == state.published:
         state.update(_read(asked))
         state.example = None
-    state.update({name: state[name] for name in _START})  # else a page without a widget loses it
 
 
 def publish() -> None:
@@ -41,6 +41,11 @@ def publish() -> None:
     st.session_state.published = _address()
     if st.query_params.to_dict() != st.session_state.published:
         st.query_params.from_dict(st.session_state.published)
+
+
+def link() -> str:
+    """The address of the question, relative to the page."""
+    return f"?{urlencode(st.session_state.published)}"
 
 
 def choose_among(key: str, options: Sequence[str]) -> None:

@@ -60,9 +60,9 @@ def show_reasons(explanation: Explanation) -> None:
             _show_attention(explanation)
 
 
-def show_downloads(explanation: Explanation) -> None:
-    """The explanation as a file."""
-    with st.container(horizontal=True):
+def show_exports(explanation: Explanation, link: str) -> None:
+    """The explanation as files, and the address that reopens it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "HTML",
             explanation.to_html(),
@@ -79,6 +79,7 @@ def show_downloads(explanation: Explanation) -> None:
             icon=_DOWNLOAD,
             on_click="ignore",
         )
+        st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
 
 
 def with_progress(answers: Iterable[Explanation], total: int) -> Iterator[Explanation]:
@@ -107,20 +108,36 @@ def how_to_train() -> None:
 
 
 def _verdict(explanation: Explanation) -> str:
-    """The sentence, and how sure the model is."""
-    notes = "".join(f'<p class="notice">{escape(line)}</p>' for line in notices(explanation))
+    """The predicted class, how sure the model is, and which class is explained."""
     if explanation.blank:
-        return f'<div role="status"><p class="verdict">{verdict(explanation)}</p>{notes}</div>'
-    color = figures.class_colors(explanation.classes)[explanation.target]
+        lines = [f'<p class="verdict">{verdict(explanation)}</p>']
+    else:
+        color = figures.class_colors(explanation.classes)[explanation.predicted]
+        lines = [
+            f'<p class="verdict" style="border-color:{color}">{escape(explanation.predicted)}</p>',
+            f'<p class="sure">{escape(_sureness(explanation))}</p>',
+        ]
+    lines += [f'<p class="notice">{escape(line)}</p>' for line in notices(explanation)]
+    return f'<div role="status">{"".join(lines)}</div>'
+
+
+def _sureness(explanation: Explanation) -> str:
     probability = max(explanation.probabilities)
-    distance = f"{abs(explanation.margin):.2f} {'ahead' if explanation.margin >= 0 else 'behind'}"
-    return (
-        f'<div role="status"><p class="verdict" style="border-color:{color}">'
-        f"{escape(verdict(explanation))}</p>"
-        f'<p class="sure">{probability:.0%} probable · {escape(explanation.target)} is {distance} '
-        f"{'of the next class' if explanation.margin >= 0 else 'of the predicted class'}</p>"
-        f"{notes}</div>"
-    )
+    norm, second, runner_up = _first_two(explanation)
+    line = f"{probability:.0%} probable · norm {norm:.2f}, {norm - second:.2f} ahead of {runner_up}"
+    if explanation.target != explanation.predicted:
+        line += f" · shown is what speaks for {explanation.target}"
+    return line
+
+
+def _first_two(explanation: Explanation) -> tuple[float, float, str]:
+    """The largest norm, the second, and the class of the second."""
+    others = [
+        (norm, name)
+        for name, norm in zip(explanation.classes, explanation.scores, strict=True)
+        if name != explanation.predicted
+    ]
+    return max(explanation.scores), *max(others, key=lambda pair: pair[0])
 
 
 def _show_routing(explanation: Explanation) -> None:

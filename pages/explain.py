@@ -18,7 +18,7 @@ def main() -> None:
     explanation = cached.explain(model, text, settings)
     views.show_answer(explanation)
     views.show_reasons(explanation)
-    views.show_downloads(explanation)
+    views.show_exports(explanation, state.link())
 
 
 with guards.shown():
