@@ -136,13 +136,7 @@ def shorten(text: str, length: int = LABEL) -> str:
 
 
 def _middles(explanation: Explanation, reason: CapsuleReason) -> set[int]:
-    """Positions of the words in the middle of the capsule's K-grams."""
-    spans = [
-        (k.start, k.end, k.attention) for k in explanation.kgrams if k.capsule == reason.capsule
-    ]
-    return {
-        n
-        for n, word in enumerate(explanation.words)
-        for start, end, attention in spans
-        if start <= word.start and word.end <= end and reason.attention[n] == attention
-    }
+    """Positions of the words in the middle of the capsule's K-grams: the most attended to."""
+    kgrams = sum(kgram.capsule == reason.capsule for kgram in explanation.kgrams)
+    ranked = sorted(range(len(reason.attention)), key=lambda n: -reason.attention[n])
+    return set(ranked[:kgrams])
