@@ -12,7 +12,7 @@ from icaps.results import Explanation
 
 MAX_TEXTS = 5_000
 TEXT_COLUMN = "text"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def from_lines(text: str) -> tuple[str, ...]:
@@ -52,7 +52,9 @@ def to_frame(explanations: Iterable[Explanation]) -> pd.DataFrame:
 
 def to_csv(frame: pd.DataFrame) -> bytes:
     """CSV for a spreadsheet; a cell that it might take for a formula gets a ' in front."""
-    return frame.map(_harmless).to_csv(index=False).encode("utf-8-sig")
+    # Every text is quoted: left to itself, pandas lets a bare \r end the row.
+    table = frame.map(_harmless).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+    return table.encode("utf-8-sig")
 
 
 def _harmless(cell: str | float) -> str | float:

@@ -1,0 +1,121 @@
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from dashboard import batch
+from icaps.errors import DataError
+from icaps.results import Explanation, KGram, WordCount
+
+EXPLANATION = Explanation(
+    text="oil, gas",
+    classes=("World", "Business"),
+    predicted="Business",
+    target="World",
+    scores=(0.125, 0.75004),
+    probabilities=(0.2, 0.8),
+    margin=-0.625,
+    kernel_size=3,
+    kgrams=(KGram("oil, gas", 0, 8, 4, 0.1, 0.5), KGram(", gas", 3, 8, 4, 0.1, 0.25)),
+    words=(WordCount(0, 3, 1), WordCount(3, 4, 2), WordCount(5, 8, 2)),
+    capsules=(),
+    unknown_share=0.0,
+    truncated=False,
+    blank=False,
+)
+
+
+def test_a_text_a_line() -> None:
+    assert batch.from_lines("one\n\n  \n two \r\nthree\x00\n") == ("one", " two ", "three\ufffd")
+    assert batch.from_lines("") == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"text\r\nbread\r\nsoup\r\n", ("bread", "soup")),
+        (b"\xef\xbb\xbftext,label\nbread,Cooking\n", ("bread",)),  # a BOM, as Excel writes
+        (
+            b'id,text\n1,"two\nlines, and a ""quote"""\n2,soup\n',
+            ('two\nlines, and a "quote"', "soup"),
+        ),
+        (b"text\rbread\rsoup", ("bread", "soup")),  # line ends of an old Mac
+        (b'text,n\n"",1\nsoup\n', ("", "soup")),  # an empty text keeps its row
+        (b"n,text\n1\n2,soup,more\n", ("", "soup")),  # too few cells, and too many
+        ("text\nна́ука 👩🏽‍🔬\n".encode(), ("на́ука 👩🏽‍🔬",)),
+        (b"text\nnull\x00\n", ("null\ufffd",)),
+        (b"text\n", ()),
+    ],
+)
+def test_the_text_column_of_a_csv(data: bytes, expected: tuple[str, ...]) -> None:
+    assert batch.from_file("Texts.CSV", data) == expected
+
+
+def test_any_other_file_has_a_text_a_line() -> None:
+    assert batch.from_file("a.txt", b"\xef\xbb\xbftext\r\n\r\na,b") == ("text", "a,b")
+
+
+@pytest.mark.parametrize(
+    ("data", "advice"),
+    [
+        (b"", "name one so"),
+        (b"Text;label\nbread;Cooking\n", "no column named 'text'; name one so"),
+        ("text\nbread".encode("utf-16"), "save it as UTF-8"),
+        ("text\ncafé".encode("latin-1"), "save it as UTF-8"),
+        (b'text\n"' + b"x" * 200_000 + b'"', "can't be read .*field"),
+    ],
+)
+def test_a_csv_that_can_not_be_used_says_what_to_do(data: bytes, advice: str) -> None:
+    with pytest.raises(DataError, match=advice):
+        batch.from_file("texts.csv", data)
+
+
+def test_too_many_texts_are_sent_to_the_command_line() -> None:
+    assert len(batch.from_lines("a\n" * batch.MAX_TEXTS)) == batch.MAX_TEXTS
+    with pytest.raises(DataError, match=r"5,001 texts.*`icaps explain`"):
+        batch.from_lines("a\n" * (batch.MAX_TEXTS + 1))
+    with pytest.raises(DataError, match="command line"):
+        batch.from_file("a.csv", b"text\n" + b"a\n" * (batch.MAX_TEXTS + 1))
+
+
+def test_a_row_holds_the_answer() -> None:
+    blank = replace(
+        EXPLANATION,
+        text="",
+        predicted="World",
+        scores=(0.0, 0.0),
+        probabilities=(0.5, 0.5),
+        kgrams=(),
+        words=(),
+        blank=True,
+    )
+    first, second = batch.to_frame([EXPLANATION, blank]).to_dict("records")
+    assert first == {
+        "text": "oil, gas",
+        "predicted": "Business",
+        "probability": 0.8,
+        "norm World": 0.125,
+        "norm Business": 0.75,
+        "K-grams": "oil, gas | , gas",
+    }
+    assert second["predicted"] == ""  # no class has a case
+    assert (second["norm World"], second["K-grams"]) == (0.0, "")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
+def test_a_spreadsheet_reads_no_formula(text: str) -> None:
+    kgrams = (replace(EXPLANATION.kgrams[0], text=text),)
+    frame = batch.to_frame([replace(EXPLANATION, text=text, predicted=text, kgrams=kgrams)])
+    data = batch.to_csv(frame)
+    assert data.startswith(b"\xef\xbb\xbf")  # Excel takes a CSV without it for Latin-1
+    (row,) = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    assert {row["text"], row["predicted"], row["K-grams"]} == {f"'{text}"}
+    assert row["norm World"] == "0.125"
+
+
+def test_the_csv_gives_back_the_texts() -> None:
+    texts = ['a "quote", and\na line', "a\r=1", "x = y", "日本 👩🏽‍🔬", "'tis", ""]
+    frame = batch.to_frame([replace(EXPLANATION, text=text) for text in texts])
+    rows = csv.DictReader(io.StringIO(batch.to_csv(frame).decode("utf-8-sig"), newline=""))
+    assert [row["text"] for row in rows] == texts
