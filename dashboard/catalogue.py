@@ -1,7 +1,7 @@
 """Which trained models there are to choose from."""
 
 import os
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def roots() -> list[Path]:
 
 
 def find_models() -> list[ModelFolder]:
-    """All models, newest first; named by their folder, and by its parent where two share a name."""
+    """All models, newest first; named by the end of their path that tells them apart."""
     found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
         folder.resolve(): _stamp(folder) for folder in found if not folder.name.startswith(".")
@@ -49,12 +49,16 @@ def find_models() -> list[ModelFolder]:
     folders = sorted(
         (path for path, stamp in stamps.items() if stamp), key=lambda p: (-stamps[p], p)
     )
-    same = Counter(folder.name for folder in folders)
-    names = [f.name if same[f.name] == 1 else f"{f.parent.name}/{f.name}" for f in folders]
-    return [
-        ModelFolder(name, folder, stamps[folder])
-        for name, folder in zip(names, folders, strict=True)
-    ]
+    return [ModelFolder(_name(folder, folders), folder, stamps[folder]) for folder in folders]
+
+
+def _name(folder: Path, folders: Sequence[Path]) -> str:
+    """The folder's name, with as many of its parents as no other folder shares."""
+    for length in range(1, len(folder.parts)):
+        tail = folder.parts[-length:]
+        if sum(other.parts[-length:] == tail for other in folders) == 1:
+            return "/".join(tail)
+    return str(folder)
 
 
 def _stamp(folder: Path) -> int:
