@@ -14,7 +14,7 @@ test: $(DEV)
 	$(BIN)/python -m pytest
 
 bench: $(DEV)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.explaining
 
 lint: $(DEV)
 	$(BIN)/ruff check .

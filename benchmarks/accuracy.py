@@ -5,7 +5,10 @@
 Every model is trained on the same training texts; what is chosen (the best epoch, a baseline's
 strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
 Controls: uniform attention (queries frozen at zero, so that every word counts alike), one routing
-iteration (every capsule goes to every class alike), shuffled labels, no training at all.
+iteration (every capsule goes to every class alike), shuffled labels, no training at all. One
+option of the network is measured too: squash on the primary capsules. Beside each accuracy stands
+the mean over test texts and capsules of the largest beta of a capsule, which is 1 / J where routing
+decides nothing and 1 where each capsule goes to one class.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fasttext
 import numpy as np
+import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -32,9 +37,18 @@ from sklearn.svm import LinearSVC
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
-from icaps.corpus import LabelledTexts, read_part
+from icaps.corpus import Corpus, LabelledTexts, read_part
 from icaps.model import ICapsNet
 from icaps.text import split_words
+
+
+@dataclass(frozen=True)
+class Result:
+    """Test accuracy in percent, and the mean of the largest beta where there is routing."""
+
+    accuracy: float
+    largest_beta: float | None = None
+
 
 Predictor = Callable[[list[str]], list[str]]
 
@@ -96,6 +110,17 @@ def fasttext_bigrams(train: LabelledTexts, part: LabelledTexts, held: LabelledTe
     return model(train, best)
 
 
+def sharpness(classifier: ICapsClassifier, texts: list[str]) -> float:
+    """Mean over texts and capsules of the largest routing weight, from 1 / J to 1."""
+    corpus = Corpus.from_encoded(classifier.vocabulary_.encode(texts, None), [0] * len(texts))
+    with torch.inference_mode():
+        largest = [
+            classifier.network_(corpus.select(rows).pack()).routing.amax(2).mean(1)
+            for rows in np.array_split(np.arange(len(texts)), 1 + len(texts) // 512)
+        ]
+    return float(torch.cat(largest).mean())
+
+
 def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
     """The texts of these rows."""
     return dataclasses.replace(
@@ -103,7 +128,7 @@ def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
     )
 
 
-def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[float]]:
+def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[Result]]:
     """Accuracy of each baseline, its one choice made on a tenth of the training texts."""
     rows = train_test_split(
         np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=0
@@ -116,19 +141,20 @@ def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[float
         ),
         "fastText, bigrams": fasttext_bigrams,
     }
-    return {name: [share_right(fit(train, part, held), test)] for name, fit in fits.items()}
+    return {name: [Result(share_right(fit(train, part, held), test))] for name, fit in fits.items()}
 
 
 def capsules(
     train: LabelledTexts, test: LabelledTexts, options: argparse.Namespace
-) -> dict[str, list[float]]:
-    """Accuracy of iCapsNet and of its controls for each seed."""
+) -> dict[str, list[Result]]:
+    """Accuracy of iCapsNet, of its controls and of an option, and sharpness, for each seed."""
     settings = dict(text.split("=", 1) for text in options.set)
     shuffled = random.Random(0).sample(train.labels, len(train.labels))
     kinds = {
         "iCapsNet": (ICapsClassifier, {}, train.labels),
         "control: uniform attention": (UniformAttention, {}, train.labels),
         "control: r = 1": (ICapsClassifier, {"routing_iterations": "1"}, train.labels),
+        "option: squash_primary": (ICapsClassifier, {"squash_primary": "true"}, train.labels),
         "control: shuffled labels": (ICapsClassifier, {"epochs": "1"}, shuffled),
         "control: untrained": (
             ICapsClassifier,
@@ -136,7 +162,7 @@ def capsules(
             train.labels,
         ),
     }
-    results: dict[str, list[float]] = {}
+    results: dict[str, list[Result]] = {}
     for name, (kind, changes, labels) in kinds.items():
         for seed in range(options.seeds):
             model, training = override(
@@ -144,10 +170,10 @@ def capsules(
             )
             started = time.perf_counter()
             fitted = kind(model, training, options.vectors).fit(train.texts, labels)
-            score = share_right(fitted.predict, test)
-            results.setdefault(name, []).append(score)
+            result = Result(share_right(fitted.predict, test), sharpness(fitted, test.texts))
+            results.setdefault(name, []).append(result)
             print(
-                f"{name}, seed {seed}: {score:.2f} (validation "
+                f"{name}, seed {seed}: {result.accuracy:.2f} (validation "
                 f"{100 * fitted.metrics_['validation_accuracy']:.2f}, best epoch "
                 f"{fitted.metrics_['best_epoch']}, {time.perf_counter() - started:.0f} s)",
                 file=sys.stderr,
@@ -168,12 +194,15 @@ def main() -> None:
     train, test = (read_part(Path(options.data), part) for part in ("train", "test"))
     results = baselines(train, test) | capsules(train, test, options)
     if options.json:
-        print(json.dumps(results))
+        rows = {name: [dataclasses.asdict(r) for r in runs] for name, runs in results.items()}
+        print(json.dumps(rows))
         return
-    print("| model | test accuracy, % | each seed |\n|---|---|---|")
-    for name, scores in results.items():
-        seeds = ", ".join(f"{score:.2f}" for score in scores)
-        print(f"| {name} | {np.mean(scores):.2f} | {seeds} |")
+    print("| model | test accuracy, % | each seed | largest β |\n|---|---|---|---|")
+    for name, runs in results.items():
+        mean = np.mean([run.accuracy for run in runs])
+        seeds = ", ".join(f"{run.accuracy:.2f}" for run in runs)
+        betas = [run.largest_beta for run in runs if run.largest_beta is not None]
+        print(f"| {name} | {mean:.2f} | {seeds} | {f'{np.mean(betas):.3f}' if betas else ''} |")
 
 
 if __name__ == "__main__":

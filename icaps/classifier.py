@@ -280,7 +280,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sentences = [[word.text for word in split_words(text)] for text in texts]
             vectors = train_vectors(sentences, config.fixed_dim, seed=self.train.seed)
         self.metrics_: dict[str, Any] = {
-            "vectors": "the training texts" if self.vectors is None else str(self.vectors)
+            "vectors": "the training texts" if self.vectors is None else Path(self.vectors).name
         }
         torch.manual_seed(self.train.seed)
         matrix = None

@@ -1,5 +1,7 @@
+import dataclasses
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from icaps import classifier as classifier_module
 from icaps.classifier import ICapsClassifier, NotFittedError
 from icaps.config import TrainConfig
 from icaps.errors import ConfigError, DataError, ICapsError
-from tests.conftest import MODEL, TRAIN, make_texts
+from tests.conftest import MODEL, TOPICS, TRAIN, make_texts
 
 HARD = [
     "",
@@ -200,3 +202,15 @@ def test_integer_labels_come_back_as_given() -> None:
         texts, numbers
     )
     assert fitted.predict(texts[:5]).dtype.kind == "i"
+
+
+def test_vectors_from_a_file_are_named_without_their_place(tmp_path: Path) -> None:
+    words = " ".join(TOPICS.values()).split()
+    lines = "\n".join(f"{word} {n / 7:.3f} {n % 5 - 2} 0.5" for n, word in enumerate(words))
+    (tmp_path / "mine.txt").write_text(f"{len(words)} 3\n{lines}\n", encoding="utf-8")
+    texts, labels = make_texts(60, seed=1)
+    settings = dataclasses.replace(TRAIN, epochs=1)
+    fitted = ICapsClassifier(MODEL, settings, tmp_path / "mine.txt", "cpu").fit(texts, labels)
+    assert fitted.metrics_["vectors"] == "mine.txt"
+    assert fitted.network_.config.fixed_dim == 3
+    assert 0.3 < fitted.metrics_["vector_coverage"] < 1
