@@ -95,7 +95,7 @@ def _read(asked: dict[str, str]) -> dict[str, str | int]:
         if name in asked
     }
     for name, (low, high) in BOUNDS.items():
-        number = asked.get(name, "")
-        if number.isdecimal() and low <= int(number) <= high:
-            found[name] = int(number)
+        numbers = {str(number): number for number in range(low, high + 1)}
+        if asked.get(name) in numbers:
+            found[name] = numbers[asked[name]]
     return found

@@ -1,0 +1,216 @@
+"""The pages as a visitor meets them, without a browser."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dashboard.examples import EXAMPLES
+from dashboard.state import MAX_LINK, PREDICTED
+from icaps.classifier import ICapsClassifier
+from tests.dashboard import visitor
+from tests.dashboard.visitor import (
+    choose,
+    evidence,
+    lines,
+    open_app,
+    page_html,
+    routing_lines,
+    run,
+    shown_text,
+    type_text,
+    verdict,
+)
+
+COOKING = "Simmer the onion soup, then bake bread with butter."
+SAILING = "The crew raised the mast and the anchor before the tide."
+FIRST = next(iter(EXAMPLES.values()))
+
+
+def test_the_landing_page_answers_at_once() -> None:
+    at = open_app()
+    assert at.title[0].value == "Why this class?"
+    assert at.text_area(key="text").value == FIRST
+    assert shown_text(at) == FIRST
+    assert verdict(at) in ("Cooking", "Gardens", "Sailing")
+    assert "<dd>Cooking, Gardens, Sailing</dd>" in page_html(at)
+    assert "<dt>Trained on</dt><dd>324 texts</dd>" in page_html(at)
+    assert not at.error
+
+
+def test_the_answer_is_the_librarys(classifier: ICapsClassifier) -> None:
+    (expected,) = classifier.explain([COOKING])
+    at = type_text(open_app(), COOKING)
+    assert verdict(at) == expected.predicted == "Cooking"
+    norm, second = sorted(expected.scores, reverse=True)[:2]
+    runner_up = expected.classes[expected.scores.index(second)]
+    assert lines(at, "sure") == [
+        f"{max(expected.probabilities):.0%} probable · norm {norm:.2f}, "
+        f"{norm - second:.2f} ahead of {runner_up}"
+    ]
+    assert evidence(at) == [
+        [k.text, str(k.capsule), f"{k.routing:.3f}", f"{k.attention:.3f}"] for k in expected.kgrams
+    ]
+    assert len(routing_lines(at)) == 4 + 2 * 3  # K-grams, and capsules to classes
+
+
+def test_an_example_changes_text_and_answer(classifier: ICapsClassifier) -> None:
+    (expected,) = classifier.explain([EXAMPLES["Made-up words"]])
+    at = type_text(open_app(), COOKING)
+    at.button_group(key="example").select("Made-up words")
+    run(at)
+    assert at.text_area(key="text").value == EXAMPLES["Made-up words"]
+    assert shown_text(at) == EXAMPLES["Made-up words"]
+    assert verdict(at) == expected.predicted != "Cooking"
+    type_text(at, SAILING)  # a text of one's own is no example any more
+    assert at.button_group(key="example").value is None
+    assert (shown_text(at), verdict(at)) == (SAILING, "Sailing")
+
+
+def test_why_not_another_class(classifier: ICapsClassifier) -> None:
+    at = choose(type_text(open_app(), COOKING), "target", "Sailing")
+    (expected,) = classifier.explain([COOKING], target="Sailing")
+    assert verdict(at) == "Cooking"  # the prediction stays
+    assert lines(at, "sure")[0].endswith("shown is what speaks for Sailing")
+    assert [row[2] for row in evidence(at)] == [f"{k.routing:.3f}" for k in expected.kgrams]
+    visitor.open_tab(at, "Attention")
+    assert f"β {expected.kgrams[0].routing:.2f} for Sailing" in page_html(at)
+
+
+@pytest.mark.parametrize(("k1", "k2"), [(1, 1), (1, 3), (3, 1), (8, 5)])
+def test_the_numbers_of_capsules_and_kgrams(k1: int, k2: int, classifier: ICapsClassifier) -> None:
+    at = type_text(open_app(), COOKING)
+    at.slider(key="k1").set_value(k1)
+    at.slider(key="k2").set_value(k2)
+    rows = evidence(run(at))
+    capsules = min(k1, classifier.model.num_capsules)
+    assert len(rows) == capsules * k2
+    assert len({row[1] for row in rows}) == capsules
+    visitor.open_tab(at, "Attention")
+    assert page_html(at).count('class="chart-title"') == capsules
+
+
+def test_a_link_reopens_text_model_and_settings() -> None:
+    at = choose(type_text(open_app(), COOKING), "target", "Gardens")
+    at.slider(key="k1").set_value(3)
+    asked = run(at).query_params
+    assert asked == {
+        "text": COOKING,
+        "model": "small",
+        "target": "Gardens",
+        "k1": "3",
+        "k2": "2",
+    }
+    again = open_app(**asked)
+    assert again.text_area(key="text").value == COOKING
+    assert again.selectbox(key="target").value == "Gardens"
+    assert (again.slider(key="k1").value, again.slider(key="k2").value) == (3, 2)
+    assert page_html(again) == page_html(at)
+
+
+def test_back_and_forward_are_followed_but_a_late_address_is_not() -> None:
+    at = type_text(open_app(), COOKING)
+    before = dict(at.query_params)
+    type_text(at, SAILING)
+    at.query_params.clear()
+    at.query_params.update(before)  # Back
+    assert shown_text(run(at)) == COOKING
+    at.query_params.update(text=SAILING)  # typing goes on before the browser has the new address
+    assert shown_text(type_text(at, FIRST)) == FIRST
+    assert at.query_params["text"] == FIRST
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"k1": "0"},
+        {"k1": "9", "k2": "-1"},
+        {"k1": "two", "k2": ""},
+        {"k1": "²", "k2": "2.0"},
+        {"k1": "9" * 5_000},
+        {"model": "../../etc"},
+        {"target": "<script>alert(1)</script>"},
+        {"page": "2", "text[]": "bread"},
+    ],
+)
+def test_a_wrong_address_is_ignored(asked: dict[str, str]) -> None:
+    at = open_app(**asked)
+    assert shown_text(at) == FIRST
+    assert (at.selectbox(key="model").value, at.selectbox(key="target").value) == (
+        "small",
+        PREDICTED,
+    )
+    assert (at.slider(key="k1").value, at.slider(key="k2").value) == (2, 2)
+    assert at.query_params == {
+        "text": FIRST,
+        "model": "small",
+        "target": PREDICTED,
+        "k1": "2",
+        "k2": "2",
+    }
+
+
+def test_a_long_text_stays_out_of_the_address() -> None:
+    text = "bread " * (MAX_LINK // 6 + 1)
+    at = type_text(open_app(), text)
+    assert "text" not in at.query_params
+    assert [caption.value for caption in at.caption if "2,000" in caption.value]
+    assert shown_text(at) == text
+    assert "text" in type_text(at, COOKING).query_params
+
+
+def test_two_visitors_do_not_mix() -> None:
+    one, two = open_app(), open_app()
+    type_text(one, COOKING)
+    choose(type_text(two, SAILING), "target", "Gardens")
+    one.slider(key="k2").set_value(1)
+    run(one)
+    run(two)
+    assert (shown_text(one), verdict(one)) == (COOKING, "Cooking")
+    assert (shown_text(two), verdict(two)) == (SAILING, "Sailing")
+    assert one.selectbox(key="target").value == PREDICTED
+    assert two.slider(key="k2").value == 2
+
+
+def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
+    at = run(open_app().switch_page("../pages/many.py"))
+    assert at.title[0].value == "Many texts"
+    assert at.button[0].disabled  # there is nothing to explain yet
+    texts = [COOKING, SAILING, "=1+1", "a <b> & c"]
+    at.text_area(key="lines").set_value("\n".join(texts))
+    assert run(at).button[0].label == "Explain 4 texts"
+    assert not at.dataframe  # only when asked
+    at.button[0].click()
+    table = run(at).dataframe[0].value
+    assert isinstance(table, pd.DataFrame)
+    expected = list(classifier.explain(texts))
+    assert table["text"].tolist() == texts
+    assert table["predicted"].tolist()[:2] == ["Cooking", "Sailing"]
+    assert table["probability"].tolist() == [round(max(e.probabilities), 4) for e in expected]
+    assert table["norm Gardens"].tolist() == [round(e.scores[1], 4) for e in expected]
+    (download,) = at.get("download_button")
+    assert (download.label, download.proto.url.endswith(".csv")) == ("CSV", True)
+    at.slider(key="k1").set_value(1)  # another question: the old answers would not fit
+    assert not run(at).dataframe
+
+
+def test_an_uploaded_csv(models: Path) -> None:
+    at = run(open_app().switch_page("../pages/many.py"))
+    at.file_uploader[0].upload("a.csv", '\ufefftext\n"two\nlines"\nbread\n'.encode(), "text/csv")
+    run(at).button[0].click()
+    assert run(at).dataframe[0].value["text"].tolist() == ["two\nlines", "bread"]
+    at.file_uploader[0].set_value(("b.csv", b"words\nbread\n", "text/csv"))
+    assert visitor.errors(run(at)) == ["The CSV file has no column named 'text'; name one so."]
+    at.file_uploader[0].set_value(("c.csv", b"text\nsoup\n", "text/csv"))
+    assert run(at).button[0].label == "Explain 1 text"
+    assert not at.error
+
+
+def test_the_question_outlives_a_visit_to_the_other_page() -> None:
+    at = choose(type_text(open_app(), COOKING), "target", "Gardens")
+    at.query_params.clear()  # as the browser does when the page is changed
+    run(at.switch_page("../pages/many.py"))
+    assert at.selectbox(key="target").value == "Gardens"
+    run(at.switch_page("../pages/explain.py"))
+    assert shown_text(at) == COOKING
+    assert at.selectbox(key="target").value == "Gardens"
