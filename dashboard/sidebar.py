@@ -48,13 +48,17 @@ def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
 
 
 def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:
-    """How much it was trained on, and its accuracy: on test texts where those were measured."""
+    """How much it was trained on, and its accuracy: on test texts where those were measured.
+
+    Metrics are free-form, so what is of another form is left out.
+    """
     rows = {}
-    if "training_texts" in metrics:
-        rows["Trained on"] = f"{metrics['training_texts']:,} texts"
-    if "test" in metrics:
-        test = metrics["test"]
-        rows["Accuracy"] = f"{test['accuracy']:.1%} of {test['n']:,} test texts"
-    elif "validation_accuracy" in metrics:
-        rows["Accuracy"] = f"{metrics['validation_accuracy']:.1%} of the validation texts"
+    match metrics:
+        case {"training_texts": int(texts)}:
+            rows["Trained on"] = f"{texts:,} texts"
+    match metrics:
+        case {"test": {"accuracy": float(accuracy), "n": int(texts)}}:
+            rows["Accuracy"] = f"{accuracy:.1%} of {texts:,} test texts"
+        case {"validation_accuracy": float(accuracy)}:
+            rows["Accuracy"] = f"{accuracy:.1%} of the validation texts"
     return rows
