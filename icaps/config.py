@@ -49,6 +49,7 @@ class ModelConfig:
     activation: str = "none"  # after the convolution; the paper names none
     squash_primary: bool = False  # squash pc_i before the votes; the paper's equations do not
     route_gradient: bool = True  # let the loss reach the routing logits of earlier iterations
+    embedding_dropout: float = 0.3  # on the numbers of word embeddings, in training only
     dropout: float = 0.3  # on region embeddings, in training only
     word_dropout: float = 0.2  # share of words read as <unk>, in training only
     oov: str = "zeros"  # fixed part of a word that the pre-trained vectors lack
@@ -58,7 +59,7 @@ class ModelConfig:
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("fixed_dim", "trained_dim"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        for name in ("dropout", "word_dropout"):
+        for name in ("embedding_dropout", "dropout", "word_dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.embedding_dim >= 1, "trained_dim", 0, "at least 1 when fixed_dim is 0")
         _check(

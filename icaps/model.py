@@ -78,6 +78,7 @@ class ICapsNet(nn.Module):
         ids = self._drop_words(batch.ids)
         words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
         embedding = torch.cat([self.fixed_embedding[words], self.trained_embedding(words)], 1)
+        embedding = F.dropout(embedding, self.config.embedding_dropout, self.training)
         regions = self.region(self.region.project(embedding), rows, batch.lengths)  # (T, d_w)
         regions = F.dropout(self.activation(regions), self.config.dropout, self.training)
         primary, attention = self.attention(regions, batch.lengths)  # (B, I, d_p), (T, I)

@@ -59,6 +59,7 @@ MODEL = ModelConfig(
     query_dim=4,
     class_dim=6,
     max_words=50,
+    embedding_dropout=0.1,
     dropout=0.1,
     word_dropout=0.1,
 )

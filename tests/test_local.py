@@ -56,6 +56,7 @@ def test_a_network_set_by_hand_attends_where_it_should() -> None:
         region_dim=2,
         query_dim=1,
         class_dim=2,
+        embedding_dropout=0,
         dropout=0,
         word_dropout=0,
     )

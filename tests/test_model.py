@@ -14,6 +14,7 @@ SMALL = ModelConfig(
     region_dim=6,
     query_dim=2,
     class_dim=3,
+    embedding_dropout=0.0,
     dropout=0.0,
     word_dropout=0.0,
 )
