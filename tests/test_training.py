@@ -60,14 +60,14 @@ def test_training_learns_and_tells_what_it_does() -> None:
     training, validation = toy_corpus(300, 1), toy_corpus(100, 2)
     fixed = net.fixed_embedding.clone()
     config = TrainConfig(
-        batch_size=50, epochs=10, patience=10, learning_rate=0.03, average_decay=0.9
+        batch_size=50, epochs=30, patience=30, learning_rate=0.03, average_decay=0.9
     )
     course = train(net, training, validation, config, [recorder])
     assert course.best_accuracy > 0.95
     assert accuracy(net, validation) == pytest.approx(course.best_accuracy)
-    assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 11))
+    assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 31))
     assert recorder.epochs == course.history
-    assert len(recorder.steps) == 10 * 6
+    assert len(recorder.steps) == 30 * 6
     assert recorder.steps[-1].step == recorder.steps[-1].steps == 6
     assert course.history[-1].loss < course.history[0].loss / 2
     assert not net.training
