@@ -16,22 +16,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from torch import Tensor
 
 from icaps.calibration import fit_inverse_temperature
 from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.config import ModelConfig, TrainConfig
 from icaps.corpus import Corpus
 from icaps.errors import ConfigError, DataError, ICapsError
-from icaps.interpret.local import cover, spot_kgrams
-from icaps.layers import Packed
-from icaps.model import Activity, ICapsNet
-from icaps.results import CapsuleReason, Explanation, KGram, WordCount
-from icaps.text import UNK, EncodedText, Vocabulary, split_words
+from icaps.inference import Reading, read_texts
+from icaps.interpret.local import Top, explain
+from icaps.model import ICapsNet
+from icaps.results import Explanation
+from icaps.sentences import encode
+from icaps.text import Vocabulary, split_words
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
 from icaps.vectors import align_vectors, equal_lengths, load_vectors, train_vectors
-
-BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -126,7 +124,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         training_texts = [texts[n] for n in training]
         self.vocabulary_ = Vocabulary.build(training_texts, self.train.min_frequency)
         network = self._build_network(training_texts)
-        encoded = self.vocabulary_.encode(texts, network.config.max_words)
+        encoded = encode(self.vocabulary_, texts, network.config)
         corpus = Corpus.from_encoded(encoded, labels.tolist())
         validation = corpus.select(held_out)
         course = train(network, corpus.select(training), validation, self.train, self.callbacks)
@@ -150,7 +148,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
         return np.concatenate(
             [np.zeros((0, len(self._fitted())))]
-            + [norms.double().numpy() for _, _, norms in self._run(check_texts(X))]
+            + [
+                torch.stack([reading.norms for reading in batch]).double().numpy()
+                for batch in self._read(X)
+            ]
         )
 
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
@@ -184,6 +185,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target: str | None = None,
         top_capsules: int = 2,
         top_kgrams: int = 2,
+        top_sentences: int = 1,
     ) -> Iterator[Explanation]:
         """Explains texts one by one, as they are computed (section 2.6).
 
@@ -192,6 +194,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             target: The class to explain; None explains each text's own prediction.
             top_capsules: k1, how many of the most routed capsules.
             top_kgrams: k2, how many K-grams of each.
+            top_sentences: Of how many sentences, those with the largest rho, when texts are split;
+                the paper takes one.
 
         Raises:
             ConfigError: `target` is no class of the model, or a number is below 1.
@@ -199,17 +203,18 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = tuple(str(name) for name in self._fitted())
         if target is not None and target not in classes:
             raise ConfigError(f"The model has no class {target!r}; choose {', '.join(classes)}.")
-        for texts, (encoded, activity), norms in self._run(check_texts(X)):
-            attention = activity.attention.split([len(text.ids) for text in encoded])
-            for b, text in enumerate(texts):
-                yield self._explanation(
-                    text,
-                    encoded[b],
-                    norms[b],
-                    activity.routing[b],
-                    attention[b],
+        config = self.network_.config
+        for batch in self._read(X):
+            for reading in batch:
+                probabilities = (reading.norms.double() * self.inverse_temperature_).softmax(0)
+                yield explain(
+                    reading,
+                    classes,
+                    tuple(probabilities.tolist()),
+                    config.kernel_size,
+                    config.hierarchical,
                     None if target is None else classes.index(target),
-                    (top_capsules, top_kgrams),
+                    Top(top_capsules, top_kgrams, top_sentences),
                 )
 
     def save(self, folder: str | Path) -> None:
@@ -301,84 +306,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: NDArray[Any] = self.classes_
         return classes
 
-    def _run(
-        self, texts: list[str]
-    ) -> Iterator[tuple[list[str], tuple[list[EncodedText], Activity], Tensor]]:
-        """Batches of texts, their words, activity and norms, all on the CPU.
-
-        A text without a known word says nothing: its norms are set to 0.
-        """
+    def _read(self, texts: Sequence[str]) -> Iterator[list[Reading]]:
         self._fitted()
-        encoded = self.vocabulary_.encode(texts, self.network_.config.max_words)
-        for start, stop in _batch_bounds([len(text.ids) for text in encoded]):
-            batch = encoded[start:stop]
-            ids = torch.from_numpy(np.concatenate([text.ids for text in batch]))
-            lengths = torch.tensor([len(text.ids) for text in batch])
-            with torch.inference_mode():
-                activity = self.network_(
-                    Packed(ids, lengths).to(self.network_.fixed_embedding.device)
-                )
-            activity = Activity(*(value.cpu() for value in activity))
-            blank = torch.tensor([is_blank(text) for text in batch])
-            norms = activity.class_norms.masked_fill(blank[:, None], 0.0)
-            yield texts[start:stop], (batch, activity), norms
-
-    def _explanation(
-        self,
-        text: str,
-        encoded: EncodedText,
-        norms: Tensor,
-        routing: Tensor,
-        attention: Tensor,
-        target: int | None,
-        top: tuple[int, int],
-    ) -> Explanation:
-        classes = tuple(str(name) for name in self.classes_)
-        predicted = int(norms.argmax())
-        target = predicted if target is None else target
-        kernel_size = self.network_.config.kernel_size
-        blank = is_blank(encoded)
-        spotted = spot_kgrams(routing, attention, target, kernel_size, *top)
-        spotted = [] if blank else spotted
-        spans = encoded.spans.tolist()
-        kgrams = []
-        for kgram in spotted:
-            start, end = spans[kgram.first][0], spans[kgram.last - 1][1]
-            kgrams.append(
-                KGram(
-                    text[start:end],
-                    start,
-                    end,
-                    kgram.capsule,
-                    float(routing[kgram.capsule, target]),
-                    float(attention[kgram.position, kgram.capsule]),
-                )
-            )
-        counts = cover(spotted, len(spans))
-        capsules = dict.fromkeys(kgram.capsule for kgram in spotted)
-        others = torch.cat([norms[:target], norms[target + 1 :]])
-        return Explanation(
-            text=text,
-            classes=classes,
-            predicted=classes[predicted],
-            target=classes[target],
-            scores=tuple(norms.tolist()),
-            probabilities=tuple((norms.double() * self.inverse_temperature_).softmax(0).tolist()),
-            margin=float(norms[target] - others.max()),
-            kernel_size=kernel_size,
-            kgrams=tuple(kgrams),
-            words=tuple(
-                WordCount(start, end, count)
-                for (start, end), count in zip(spans, counts, strict=True)
-            ),
-            capsules=tuple(
-                CapsuleReason(i, tuple(routing[i].tolist()), tuple(attention[:, i].tolist()))
-                for i in capsules
-            ),
-            unknown_share=encoded.unknown_share,
-            truncated=encoded.truncated,
-            blank=blank,
-        )
+        return read_texts(self.network_, self.vocabulary_, check_texts(texts))
 
     def _say(self, line: str) -> None:
         if self.report is not None:
@@ -411,20 +341,3 @@ def _check_labels(y: Sequence[Any]) -> NDArray[Any]:
     except ValueError as error:
         raise DataError(f"The labels can't be used: {error}") from error
     return labels
-
-
-def is_blank(encoded: EncodedText) -> bool:
-    """Whether the vocabulary has none of the text's words."""
-    return not bool((encoded.ids != UNK).any())
-
-
-def _batch_bounds(lengths: list[int]) -> Iterator[tuple[int, int]]:
-    """Consecutive runs of texts of at most BATCH_WORDS words in all, or one longer text."""
-    start, words = 0, 0
-    for n, length in enumerate(lengths):
-        if n > start and words + length > BATCH_WORDS:
-            yield start, n
-            start, words = n, 0
-        words += length
-    if start < len(lengths):
-        yield start, len(lengths)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from icaps.errors import DataError
 from icaps.text import EncodedText
@@ -121,28 +123,46 @@ def _text_and_label(table: pd.DataFrame, file: Path) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Encoded texts end to end: ids (tokens,), lengths (texts,), labels (texts,)."""
+    """Encoded texts end to end, in memory or mapped from files; a selection copies nothing.
 
-    ids: np.ndarray[Any, np.dtype[np.int32]]
-    lengths: np.ndarray[Any, np.dtype[np.int64]]
-    labels: np.ndarray[Any, np.dtype[np.int64]]
+    ids (tokens,); sentence_offsets (sentences + 1,), tokens before each sentence; text_offsets
+    (all texts + 1,), sentences before each text; all_labels (all texts,); texts (texts,), the
+    numbers of those that are selected, in their order.
+    """
+
+    ids: NDArray[np.int32]
+    sentence_offsets: NDArray[np.int64]
+    text_offsets: NDArray[np.int64]
+    all_labels: NDArray[np.int64]
+    texts: NDArray[np.int64]
 
     @classmethod
     def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
         """Lays the texts end to end; `labels` are class numbers, one a text."""
-        ids = [text.ids.astype(np.int32) for text in encoded] or [np.zeros(0, np.int32)]
-        lengths = np.array([len(text.ids) for text in encoded], dtype=np.int64)
-        return cls(np.concatenate(ids), lengths, np.array(labels, dtype=np.int64))
+        nothing = np.zeros(0, np.int64)
+        ids = np.concatenate([nothing, *(text.ids for text in encoded)]).astype(np.int32)
+        lengths = np.concatenate([nothing, *(text.sentences for text in encoded)])
+        counts = [len(text.sentences) for text in encoded]
+        return cls(
+            ids,
+            np.concatenate([[0], lengths.cumsum()]),
+            np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
+            np.array(labels, dtype=np.int64),
+            np.arange(len(encoded)),
+        )
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.texts)
 
-    def select(self, texts: np.ndarray[Any, np.dtype[np.int64]]) -> Corpus:
-        """The corpus of these texts alone, in this order; `texts` are their numbers."""
-        ends = self.lengths.cumsum()
-        parts = [self.ids[ends[n] - self.lengths[n] : ends[n]] for n in texts]
-        ids = np.concatenate([*parts, self.ids[:0]])
-        return Corpus(ids, self.lengths[texts], self.labels[texts])
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Class numbers (texts,)."""
+        labels: NDArray[np.int64] = self.all_labels[self.texts]
+        return labels
+
+    def select(self, positions: NDArray[np.int64]) -> Corpus:
+        """The corpus of these texts alone, in this order."""
+        return dataclasses.replace(self, texts=self.texts[positions])
 
     def pack(self) -> Packed:
         """The texts as a batch for the network."""
@@ -150,4 +170,9 @@ class Corpus:
 
         from icaps.layers import Packed
 
-        return Packed(torch.from_numpy(self.ids).long(), torch.from_numpy(self.lengths))
+        first, last = self.text_offsets[self.texts], self.text_offsets[self.texts + 1]
+        offsets = [self.sentence_offsets[a : b + 1] for a, b in zip(first, last, strict=True)]
+        ids = [self.ids[part[0] : part[-1]] for part in offsets]
+        parts = (ids, [np.diff(part) for part in offsets], [last - first])
+        nothing = np.zeros(0, np.int64)
+        return Packed(*(torch.from_numpy(np.concatenate([nothing, *part])) for part in parts))

@@ -1,7 +1,8 @@
-"""The layers of the paper's sections 2.2 to 2.4, over texts packed end to end.
+"""The layers of the paper's sections 2.2 to 2.5, over texts packed end to end.
 
-A batch is one row of tokens and the length of each text, so there is no padding for attention
-to see and a text's result does not depend on its neighbours. Three rewritings, exact up to
+A batch is one row of tokens, the length of each sentence and how many sentences each text has, so
+there is no padding for attention to see and a text's result does not depend on its neighbours. To
+the network for short texts a text is one sentence (section 2.2). Three rewritings, exact up to
 rounding, make the layers fast:
 
 - a convolution over embeddings is a sum of K look-ups: each distinct word of the batch is
@@ -22,14 +23,15 @@ from torch import Tensor, nn
 
 
 class Packed(NamedTuple):
-    """Texts end to end: word ids (tokens,) and how many of them each text has (texts,)."""
+    """Texts end to end: word ids (tokens,), words of each sentence, sentences of each text."""
 
     ids: Tensor
     lengths: Tensor
+    sentences: Tensor
 
     def to(self, device: torch.device) -> Packed:
         """The same texts on `device`."""
-        return Packed(self.ids.to(device), self.lengths.to(device))
+        return Packed(*(part.to(device) for part in self))
 
 
 class Routed(NamedTuple):
@@ -79,7 +81,7 @@ class RegionEmbedding(nn.Module):
         Args:
             projected: (words, K, d_w), from `project`.
             rows: (tokens,), the row of `projected` that each token has.
-            lengths: (texts,), tokens of each text.
+            lengths: (sentences,), tokens of each sentence; none looks into the next.
 
         Returns:
             (tokens, d_w).
@@ -98,6 +100,18 @@ class RegionEmbedding(nn.Module):
         return F.embedding_bag(bags, table, mode="sum", padding_idx=nothing) + self.bias
 
 
+class Attended(NamedTuple):
+    """Primary capsules (texts, I, d_p), zero for an empty text, and the weights that formed them.
+
+    attention (tokens, I), alpha, adds up to 1 over each sentence; sentence_attention
+    (sentences, I), rho, over each text. To the network for short texts rho is 1.
+    """
+
+    primary_capsules: Tensor
+    attention: Tensor
+    sentence_attention: Tensor
+
+
 class TrainableAttention(nn.Module):
     """Trainable multi-head attention of section 2.3: region embeddings to primary capsules."""
 
@@ -112,24 +126,62 @@ class TrainableAttention(nn.Module):
 
     def effective_queries(self) -> Tensor:
         """W^k_i^T h_i / sqrt(d_q), the direction that each head looks for: (I, d_w)."""
-        query_dim = self.primary_queries.shape[1]
-        folded = torch.einsum("iq,iqw->iw", self.primary_queries, self.key_weight)
-        return folded / math.sqrt(query_dim)
+        return _fold(self.primary_queries, self.key_weight)
 
-    def forward(self, regions: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, regions: Tensor, lengths: Tensor, sentences: Tensor) -> Attended:
         """Each head's weighted sum of a text's values (equations 1 to 4).
 
         Args:
             regions: (tokens, d_w).
-            lengths: (texts,).
-
-        Returns:
-            primary capsules (texts, I, d_p), zero for an empty text; attention (tokens, I),
-            whose sum over a text's tokens is 1.
+            lengths: (sentences,), tokens of each.
+            sentences: (texts,), one each.
         """
+        embeddings, attention = self.embed_sentences(regions, lengths)
+        return Attended(
+            embeddings, attention, attention.new_ones(len(lengths), embeddings.shape[1])
+        )
+
+    def embed_sentences(self, regions: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Each head's weighted sum of a sentence's values: (sentences, I, d_p), (tokens, I)."""
         attention = segment_softmax(regions @ self.effective_queries().T, lengths)
-        pooled = segment_pool(attention, regions, lengths)  # (texts, I, d_w)
-        return torch.einsum("biw,ipw->bip", pooled, self.value_weight), attention
+        pooled = segment_pool(attention, regions, lengths)  # (sentences, I, d_w)
+        return torch.einsum("siw,ipw->sip", pooled, self.value_weight), attention
+
+
+class HierarchicalAttention(TrainableAttention):
+    """Trainable multi-head hierarchical attention of section 2.5: words, then sentences.
+
+    The same queries attend to both; sentence embeddings have d_s = d_q = d_p (section 4).
+    """
+
+    def __init__(self, num_capsules: int, region_dim: int, query_dim: int) -> None:
+        super().__init__(num_capsules, region_dim, query_dim)
+        shape = num_capsules, query_dim, query_dim
+        self.sentence_key_weight = nn.Parameter(torch.empty(shape))
+        self.sentence_value_weight = nn.Parameter(torch.empty(shape))
+        for weight in (self.sentence_key_weight, self.sentence_value_weight):
+            nn.init.normal_(weight, std=1 / math.sqrt(query_dim))
+
+    def forward(self, regions: Tensor, lengths: Tensor, sentences: Tensor) -> Attended:
+        """Attention to the words of each sentence, then to the sentences of each text.
+
+        Args:
+            regions: (tokens, d_w).
+            lengths: (sentences,), tokens of each, at least 1.
+            sentences: (texts,), sentences of each.
+        """
+        embeddings, attention = self.embed_sentences(regions, lengths)
+        directions = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
+        scores = torch.einsum("sid,id->si", embeddings, directions)
+        weights = segment_softmax(scores, sentences)
+        pooled = segment_sum(weights[..., None] * embeddings, sentences)  # (texts, I, d_s)
+        primary = torch.einsum("bid,ipd->bip", pooled, self.sentence_value_weight)
+        return Attended(primary, attention, weights)
+
+
+def _fold(queries: Tensor, key_weight: Tensor) -> Tensor:
+    folded = torch.einsum("iq,iqw->iw", queries, key_weight)
+    return folded / math.sqrt(queries.shape[1])
 
 
 class CapsuleLayer(nn.Module):
@@ -175,25 +227,37 @@ class CapsuleLayer(nn.Module):
 
 
 def segment_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Softmax of (tokens, heads) over each text's own tokens."""
-    text = torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
+    """Softmax of (tokens, heads) over each segment's own tokens."""
+    if not len(scores):  # torch has no maximum of nothing
+        return scores
+    segment = _segment_of_each(lengths)
     highest = torch.segment_reduce(scores.detach(), "max", lengths=lengths, axis=0)
-    exponents = (scores - highest[text]).exp()
-    total = scores.new_zeros(len(lengths), scores.shape[1]).index_add(0, text, exponents)
-    return exponents / total[text]
+    exponents = (scores - highest[segment]).exp()
+    return exponents / segment_sum(exponents, lengths)[segment]
+
+
+def segment_sum(values: Tensor, lengths: Tensor) -> Tensor:
+    """Sums of (tokens, ...) over each segment: (segments, ...), zero for an empty one."""
+    empty = values.new_zeros(len(lengths), *values.shape[1:])
+    return empty.index_add(0, _segment_of_each(lengths), values)
+
+
+def _segment_of_each(lengths: Tensor) -> Tensor:
+    return torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
 
 
 def segment_pool(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
-    """Weighted sums over each text: (tokens, heads), (tokens, d) to (texts, heads, d).
+    """Weighted sums over each segment: (tokens, heads), (tokens, d) to (segments, heads, d).
 
-    Texts of alike length go through one matrix product; a long text among short ones makes a
+    Segments of alike length go through one matrix product; a long one among short ones makes a
     group of its own, so memory follows the number of tokens and not the longest text.
     """
     pooled = [
         (weights[tokens] * inside[..., None]).transpose(1, 2) @ values[tokens]
         for tokens, inside in _groups(lengths)
     ]
-    return torch.cat(pooled)[_length_order(lengths).argsort()]
+    none = weights.new_zeros(0, weights.shape[1], values.shape[1])
+    return torch.cat([none, *pooled])[_length_order(lengths).argsort()]
 
 
 def _length_order(lengths: Tensor) -> Tensor:

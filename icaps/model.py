@@ -9,7 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
-from icaps.layers import CapsuleLayer, Packed, RegionEmbedding, TrainableAttention, squash
+from icaps.layers import (
+    CapsuleLayer,
+    HierarchicalAttention,
+    Packed,
+    RegionEmbedding,
+    TrainableAttention,
+    squash,
+)
 from icaps.text import UNK
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
@@ -20,7 +27,7 @@ class Activity(NamedTuple):
 
     class_norms (B, J), the scores; class_capsules (B, J, d_c); routing (B, I, J), beta_ij of
     the last iteration; votes (B, I, J, d_c); primary_capsules (B, I, d_p); attention (T, I),
-    alpha^i_n, packed as the texts are.
+    alpha^i_n, and sentence_attention (S, I), rho^i_m, packed as the texts are.
     """
 
     class_norms: Tensor
@@ -29,10 +36,11 @@ class Activity(NamedTuple):
     votes: Tensor
     primary_capsules: Tensor
     attention: Tensor
+    sentence_attention: Tensor
 
 
 class ICapsNet(nn.Module):
-    """iCapsNet for short texts (sections 2.2 to 2.4).
+    """iCapsNet for short texts (sections 2.2 to 2.4), or for long ones (section 2.5).
 
     Args:
         config: Sizes and options.
@@ -60,9 +68,8 @@ class ICapsNet(nn.Module):
         nn.init.uniform_(self.trained_embedding.weight, -0.25, 0.25)
         self.region = RegionEmbedding(config.embedding_dim, config.region_dim, config.kernel_size)
         self.activation = _ACTIVATIONS[config.activation]()
-        self.attention = TrainableAttention(
-            config.num_capsules, config.region_dim, config.query_dim
-        )
+        attention = HierarchicalAttention if config.hierarchical else TrainableAttention
+        self.attention = attention(config.num_capsules, config.region_dim, config.query_dim)
         self.capsules = CapsuleLayer(
             config.num_capsules,
             num_classes,
@@ -81,13 +88,13 @@ class ICapsNet(nn.Module):
         embedding = F.dropout(embedding, self.config.embedding_dropout, self.training)
         regions = self.region(self.region.project(embedding), rows, batch.lengths)  # (T, d_w)
         regions = F.dropout(self.activation(regions), self.config.dropout, self.training)
-        primary, attention = self.attention(regions, batch.lengths)  # (B, I, d_p), (T, I)
+        primary, *attention = self.attention(regions, batch.lengths, batch.sentences)
         if self.config.squash_primary:
             primary = squash(primary)
         routed = self.capsules(primary)
         norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)  # (B, J)
         return Activity(
-            norms, routed.class_capsules, routed.routing, routed.votes, primary, attention
+            norms, routed.class_capsules, routed.routing, routed.votes, primary, *attention
         )
 
     def _drop_words(self, ids: Tensor) -> Tensor:

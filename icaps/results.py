@@ -15,7 +15,8 @@ class KGram:
     """The K words around one position that a capsule attends to (section 2.6).
 
     `routing` is beta_ij of the capsule for the target class, `attention` alpha^i_n of the position
-    in the middle.
+    in the middle, `sentence_attention` rho^i_m of the sentence, whose number (from 0) is
+    `sentence`; for a model that doesn't split texts they are 1 and 0.
     """
 
     text: str
@@ -24,6 +25,8 @@ class KGram:
     capsule: int
     routing: float
     attention: float
+    sentence: int = 0
+    sentence_attention: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,29 @@ class WordCount:
 
 
 @dataclass(frozen=True)
+class SentenceWeight:
+    """A sentence's place, and its share of the attention of the capsules that are shown.
+
+    `weight` is the mean of rho^i_m over these capsules, weighted by beta_ij; the weights of a text
+    add up to 1.
+    """
+
+    start: int
+    end: int
+    weight: float
+
+
+@dataclass(frozen=True)
 class CapsuleReason:
-    """One of the most routed primary capsules: beta_i1..beta_iJ and alpha^i_1..alpha^i_N."""
+    """One of the most routed primary capsules.
+
+    beta_i1..beta_iJ, alpha^i_1..alpha^i_N and rho^i_1..rho^i_M.
+    """
 
     capsule: int
     routing: tuple[float, ...]
     attention: tuple[float, ...]
+    sentence_attention: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,8 @@ class Explanation:
         kernel_size: K.
         kgrams: The k1 x k2 K-grams, most routed capsule first, then most attended position.
         words: Every word that was read, with its number of K-grams.
+        sentences: Every sentence that was read, with its weight; empty for a model that doesn't
+            split texts.
         capsules: The k1 most routed capsules, in the order of `kgrams`.
         unknown_share: Share of the words read that the vocabulary lacks.
         truncated: Whether words past the model's limit were left out.
@@ -75,6 +97,7 @@ class Explanation:
     kernel_size: int
     kgrams: tuple[KGram, ...]
     words: tuple[WordCount, ...]
+    sentences: tuple[SentenceWeight, ...]
     capsules: tuple[CapsuleReason, ...]
     unknown_share: float
     truncated: bool
@@ -86,7 +109,7 @@ class Explanation:
         values["classes"] = list(self.classes)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
-        for name in ("kgrams", "words", "capsules"):
+        for name in ("kgrams", "words", "sentences", "capsules"):
             values[name] = list(values[name])
         return values
 

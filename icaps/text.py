@@ -117,9 +117,13 @@ def _entity_text(match: re.Match[str]) -> str:
     return text if text in ("\u200c", "\u200d") or (text and text.isprintable()) else " "
 
 
+def replace_surrogates(text: str) -> str:
+    """`text` as Rust can take it, of the same length: lone surrogates become U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
 def _clean(text: str) -> _Clean:
-    if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text)  # of the same length, and Rust can take it
+    text = replace_surrogates(text)
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -152,11 +156,13 @@ def split_words(text: str) -> list[Word]:
 class EncodedText:
     """A text as numbers: ids (words,) and spans (words, 2), code points into the text as typed.
 
+    `sentences` (sentences,) has the words of each; a text that is not split is one sentence.
     `truncated` says whether words past the limit were left out.
     """
 
     ids: NDArray[np.int64]
     spans: NDArray[np.int64]
+    sentences: NDArray[np.int64]
     truncated: bool
 
     @property
@@ -270,7 +276,8 @@ def _encoded(
 ) -> EncodedText:
     spans = np.array(clean.original(offsets[:max_words]), dtype=np.int64).reshape(-1, 2)
     kept = np.array(ids[:max_words], dtype=np.int64)
-    return EncodedText(kept, spans, truncated=len(kept) < len(ids))
+    whole = np.array([len(kept)], dtype=np.int64)
+    return EncodedText(kept, spans, whole, truncated=len(kept) < len(ids))
 
 
 def _damaged(path: Path, line: int, fault: str) -> CheckpointError:

@@ -49,6 +49,27 @@ def attend(weights: Weights, regions: list[Tensor], i: int) -> tuple[Tensor, lis
     return capsule, attention
 
 
+def attend_document(
+    weights: Weights, sentences: list[list[Tensor]], i: int
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """pc_i, alpha^i of all words in their order, and rho^i_m, of section 2.5."""
+    query = weights["attention.primary_queries"][i]
+    embeddings, attention, values, exponents = [], [], [], []
+    for regions in sentences:
+        embedding, alpha = attend(weights, regions, i)  # s^i_m
+        embeddings.append(embedding)
+        attention += alpha
+    for embedding in embeddings:
+        values.append(weights["attention.sentence_value_weight"][i] @ embedding)
+        key = weights["attention.sentence_key_weight"][i] @ embedding
+        exponents.append(torch.exp(query @ key / math.sqrt(len(query))))
+    rho = [exponent / sum(exponents) for exponent in exponents]
+    capsule = torch.zeros_like(query)
+    for weight, value in zip(rho, values, strict=True):
+        capsule = capsule + weight * value
+    return capsule, attention, rho
+
+
 def squash(x: Tensor) -> Tensor:
     """Equation 6, as printed."""
     square = (x * x).sum()
@@ -71,30 +92,42 @@ def route(votes: list[list[Tensor]], iterations: int) -> tuple[list[Tensor], lis
 
 def run(
     weights: Weights,
-    ids: list[int],
+    sentences: list[list[int]],
     kernel_size: int,
     iterations: int,
     activation: str = "none",
     squash_primary: bool = False,
 ) -> dict[str, Tensor]:
-    """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p)."""
+    """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p).
+
+    A text of one sentence without weights for sentences is read as section 2.3 says; any other as
+    section 2.5 says, with rho (I, M) as well.
+    """
     functions = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
-    regions = convolve(weights, embed(weights, ids), kernel_size)
-    regions = [functions[activation](region) for region in regions]
-    heads = [attend(weights, regions, i) for i in range(len(weights["attention.primary_queries"]))]
-    primary = [squash(capsule) if squash_primary else capsule for capsule, _ in heads]
+    regions = [
+        [functions[activation](r) for r in convolve(weights, embed(weights, ids), kernel_size)]
+        for ids in sentences
+    ]
+    heads = range(len(weights["attention.primary_queries"]))
+    if "attention.sentence_key_weight" in weights:
+        attended = [attend_document(weights, regions, i) for i in heads]
+    else:
+        one = [torch.ones((), dtype=torch.float64)]
+        attended = [(*attend(weights, regions[0], i), one) for i in heads]
+    primary = [squash(capsule) if squash_primary else capsule for capsule, _, _ in attended]
     weight, bias = weights["capsules.capsule_weight"], weights["capsules.capsule_bias"]
     votes = [
         [
             (weight[j] if weight.dim() == 3 else weight[i][j]) @ primary[i] + bias[i][j]
             for j in range(bias.shape[1])
         ]
-        for i in range(len(primary))
+        for i in heads
     ]
     outputs, beta = route(votes, iterations)
     return {
         "norms": torch.stack([torch.sqrt((output * output).sum()) for output in outputs]),
         "routing": torch.stack([torch.stack(row) for row in beta]),
-        "attention": torch.stack([torch.stack(weights) for _, weights in heads]),
+        "attention": torch.stack([torch.stack(alpha) for _, alpha, _ in attended]),
+        "rho": torch.stack([torch.stack(rho) for _, _, rho in attended]),
         "primary": torch.stack(primary),
     }

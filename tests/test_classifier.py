@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from icaps import classifier as classifier_module
+from icaps import inference
 from icaps.classifier import ICapsClassifier, NotFittedError
 from icaps.config import TrainConfig
 from icaps.errors import ConfigError, DataError, ICapsError
@@ -79,7 +79,7 @@ def test_batches_are_bounded_by_words(
 ) -> None:
     texts, _ = make_texts(30, seed=5)
     whole = classifier.decision_function(texts)
-    monkeypatch.setattr(classifier_module, "BATCH_WORDS", 20)
+    monkeypatch.setattr(inference, "BATCH_WORDS", 20)
     np.testing.assert_allclose(classifier.decision_function(texts), whole, rtol=0, atol=1e-6)
 
 

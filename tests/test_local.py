@@ -1,13 +1,16 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
+import numpy as np
 import pytest
 import torch
 
 from icaps.config import ModelConfig
 from icaps.errors import ConfigError
-from icaps.interpret.local import Spotted, cover, spot_kgrams
+from icaps.inference import Reading
+from icaps.interpret.local import Spotted, Top, cover, explain, spot_kgrams
 from icaps.layers import Packed
 from icaps.model import ICapsNet
+from icaps.text import EncodedText
 
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
 ATTENTION = torch.tensor(
@@ -15,36 +18,53 @@ ATTENTION = torch.tensor(
 )
 
 
+def reading(
+    attention: torch.Tensor = ATTENTION,
+    sentences: tuple[int, ...] | None = None,
+    rho: torch.Tensor | None = None,
+    routing: torch.Tensor = ROUTING,
+) -> Reading:
+    count = len(attention)
+    lengths = np.array([count] if sentences is None else sentences)
+    spans = np.array([(3 * n, 3 * n + 2) for n in range(count)]).reshape(-1, 2)
+    encoded = EncodedText(np.arange(2, 2 + count), spans, lengths, truncated=False)
+    rho = torch.ones(1, len(routing)) if rho is None else rho
+    text = " ".join(f"w{n}" for n in range(count))
+    return Reading(text, encoded, torch.tensor([0.3, 0.8]), routing, attention, rho)
+
+
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
-    assert spot_kgrams(ROUTING, ATTENTION, 1, 3, 2, 2) == [
-        Spotted(capsule=0, position=1, first=0, last=3),  # 0.4, a tie with word 2: earlier first
-        Spotted(capsule=0, position=2, first=1, last=4),
-        Spotted(capsule=3, position=0, first=0, last=2),  # clipped at the start
-        Spotted(capsule=3, position=1, first=0, last=3),
+    assert spot_kgrams(reading(), 1, 3, Top(2, 2)) == [
+        Spotted(
+            capsule=0, sentence=0, position=1, first=0, last=3
+        ),  # 0.4, a tie with word 2: earlier first
+        Spotted(capsule=0, sentence=0, position=2, first=1, last=4),
+        Spotted(capsule=3, sentence=0, position=0, first=0, last=2),  # clipped at the start
+        Spotted(capsule=3, sentence=0, position=1, first=0, last=3),
     ]
 
 
 def test_ties_between_capsules_go_to_the_lower_number() -> None:
-    spotted = spot_kgrams(ROUTING, ATTENTION, 0, 3, 2, 1)
+    spotted = spot_kgrams(reading(), 0, 3, Top(2, 1))
     assert [(kgram.capsule, kgram.position) for kgram in spotted] == [(1, 2), (2, 3)]
-    assert spotted[1] == Spotted(2, 3, 2, 4)  # clipped at the end
+    assert spotted[1] == Spotted(2, 0, 3, 2, 4)  # clipped at the end
 
 
 def test_overlaps_are_counted() -> None:
-    spotted = spot_kgrams(ROUTING, ATTENTION, 1, 3, 2, 2)
+    spotted = spot_kgrams(reading(), 1, 3, Top(2, 2))
     assert cover(spotted, 4) == [3, 4, 3, 1]
 
 
 def test_an_even_window_looks_further_right_as_the_convolution_does() -> None:
-    (kgram,) = spot_kgrams(ROUTING, ATTENTION, 1, 2, 1, 1)
+    (kgram,) = spot_kgrams(reading(), 1, 2, Top(1, 1))
     assert (kgram.first, kgram.last) == (1, 3)
 
 
 def test_more_than_there_is_means_all() -> None:
-    assert len(spot_kgrams(ROUTING, ATTENTION, 0, 3, 99, 99)) == 16
-    assert spot_kgrams(ROUTING, ATTENTION[:0], 0, 3, 2, 2) == []
+    assert len(spot_kgrams(reading(), 0, 3, Top(99, 99))) == 16
+    assert spot_kgrams(reading(ATTENTION[:0]), 0, 3, Top(2, 2)) == []
     with pytest.raises(ConfigError, match="at least 1"):
-        spot_kgrams(ROUTING, ATTENTION, 0, 3, 0, 2)
+        spot_kgrams(reading(), 0, 3, Top(0, 2))
 
 
 def test_a_network_set_by_hand_attends_where_it_should() -> None:
@@ -73,8 +93,43 @@ def test_a_network_set_by_hand_attends_where_it_should() -> None:
         network.attention.value_weight[1, 0, 1] = 3
         network.capsules.capsule_bias[0, 0, 0] = 4
         network.capsules.capsule_bias[1, 1, 1] = 4
-        activity = network(Packed(torch.tensor([4, 2, 4, 4, 3]), torch.tensor([5])))
+        activity = network(
+            Packed(torch.tensor([4, 2, 4, 4, 3]), torch.tensor([5]), torch.tensor([1]))
+        )
     e4 = torch.tensor(4.0).exp()
     torch.testing.assert_close(activity.attention[:, 0], torch.tensor([1, e4, 1, 1, 1]) / (e4 + 4))
-    assert spot_kgrams(activity.routing[0], activity.attention, 0, 3, 1, 1) == [Spotted(0, 1, 0, 3)]
-    assert spot_kgrams(activity.routing[0], activity.attention, 1, 3, 1, 1) == [Spotted(1, 4, 3, 5)]
+    shown = reading(activity.attention, routing=activity.routing[0])
+    assert spot_kgrams(shown, 0, 3, Top(1, 1)) == [Spotted(0, 0, 1, 0, 3)]
+    assert spot_kgrams(shown, 1, 3, Top(1, 1)) == [Spotted(1, 0, 4, 3, 5)]
+
+
+def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
+    """Sentences are words 0-2 and 3-4; capsule 0 prefers the second, capsule 3 the first."""
+    attention = torch.tensor(
+        [
+            [0.2, 0.0, 0.0, 0.1],
+            [0.7, 0.0, 0.0, 0.3],
+            [0.1, 0.0, 0.0, 0.6],
+            [0.4, 0.0, 0.0, 0.5],
+            [0.6, 0.0, 0.0, 0.5],
+        ]
+    )
+    rho = torch.tensor([[0.3, 0.5, 0.5, 0.9], [0.7, 0.5, 0.5, 0.1]])
+    long = reading(attention, (3, 2), rho)
+    assert spot_kgrams(long, 1, 3, Top(2, 1)) == [
+        Spotted(capsule=0, sentence=1, position=4, first=3, last=5),
+        Spotted(capsule=3, sentence=0, position=2, first=1, last=3),
+    ]
+    two = spot_kgrams(long, 1, 3, Top(1, 1, sentences=2))
+    assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
+
+    told = explain(long, ("a", "b"), (0.4, 0.6), 3, True, None, Top(2, 1))
+    assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
+        ("w3 w4", pytest.approx(0.7)),
+        ("w1 w2", pytest.approx(0.9)),
+    ]
+    # rho of the two capsules, weighted by their beta for class b, 0.8 and 0.5
+    weights = [(0.8 * 0.3 + 0.5 * 0.9) / 1.3, (0.8 * 0.7 + 0.5 * 0.1) / 1.3]
+    assert [sentence.weight for sentence in told.sentences] == pytest.approx(weights)
+    assert [(s.start, s.end) for s in told.sentences] == [(0, 8), (9, 14)]
+    assert [word.count for word in told.words] == [0, 1, 1, 1, 1]

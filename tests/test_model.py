@@ -19,6 +19,8 @@ SMALL = ModelConfig(
     word_dropout=0.0,
 )
 TEXTS = [[2, 3, 4, 5, 6, 7, 3], [8], [9, 2], [5, 5, 5, 5, 5], [3, 11, 10, 1, 4, 2]]
+Document = list[list[int]]
+DOCUMENTS = [[[2, 3, 4], [5, 6, 7, 3, 9]], [[8]], [[9, 2], [9, 2], [4]], [[3, 11], [10], [1, 4, 2]]]
 
 
 def build(vocabulary_size: int = 12, num_classes: int = 3, **options: object) -> ICapsNet:
@@ -34,15 +36,26 @@ def build(vocabulary_size: int = 12, num_classes: int = 3, **options: object) ->
 
 
 def pack(texts: list[list[int]]) -> Packed:
-    return Packed(
-        torch.tensor([i for text in texts for i in text], dtype=torch.int64),
-        torch.tensor([len(text) for text in texts]),
-    )
+    """Texts of one sentence each."""
+    return pack_documents([[text] for text in texts])
 
 
-def attention_of(network: ICapsNet, texts: list[list[int]], index: int) -> Tensor:
-    lengths = [len(text) for text in texts]
-    return network(pack(texts)).attention.split(lengths)[index].T
+def pack_documents(documents: list[Document]) -> Packed:
+    sentences = [sentence for document in documents for sentence in document]
+    ids = [i for sentence in sentences for i in sentence]
+    lengths = [len(sentence) for sentence in sentences]
+    counts = [len(document) for document in documents]
+    return Packed(*(torch.tensor(part, dtype=torch.int64) for part in (ids, lengths, counts)))
+
+
+def attention_of(network: ICapsNet, documents: list[Document], index: int) -> Tensor:
+    lengths = [sum(map(len, document)) for document in documents]
+    return network(pack_documents(documents)).attention.split(lengths)[index].T
+
+
+def sentence_attention_of(network: ICapsNet, documents: list[Document], index: int) -> Tensor:
+    counts = [len(document) for document in documents]
+    return network(pack_documents(documents)).sentence_attention.split(counts)[index].T
 
 
 OPTIONS = [
@@ -57,13 +70,18 @@ OPTIONS = [
     {"activation": "tanh", "squash_primary": True},
     {"trained_dim": 0},
     {"fixed_dim": 0},
+    {"hierarchical": True},
+    {"hierarchical": True, "kernel_size": 4, "region_dim": 8, "query_dim": 4, "class_dim": 5},
+    {"hierarchical": True, "share_class_weight": False, "activation": "relu"},
+    {"hierarchical": True, "squash_primary": True, "routing_iterations": 2, "trained_dim": 0},
 ]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_network_equals_the_equations_forward_and_backward(options: dict[str, object]) -> None:
     network = build(**options)
-    activity = network(pack(TEXTS))
+    texts = DOCUMENTS if network.config.hierarchical else [[text] for text in TEXTS]
+    activity = network(pack_documents(texts))
     loss_weights = torch.randn_like(activity.class_norms)
     (activity.class_norms * loss_weights).sum().backward()
 
@@ -75,31 +93,38 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
     expected = [
         reference.run(
             weights,
-            ids,
+            text,
             config.kernel_size,
             config.routing_iterations,
             config.activation,
             config.squash_primary,
         )
-        for ids in TEXTS
+        for text in texts
     ]
     for b, text in enumerate(expected):
         torch.testing.assert_close(activity.class_norms[b], text["norms"], rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.routing[b], text["routing"], rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.primary_capsules[b], text["primary"], rtol=0, atol=1e-9)
         torch.testing.assert_close(
-            attention_of(network, TEXTS, b), text["attention"], rtol=0, atol=1e-9
+            attention_of(network, texts, b), text["attention"], rtol=0, atol=1e-9
+        )
+        torch.testing.assert_close(
+            sentence_attention_of(network, texts, b), text["rho"], rtol=0, atol=1e-9
         )
     sum((text["norms"] * loss_weights[b]).sum() for b, text in enumerate(expected)).backward()
     for name, parameter in network.named_parameters():
         torch.testing.assert_close(parameter.grad, weights[name].grad, rtol=0, atol=1e-9, msg=name)
 
 
-@pytest.mark.parametrize("options", [{}, {"share_class_weight": False}, {"squash_primary": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"share_class_weight": False}, {"squash_primary": True}, {"hierarchical": True}],
+    ids=str,
+)
 def test_gradcheck(options: dict[str, object]) -> None:
     network = build(**options)
     names, values = zip(*network.named_parameters(), strict=True)
-    batch = pack(TEXTS[:3])
+    batch = pack_documents(DOCUMENTS[:3] if network.config.hierarchical else [[TEXTS[0]], [[8]]])
 
     def norms(*tensors: Tensor) -> Tensor:
         return torch.func.functional_call(
@@ -129,21 +154,25 @@ def test_gradient_through_routing_can_be_cut() -> None:
     )
 
 
-def test_a_text_is_the_same_alone_and_in_any_batch() -> None:
-    network = build().float()
-    together = network(pack(TEXTS))
-    for b, text in enumerate(TEXTS):
-        for batch, index in (([text], 0), ([[7] * 40, [], text, [2]], 2)):
-            alone = network(pack(batch))
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_a_text_is_the_same_alone_and_in_any_batch(hierarchical: bool) -> None:
+    network = build(hierarchical=hierarchical).float()
+    texts = DOCUMENTS if hierarchical else [[text] for text in TEXTS]
+    empty: Document = [] if hierarchical else [[]]
+    together = network(pack_documents(texts))
+    for b, text in enumerate(texts):
+        for batch, index in (([text], 0), ([[[7] * 40], empty, text, [[2]]], 2)):
+            alone = network(pack_documents(batch))
             torch.testing.assert_close(
                 alone.class_norms[index], together.class_norms[b], rtol=0, atol=1e-6
             )
-            torch.testing.assert_close(
-                attention_of(network, batch, index),
-                attention_of(network, TEXTS, b),
-                rtol=0,
-                atol=1e-6,
-            )
+            for weights_of in (attention_of, sentence_attention_of):
+                torch.testing.assert_close(
+                    weights_of(network, batch, index),
+                    weights_of(network, texts, b),
+                    rtol=0,
+                    atol=1e-6,
+                )
 
 
 def test_empty_texts_are_finite_and_attention_sums_to_one() -> None:
@@ -154,6 +183,30 @@ def test_empty_texts_are_finite_and_attention_sums_to_one() -> None:
     torch.testing.assert_close(activity.attention.sum(0), torch.ones(3).double())
     torch.testing.assert_close(activity.routing.sum(2), torch.ones(3, 3).double())
     assert network(pack([[], []])).attention.shape == (0, 3)
+
+
+def test_empty_documents_are_finite_and_have_no_sentence_to_attend_to() -> None:
+    network = build(hierarchical=True)
+    activity = network(pack_documents([[], [[2, 3], [4]], []]))
+    activity.class_norms.sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
+    assert activity.primary_capsules[[0, 2]].abs().max() == 0
+    torch.testing.assert_close(activity.sentence_attention.sum(0), torch.ones(3).double())
+    nothing = network(pack_documents([[], []]))
+    assert nothing.sentence_attention.shape == (0, 3)
+    assert torch.isfinite(nothing.class_norms).all()
+
+
+def test_a_document_of_one_sentence_by_hand() -> None:
+    """rho is 1, so pc_i is the sentence's embedding through the second value weight."""
+    network = build(hierarchical=True)
+    short = build()
+    short.load_state_dict(network.state_dict(), strict=False)
+    one = network(pack([TEXTS[0]]))
+    assert (one.sentence_attention == 1).all()
+    embedding = short(pack([TEXTS[0]])).primary_capsules[0]
+    expected = torch.einsum("ipd,id->ip", network.attention.sentence_value_weight, embedding)
+    torch.testing.assert_close(one.primary_capsules[0], expected)
 
 
 def test_huge_scores_do_not_overflow() -> None:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from torch import Tensor, argsort
 
 from icaps.errors import ConfigError
+from icaps.inference import Reading
+from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
+
+
+class Top(NamedTuple):
+    """How much to show: k1 capsules, k2 K-grams of each, from each one's best sentences.
+
+    Of a text that is not split into sentences all is one sentence.
+    """
+
+    capsules: int = 2
+    kgrams: int = 2
+    sentences: int = 1
 
 
 @dataclass(frozen=True)
@@ -15,49 +29,51 @@ class Spotted:
     """A K-gram by word positions: words `first` to before `last` around `position`."""
 
     capsule: int
+    sentence: int
     position: int
     first: int
     last: int
 
 
-def spot_kgrams(
-    routing: Tensor,
-    attention: Tensor,
-    target: int,
-    kernel_size: int,
-    top_capsules: int,
-    top_kgrams: int,
-) -> list[Spotted]:
+def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> list[Spotted]:
     """The K-grams that explain one text; ties go to the lower capsule, then the earlier word.
 
-    Args:
-        routing: (I, J), beta_ij.
-        attention: (N, I), alpha^i_n of the text's words.
-        target: The class j that is explained.
-        kernel_size: K; the window is the one that the convolution reads, clipped at the ends.
-        top_capsules: k1; more than I means all.
-        top_kgrams: k2; more than N means all.
+    Of each of the capsules most routed to class `target`, the sentences with the largest rho, and
+    in each the positions with the largest alpha. A K-gram is the window of K words that the
+    convolution reads there, clipped at the sentence's ends. More than there are means all.
 
     Raises:
-        ConfigError: k1 or k2 is below 1.
+        ConfigError: A number of `top` is below 1.
     """
-    if top_capsules < 1 or top_kgrams < 1:
+    if min(top) < 1:
         raise ConfigError(
-            f"top_capsules is {top_capsules} and top_kgrams {top_kgrams}; both must be at least 1."
+            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, top))}; each must "
+            "be at least 1."
         )
+    ends = np.cumsum(reading.encoded.sentences).tolist()
+    starts = [0, *ends]
     left = (kernel_size - 1) // 2
     spotted = []
-    for capsule in top(routing[:, target], top_capsules):
-        for position in top(attention[:, capsule], top_kgrams):
-            first = max(position - left, 0)
-            last = min(position - left + kernel_size, len(attention))
-            spotted.append(Spotted(capsule, position, first, last))
+    for capsule in largest(reading.routing[:, target], top.capsules):
+        for sentence in largest(reading.sentence_attention[:, capsule], top.sentences):
+            start, end = starts[sentence], ends[sentence]
+            for step in largest(reading.attention[start:end, capsule], top.kgrams):
+                first = start + step - left
+                spotted.append(
+                    Spotted(
+                        capsule,
+                        sentence,
+                        start + step,
+                        max(first, start),
+                        min(first + kernel_size, end),
+                    )
+                )
     return spotted
 
 
-def top(weights: Tensor, count: int) -> list[int]:
+def largest(weights: Tensor, count: int) -> list[int]:
     """Positions of the `count` largest of (n,) weights, largest first, the earlier on a tie."""
-    order: list[int] = torch.argsort(weights, descending=True, stable=True)[:count].tolist()
+    order: list[int] = argsort(weights, descending=True, stable=True)[:count].tolist()
     return order
 
 
@@ -68,3 +84,81 @@ def cover(spotted: list[Spotted], length: int) -> list[int]:
         for word in range(kgram.first, kgram.last):
             counts[word] += 1
     return counts
+
+
+def explain(
+    reading: Reading,
+    classes: tuple[str, ...],
+    probabilities: tuple[float, ...],
+    kernel_size: int,
+    hierarchical: bool,
+    target: int | None,
+    top: Top,
+) -> Explanation:
+    """The explanation of one text for a class, the predicted one when `target` is None.
+
+    Raises:
+        ConfigError: A number of `top` is below 1.
+    """
+    predicted = int(reading.norms.argmax())
+    target = predicted if target is None else target
+    spotted = spot_kgrams(reading, target, kernel_size, top)
+    spotted = [] if reading.blank else spotted
+    spans = reading.encoded.spans.tolist()
+    counts = cover(spotted, len(spans))
+    scores = reading.norms.tolist()
+    capsules = list(dict.fromkeys(kgram.capsule for kgram in spotted))
+    return Explanation(
+        text=reading.text,
+        classes=classes,
+        predicted=classes[predicted],
+        target=classes[target],
+        scores=tuple(scores),
+        probabilities=probabilities,
+        margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
+        kernel_size=kernel_size,
+        kgrams=tuple(_kgram(reading, spotted_one, spans, target) for spotted_one in spotted),
+        words=tuple(
+            WordCount(start, end, count) for (start, end), count in zip(spans, counts, strict=True)
+        ),
+        sentences=_sentences(reading, spans, capsules, target) if hierarchical else (),
+        capsules=tuple(
+            CapsuleReason(
+                i,
+                tuple(reading.routing[i].tolist()),
+                tuple(reading.attention[:, i].tolist()),
+                tuple(reading.sentence_attention[:, i].tolist()),
+            )
+            for i in capsules
+        ),
+        unknown_share=reading.encoded.unknown_share,
+        truncated=reading.encoded.truncated,
+        blank=reading.blank,
+    )
+
+
+def _kgram(reading: Reading, spotted: Spotted, spans: list[list[int]], target: int) -> KGram:
+    start, end = spans[spotted.first][0], spans[spotted.last - 1][1]
+    return KGram(
+        text=reading.text[start:end],
+        start=start,
+        end=end,
+        capsule=spotted.capsule,
+        routing=float(reading.routing[spotted.capsule, target]),
+        attention=float(reading.attention[spotted.position, spotted.capsule]),
+        sentence=spotted.sentence,
+        sentence_attention=float(reading.sentence_attention[spotted.sentence, spotted.capsule]),
+    )
+
+
+def _sentences(
+    reading: Reading, spans: list[list[int]], capsules: list[int], target: int
+) -> tuple[SentenceWeight, ...]:
+    """Each sentence with the mean of its rho over the capsules, weighted by their beta."""
+    ends = np.cumsum(reading.encoded.sentences).tolist()
+    routing = reading.routing[capsules, target]
+    weights = reading.sentence_attention[:, capsules] @ (routing / routing.sum())
+    return tuple(
+        SentenceWeight(spans[first][0], spans[last - 1][1], weight)
+        for first, last, weight in zip([0, *ends], ends, weights.tolist(), strict=False)
+    )
