@@ -16,6 +16,7 @@ class Settings(NamedTuple):
     target: str | None
     top_capsules: int
     top_kgrams: int
+    top_sentences: int
 
 
 def load(model: ModelFolder) -> ICapsClassifier:
@@ -29,7 +30,7 @@ def load(model: ModelFolder) -> ICapsClassifier:
 
 def explain(model: ModelFolder, text: str, settings: Settings) -> Explanation:
     """Explains one text; the same question is answered from memory."""
-    return _explain(str(model.path), model.stamp, text, *settings)
+    return _explain(str(model.path), model.stamp, text, settings)
 
 
 def explain_many(
@@ -45,10 +46,6 @@ def _load(path: str, stamp: int) -> ICapsClassifier:
 
 
 @st.cache_data(max_entries=200, show_spinner=False)
-def _explain(
-    path: str, stamp: int, text: str, target: str | None, top_capsules: int, top_kgrams: int
-) -> Explanation:
-    (explanation,) = _load(path, stamp).explain(
-        [text], target=target, top_capsules=top_capsules, top_kgrams=top_kgrams
-    )
+def _explain(path: str, stamp: int, text: str, settings: Settings) -> Explanation:
+    (explanation,) = _load(path, stamp).explain([text], **settings._asdict())
     return explanation

@@ -35,19 +35,19 @@ def ask_text() -> str:
 
 
 def ask_settings(model: ModelFolder) -> Settings:
-    """The class to explain, k1 and k2."""
-    targets = [state.PREDICTED, *map(str, cached.load(model).classes_)]
+    """The class to explain, k1, k2, and the sentences where texts are split into them."""
+    classifier = cached.load(model)
+    targets = [state.PREDICTED, *map(str, classifier.classes_)]
     state.choose_among("target", targets)
-    first, second, third = st.columns(3, gap="medium")
+    sliders = {"k1": "Capsules k₁", "k2": "K-grams a capsule k₂"}
+    if classifier.network_.config.hierarchical:
+        sliders["sentences"] = "Sentences a capsule"
+    first, *places = st.columns(1 + len(sliders), gap="medium")
     target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
-    k1, k2 = (
+    for place, (key, label) in zip(places, sliders.items(), strict=True):
         place.slider(label, *state.BOUNDS[key], key=key, persist_state="session")
-        for place, label, key in (
-            (second, "Capsules k₁", "k1"),
-            (third, "K-grams a capsule k₂", "k2"),
-        )
-    )
-    return Settings(None if target == state.PREDICTED else target, k1, k2)
+    chosen = None if target == state.PREDICTED else target
+    return Settings(chosen, *(st.session_state[key] for key in state.BOUNDS))
 
 
 def ask_texts() -> tuple[str, ...]:

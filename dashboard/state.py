@@ -16,8 +16,15 @@ from icaps.render import printable
 MAX_LINK = 2_000  # characters of text that an address may carry
 MAX_TEXT = 200_000
 PREDICTED = "the predicted class"
-BOUNDS = {"k1": (1, 8), "k2": (1, 5)}
-_START = {"text": next(iter(EXAMPLES.values())), "model": "", "target": PREDICTED, "k1": 2, "k2": 2}
+BOUNDS = {"k1": (1, 8), "k2": (1, 5), "sentences": (1, 5)}
+_START = {
+    "text": next(iter(EXAMPLES.values())),
+    "model": "",
+    "target": PREDICTED,
+    "k1": 2,
+    "k2": 2,
+    "sentences": 1,
+}
 
 
 def restore() -> None:

@@ -88,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("--top-capsules", type=int, default=2, metavar="K1")
     explain.add_argument("--top-kgrams", type=int, default=2, metavar="K2")
+    explain.add_argument(
+        "--top-sentences", type=int, default=1, metavar="N", help="for models of long texts"
+    )
     explain.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
     explain.add_argument(
         "texts",
@@ -168,6 +171,7 @@ def _explain(options: argparse.Namespace) -> int:
             target=options.target,
             top_capsules=options.top_capsules,
             top_kgrams=options.top_kgrams,
+            top_sentences=options.top_sentences,
         ):
             print(json.dumps(explanation.to_dict()) if options.json else explanation.to_text())
         sys.stdout.flush()

@@ -6,11 +6,13 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from icaps.results import Explanation, KGram
 
 MAX_LEVEL = 4  # shades; a word under more K-grams than this is no darker
+FAINT = 0.01  # neighbouring sentences that weigh less than this share a row
 
 # Characters that HTML can't carry: controls other than tab and line ends, and lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -38,6 +40,11 @@ STYLE = """
     position-area: bottom span-right; position-try-fallbacks: bottom span-left, bottom span-all; }
 }
 .icaps-text mark:is(:hover, :focus) > .icaps-tip { display: block; }
+.icaps-sentence { display: grid; grid-template-columns: 4rem 1fr; gap: .9rem; opacity: .72; }
+.icaps-sentence.chosen { opacity: 1; }
+.icaps-weight { align-self: start; height: .5em; margin-top: .8em; border-radius: .25em;
+  background: linear-gradient(to left, var(--shade) var(--weight),
+    color-mix(in srgb, var(--shade) 16%, transparent) var(--weight)); }
 """
 
 _PAGE = """<!doctype html>
@@ -79,25 +86,75 @@ def escape(text: str) -> str:
     return html.escape(printable(text), quote=True)
 
 
-def segments(explanation: Explanation) -> Iterator[tuple[int, int, tuple[KGram, ...]]]:
-    """The whole text cut where K-grams or words begin and end: start, end, K-grams over it."""
-    covered = [word for word in explanation.words if word.count]
-    cuts = {0, len(explanation.text)}
-    cuts.update(cut for word in covered for cut in (word.start, word.end))
-    edges = sorted(cuts)
-    for start, end in pairwise(edges):
-        over = (kgram for kgram in explanation.kgrams if kgram.start <= start and end <= kgram.end)
-        yield start, end, tuple(over)
+class Row(NamedTuple):
+    """A part of the text on a line of its own: a sentence, or neighbours that hardly weigh.
+
+    `chosen` says whether K-grams were taken from it.
+    """
+
+    start: int
+    end: int
+    weight: float
+    chosen: bool
+
+
+def rows(explanation: Explanation) -> list[Row]:
+    """The whole text in rows; one row for a model that doesn't split texts."""
+    if not explanation.sentences:
+        return [Row(0, len(explanation.text), 1.0, True)]
+    chosen = {kgram.sentence for kgram in explanation.kgrams}
+    starts = [0, *(s.start for s in explanation.sentences[1:]), len(explanation.text)]
+    single = [
+        Row(start, end, sentence.weight, number in chosen)
+        for number, (sentence, (start, end)) in enumerate(
+            zip(explanation.sentences, pairwise(starts), strict=True)
+        )
+    ]
+    joined = []
+    for faint, group in groupby(single, lambda row: not row.chosen and row.weight < FAINT):
+        run = list(group)
+        weight = sum(row.weight for row in run)
+        joined += [Row(run[0].start, run[-1].end, weight, False)] if faint else run
+    return joined
+
+
+def segments(
+    explanation: Explanation, start: int, end: int
+) -> Iterator[tuple[int, int, tuple[KGram, ...]]]:
+    """A part of the text cut where K-grams or words begin and end: start, end, K-grams over it."""
+    covered = [word for word in explanation.words if word.count and start <= word.start < end]
+    cuts = {start, end, *(cut for word in covered for cut in (word.start, word.end))}
+    for first, last in pairwise(sorted(cuts)):
+        over = (kgram for kgram in explanation.kgrams if kgram.start <= first and last <= kgram.end)
+        yield first, last, tuple(over)
 
 
 def shaded_text(explanation: Explanation) -> str:
     """The text as an HTML fragment, darker where K-grams overlap; needs `STYLE` on the page.
 
-    Each shaded word can be focused and tells on hover or focus which K-grams lie over it.
+    Each shaded word can be focused and tells on hover or focus which K-grams lie over it. The
+    sentences of a long text have rows of their own, with a bar as long as their weight.
     """
+    parts = rows(explanation)
+    pieces = [_shaded(explanation, row.start, row.end) for row in parts]
+    if explanation.sentences:
+        pieces = [_sentence(row, piece) for row, piece in zip(parts, pieces, strict=True)]
+    return f'<div class="icaps-text" dir="auto">{"".join(pieces)}</div>'
+
+
+def _sentence(row: Row, shaded: str) -> str:
+    return (
+        f'<div class="icaps-sentence{" chosen" if row.chosen else ""}">'
+        f'<div class="icaps-weight" role="img" aria-label="weight {row.weight:.0%}" '
+        f'title="weight {row.weight:.1%}" style="--weight: {row.weight:.1%}"></div>'
+        f'<div dir="auto">{shaded}</div></div>'
+    )
+
+
+def _shaded(explanation: Explanation, start: int, end: int) -> str:
     parts = []
-    for start, end, over in segments(explanation):
-        piece = explanation.text[start:end]
+    for first, last, over in segments(explanation, start, end):
+        piece = explanation.text[first:last]
         if not over:
             parts.append(escape(piece))
             continue
@@ -110,7 +167,7 @@ def shaded_text(explanation: Explanation) -> str:
             f'<mark class="l{level}" tabindex="0">{escape(piece)}'
             f'<span class="icaps-tip" role="tooltip">{escape(tip)}</span></mark>'
         )
-    return f'<div class="icaps-text" dir="auto">{"".join(parts)}</div>'
+    return "".join(parts)
 
 
 def describe(kgram: KGram) -> str:
@@ -139,7 +196,8 @@ def notices(explanation: Explanation) -> list[str]:
     if explanation.truncated:
         read = explanation.words[-1].end
         lines.append(
-            f"Only the first {len(explanation.words):,} words ({read:,} characters) were read."
+            f"Only the first {len(explanation.words):,} words ({read:,} of "
+            f"{len(explanation.text):,} characters) were read."
         )
     if explanation.blank and explanation.words:
         lines.append("None of the words is in the model's vocabulary.")
@@ -152,26 +210,29 @@ def notices(explanation: Explanation) -> list[str]:
 
 def evidence_table(explanation: Explanation) -> str:
     """The K-grams with their capsules and weights, as an HTML table."""
-    rows = "".join(
+    long = bool(explanation.sentences)
+    body = "".join(
         f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{kgram.capsule}'
         f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
+        + (f'<td class="n">{kgram.sentence + 1}<td class="n">{kgram.sentence_attention:.3f}' * long)
         for kgram in explanation.kgrams
     )
+    more = '<th class="n">Sentence<th class="n">Its attention ρ' * long
     return (
         f"<table><caption>Evidence: the {explanation.kernel_size}-grams that the most routed "
         'capsules attend to</caption><thead><tr><th>K-gram<th class="n">Capsule'
-        '<th class="n">Routing β<th class="n">Attention α</thead>'
-        f"<tbody>{rows}</tbody></table>"
+        f'<th class="n">Routing β<th class="n">Attention α{more}</thead>'
+        f"<tbody>{body}</tbody></table>"
     )
 
 
 def explanation_page(explanation: Explanation) -> str:
     """A self-contained HTML page, without scripts or outside files."""
-    rows = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
+    values = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
     scores = "".join(
         f'<tr><td>{escape(name)}<td class="n"><meter min="0" max="1" value="{norm:.4f}"></meter> '
         f'{norm:.3f}<td class="n">{probability:.1%}'
-        for name, norm, probability in rows
+        for name, norm, probability in values
     )
     return _PAGE.format(
         title=f"Why {escape(explanation.target)}?",
@@ -190,6 +251,8 @@ def explanation_text(explanation: Explanation) -> str:
     lines += [
         f"  {json.dumps(kgram.text, ensure_ascii=False)}  capsule {kgram.capsule}  "
         f"routing {kgram.routing:.3f}  attention {kgram.attention:.3f}"
+        + f"  sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})"
+        * bool(explanation.sentences)
         for kgram in explanation.kgrams
     ]
     return "\n".join(lines)

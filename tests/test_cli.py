@@ -58,7 +58,8 @@ def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str
     assert set(row["scores"]) == {"Cooking", "Gardens", "Sailing"}
     assert len(row["kgrams"]) == 3
     for kgram in row["kgrams"]:
-        assert {"text", "start", "end", "capsule", "routing", "attention"} == set(kgram)
+        keys = {"text", "start", "end", "capsule", "routing", "attention"}
+        assert keys | {"sentence", "sentence_attention"} == set(kgram)
         assert text[kgram["start"] : kgram["end"]] == kgram["text"]
     assert [text[word["start"] : word["end"]] for word in row["words"]] == [
         "Fresh",

@@ -11,8 +11,10 @@ from icaps.text import EncodedText
 TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})
 
 
-def encoded(*ids: int) -> EncodedText:
-    return EncodedText(np.array(ids, dtype=np.int64), np.zeros((len(ids), 2), np.int64), False)
+def encoded(*sentences: list[int]) -> EncodedText:
+    ids = np.array([word for sentence in sentences for word in sentence], dtype=np.int64)
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    return EncodedText(ids, np.zeros((len(ids), 2), np.int64), lengths, truncated=False)
 
 
 @pytest.mark.parametrize("name", ["train.parquet", "train.csv", "train.tsv"])
@@ -72,12 +74,13 @@ def test_bad_places(tmp_path: Path) -> None:
 
 
 def test_corpus_selects_and_packs() -> None:
-    corpus = Corpus.from_encoded([encoded(5, 6), encoded(), encoded(7, 8, 9)], [0, 1, 1])
+    corpus = Corpus.from_encoded([encoded([5, 6], [7]), encoded(), encoded([7, 8, 9])], [0, 1, 1])
     chosen = corpus.select(np.array([2, 0, 1]))
-    assert chosen.ids.tolist() == [7, 8, 9, 5, 6]
-    assert chosen.lengths.tolist() == [3, 2, 0]
     assert chosen.labels.tolist() == [1, 0, 1]
     packed = chosen.pack()
-    assert packed.ids.tolist() == [7, 8, 9, 5, 6]
-    assert packed.lengths.tolist() == [3, 2, 0]
-    assert len(Corpus.from_encoded([], [])) == 0
+    assert packed.ids.tolist() == [7, 8, 9, 5, 6, 7]
+    assert packed.lengths.tolist() == [3, 2, 1]
+    assert packed.sentences.tolist() == [1, 2, 0]
+    again = chosen.select(np.array([1, 1]))
+    assert again.pack().ids.tolist() == [5, 6, 7, 5, 6, 7]
+    assert (len(chosen), len(again), len(Corpus.from_encoded([], []))) == (3, 2, 0)

@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from icaps.render import notices, segments, shaded_text, verdict
-from icaps.results import CapsuleReason, Explanation, KGram, WordCount
+from icaps.render import Row, notices, rows, segments, shaded_text, verdict
+from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 TEXT = "oil and  gas fall"
 EXPLANATION = Explanation(
@@ -20,9 +20,26 @@ EXPLANATION = Explanation(
     kgrams=(KGram("oil and  gas", 0, 12, 4, 0.9, 0.5), KGram("gas fall", 9, 17, 2, 0.8, 0.25)),
     words=(WordCount(0, 3, 1), WordCount(4, 7, 1), WordCount(9, 12, 2), WordCount(13, 17, 1)),
     capsules=(CapsuleReason(4, (0.1, 0.9), (0.2, 0.5, 0.2, 0.1)),),
+    sentences=(),
     unknown_share=0.25,
     truncated=False,
     blank=False,
+)
+
+LONG_TEXT = " One.  Oil falls. Two. Three. Four. Five.\n"
+LONG = replace(
+    EXPLANATION,
+    text=LONG_TEXT,
+    words=(WordCount(7, 10, 1), WordCount(11, 16, 1)),
+    kgrams=(KGram("Oil falls", 7, 16, 4, 0.9, 0.5, 1, 0.75),),
+    sentences=(
+        SentenceWeight(1, 5, 0.2),
+        SentenceWeight(7, 17, 0.005),
+        SentenceWeight(18, 22, 0.004),
+        SentenceWeight(23, 29, 0.006),
+        SentenceWeight(30, 35, 0.785),
+        SentenceWeight(36, 41, 0.0),
+    ),
 )
 
 
@@ -71,10 +88,31 @@ def test_shades_count_the_kgrams_over_each_character() -> None:
     )
 
 
+def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
+    """The second is faint too, yet a K-gram is from it."""
+    expected = [
+        Row(0, 7, 0.2, False),
+        Row(7, 18, 0.005, True),
+        Row(18, 30, pytest.approx(0.01), False),
+        Row(30, 36, 0.785, False),
+        Row(36, 42, 0.0, False),
+    ]
+    assert rows(LONG) == expected
+    marks = read(LONG)
+    assert marks.text == LONG_TEXT
+    shaded = [letter for letter, level in zip(LONG_TEXT, marks.levels, strict=True) if level]
+    assert "".join(shaded) == "Oil falls"
+    html = LONG.to_html()
+    assert 'aria-label="weight 78%"' in html
+    assert '<td class="n">2<td class="n">0.750' in html
+    assert LONG.to_text().endswith("sentence 2 (0.750)")
+    assert LONG.to_dict()["sentences"][0] == {"start": 1, "end": 5, "weight": 0.2}
+
+
 def test_segments_lose_nothing() -> None:
-    pieces = [TEXT[start:end] for start, end, _ in segments(EXPLANATION)]
+    pieces = [TEXT[start:end] for start, end, _ in segments(EXPLANATION, 0, len(TEXT))]
     assert "".join(pieces) == TEXT
-    assert list(segments(replace(EXPLANATION, text="", kgrams=(), words=()))) == []
+    assert list(segments(replace(EXPLANATION, text="", kgrams=(), words=()), 0, 0)) == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +150,7 @@ def test_words_for_a_person() -> None:
     assert verdict(other) == "Business (0.75); shown is what speaks for World (0.12)."
     assert notices(EXPLANATION) == ["25% of the words are unknown to the model."]
     cut = replace(EXPLANATION, truncated=True, unknown_share=0.0)
-    assert notices(cut) == ["Only the first 4 words (17 characters) were read."]
+    assert notices(cut) == ["Only the first 4 words (17 of 17 characters) were read."]
     blank = replace(EXPLANATION, blank=True, unknown_share=1.0, kgrams=())
     assert notices(blank) == ["None of the words is in the model's vocabulary."]
     assert "no class has a case" in verdict(blank)

@@ -27,7 +27,8 @@ def toy_corpus(count: int, seed: int) -> Corpus:
     ids = rng.integers(4, 12, (count, 6)).astype(np.int32)
     labels = rng.integers(0, 2, count)
     ids[np.arange(count), rng.integers(0, 6, count)] = labels + 2
-    return Corpus(ids.ravel(), np.full(count, 6), labels)
+    texts = np.arange(count + 1)
+    return Corpus(ids.ravel(), 6 * texts, texts, labels, texts[:-1])
 
 
 class Recorder:

@@ -19,6 +19,7 @@ EXPLANATION = Explanation(
     kernel_size=3,
     kgrams=(KGram("oil, gas", 0, 8, 4, 0.1, 0.5), KGram(", gas", 3, 8, 4, 0.1, 0.25)),
     words=(WordCount(0, 3, 1), WordCount(3, 4, 2), WordCount(5, 8, 2)),
+    sentences=(),
     capsules=(),
     unknown_share=0.0,
     truncated=False,

@@ -34,6 +34,7 @@ EXPLANATION = Explanation(
         CapsuleReason(4, (0.05, 0.8, 0.15), (0.2, 0.5, 0.2, 0.1)),
         CapsuleReason(2, (0.2, 0.4, 0.4), (0.1, 0.3, 0.2, 0.4)),
     ),
+    sentences=(),
     unknown_share=0.0,
     truncated=False,
     blank=False,

@@ -102,7 +102,9 @@ def test_twenty_thousand_words(classifier: ICapsClassifier) -> None:
     limit = classifier.model.max_words
     end = len("bread soup " * (limit // 2)) - 1
     at = type_text(open_app(), text)
-    assert lines(at, "notice") == [f"Only the first {limit} words ({end} characters) were read."]
+    assert lines(at, "notice") == [
+        f"Only the first {limit} words ({end} of {len(text):,} characters) were read."
+    ]
     assert (verdict(at), shown_text(at)) == ("Cooking", text)
     assert any(f"{MAX_LINK:,} characters" in caption.value for caption in at.caption)
 

@@ -100,6 +100,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
         "target": "Gardens",
         "k1": "3",
         "k2": "2",
+        "sentences": "1",
     }
     again = open_app(**asked)
     assert again.text_area(key="text").value == COOKING
@@ -147,6 +148,7 @@ def test_a_wrong_address_is_ignored(asked: dict[str, str]) -> None:
         "target": PREDICTED,
         "k1": "2",
         "k2": "2",
+        "sentences": "1",
     }
 
 
