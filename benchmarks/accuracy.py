@@ -6,9 +6,9 @@ Every model is trained on the same training texts; what is chosen (the best epoc
 strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
 Controls: uniform attention (queries frozen at zero, so that every word counts alike), one routing
 iteration (every capsule goes to every class alike), shuffled labels, no training at all. One
-option of the network is measured too: squash on the primary capsules, off and on. Beside each accuracy stands
-the mean over test texts and capsules of the largest beta of a capsule, which is 1 / J where routing
-decides nothing and 1 where each capsule goes to one class.
+option of the network is measured both ways: squash on the primary capsules. Beside each accuracy
+stands the mean over test texts and capsules of a capsule's largest beta, which is 1 / J where
+routing decides nothing and 1 where each capsule goes to one class.
 """
 
 from __future__ import annotations
