@@ -6,9 +6,9 @@ Every model is trained on the same training texts; what is chosen (the best epoc
 strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
 Controls: uniform attention (queries frozen at zero, so that every word counts alike), one routing
 iteration (every capsule goes to every class alike), shuffled labels, no training at all. One
-option of the network is measured too: squash on the primary capsules. Beside each accuracy stands
-the mean over test texts and capsules of the largest beta of a capsule, which is 1 / J where routing
-decides nothing and 1 where each capsule goes to one class.
+option of the network is measured both ways: squash on the primary capsules. Beside each accuracy
+stands the mean over test texts and capsules of a capsule's largest beta, which is 1 / J where
+routing decides nothing and 1 where each capsule goes to one class.
 """
 
 from __future__ import annotations
@@ -149,12 +149,17 @@ def capsules(
 ) -> dict[str, list[Result]]:
     """Accuracy of iCapsNet, of its controls and of an option, and sharpness, for each seed."""
     settings = dict(text.split("=", 1) for text in options.set)
+    squash = str(settings.get("squash_primary") != "true").lower()
     shuffled = random.Random(0).sample(train.labels, len(train.labels))
     kinds = {
         "iCapsNet": (ICapsClassifier, {}, train.labels),
         "control: uniform attention": (UniformAttention, {}, train.labels),
         "control: r = 1": (ICapsClassifier, {"routing_iterations": "1"}, train.labels),
-        "option: squash_primary": (ICapsClassifier, {"squash_primary": "true"}, train.labels),
+        f"option: squash_primary={squash}": (
+            ICapsClassifier,
+            {"squash_primary": squash},
+            train.labels,
+        ),
         "control: shuffled labels": (ICapsClassifier, {"epochs": "1"}, shuffled),
         "control: untrained": (
             ICapsClassifier,
@@ -164,7 +169,7 @@ def capsules(
     }
     results: dict[str, list[Result]] = {}
     for name, (kind, changes, labels) in kinds.items():
-        for seed in range(options.seeds):
+        for seed in range(options.seeds if name == "iCapsNet" else options.control_seeds):
             model, training = override(
                 ModelConfig(), TrainConfig(), settings | changes | {"seed": str(seed)}
             )
@@ -188,6 +193,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="folder with train and test files")
     parser.add_argument("--vectors", help="file of word vectors; else trained on the texts")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--control-seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

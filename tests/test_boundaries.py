@@ -1,0 +1,146 @@
+"""What may import what; ARCHITECTURE.md says why."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = {
+    path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path
+    for place in ("icaps", "dashboard", "pages")
+    for path in (ROOT / place).rglob("*.py")
+}
+FILES = {name.removesuffix(".__init__"): path for name, path in sorted(FILES.items())}
+# Inside icaps: all that a module may import of the package.
+ARROWS: dict[str, set[str]] = {
+    "errors": set(),
+    "results": {"render"},
+    "render": {"results"},
+    "config": {"errors"},
+    "text": {"errors"},
+    "corpus": {"errors", "text", "layers"},
+    "vectors": {"config", "errors", "text"},
+    "layers": set(),
+    "model": {"config", "layers", "text"},
+    "calibration": set(),
+    "interpret.local": {"errors"},
+    "training": {"config", "corpus", "model"},
+    "checkpoint": {"config", "errors", "model", "text"},
+    "progress": {"training"},
+    "metrics": {"errors", "classifier"},
+}
+# Only for the types of a signature, or inside a function.
+LATE = {("corpus", "layers"), ("metrics", "classifier"), ("results", "render")}
+
+
+def imports(name: str, *, at_import: bool = False) -> set[str]:
+    """Modules that a file imports; with `at_import`, only those of its top level."""
+    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
+    nodes = tree.body if at_import else ast.walk(tree)
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} has a relative import"
+            assert node.module
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {module for module in inner if module in FILES} or {node.module}
+    return found
+
+
+def packages(name: str) -> set[str]:
+    return {module.split(".")[0] for module in imports(name)}
+
+
+def within(place: str) -> list[str]:
+    return [name for name in FILES if name.split(".")[0] == place]
+
+
+def calls(name: str) -> Iterator[str]:
+    """The functions that a file calls or decorates with, as they are written."""
+    for node in ast.walk(ast.parse(FILES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+        elif isinstance(node, ast.FunctionDef):
+            yield from (ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def test_there_is_something_to_check() -> None:
+    assert {"icaps", "icaps.interpret.local", "dashboard.Home", "pages.explain"} <= set(FILES)
+    assert "icaps.errors" in imports("icaps.cli")
+    assert "dashboard.views" in imports("pages.explain")
+    assert "st.cache_data" in set(calls("dashboard.cached"))
+
+
+@pytest.mark.parametrize("name", within("icaps"))
+def test_the_library_knows_no_window(name: str) -> None:
+    assert not packages(name) & {"dashboard", "pages", "streamlit", "plotly", "altair", "tests"}
+
+
+@pytest.mark.parametrize("name", within("dashboard"))
+def test_the_dashboard_knows_no_page(name: str) -> None:
+    assert not packages(name) & {"pages", "tests"}
+
+
+@pytest.mark.parametrize("name", within("pages"))
+def test_a_page_knows_no_other_page(name: str) -> None:
+    assert not packages(name) & {"pages", "tests"}
+
+
+@pytest.mark.parametrize("name", ARROWS)
+def test_arrows_inside_the_library(name: str) -> None:
+    inner = {m.removeprefix("icaps.") for m in imports(f"icaps.{name}") if m.startswith("icaps")}
+    assert inner <= ARROWS[name]
+    top = imports(f"icaps.{name}", at_import=True)
+    assert not [other for module, other in LATE if module == name and f"icaps.{other}" in top]
+
+
+def test_every_module_of_the_library_has_its_arrows() -> None:
+    free = {"icaps", "icaps.__main__", "icaps.cli", "icaps.classifier", "icaps.interpret"}
+    assert {f"icaps.{name}" for name in ARROWS} | free == set(within("icaps"))
+    assert [name for name in within("icaps") if "icaps.cli" in imports(name)] == ["icaps.__main__"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_only_the_command_line_prints(name: str) -> None:
+    if name != "icaps.cli":
+        assert not {"print", "sys.stdout.write", "sys.stderr.write"} & set(calls(name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_only_one_module_caches(name: str) -> None:
+    source = FILES[name].read_text(encoding="utf-8")
+    assert ("st.cache_" in source) == (name == "dashboard.cached")
+    assert not {"lru_cache", "cache", "functools.lru_cache", "functools.cache"} & set(calls(name))
+
+
+@pytest.mark.parametrize("module", ["icaps", "icaps.cli", "icaps.config", "icaps.text"])
+def test_the_command_line_answers_at_once(module: str) -> None:
+    code = (
+        f"import sys, {module}; print(sorted({{'torch', 'sklearn', 'gensim'}} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_pages_are_thin() -> None:
+    def lines(name: str) -> int:
+        return len(FILES[name].read_text(encoding="utf-8").splitlines())
+
+    assert lines("dashboard.Home") < 40
+    assert all(lines(name) < 80 for name in within("pages"))
+
+
+def test_no_module_of_the_dashboard_hides_another() -> None:
+    """`streamlit run` puts dashboard/ on the path, so its modules come before all others."""
+    names = {name.removeprefix("dashboard.") for name in within("dashboard")} - {"dashboard"}
+    assert not names & sys.stdlib_module_names
+    used = set().union(*(packages(name) for name in FILES))
+    assert not names & used
