@@ -134,7 +134,7 @@ def _check_status(response: requests.Response, url: str) -> None:
 def _receive(file: RemoteFile, part: Path, progress: DownloadProgress) -> None:
     """Adds to `part` what it lacks, or starts it again where the server can't give the rest."""
     have = part.stat().st_size if part.exists() else 0
-    if file.size is not None and have >= file.size:
+    if part.exists() and file.size is not None and have >= file.size:
         return
     headers = _PLAIN | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(file.url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
@@ -144,7 +144,7 @@ def _receive(file: RemoteFile, part: Path, progress: DownloadProgress) -> None:
         _check_status(response, file.url)
         have = have if response.status_code == 206 else 0
         length = response.headers.get("Content-Length", "")
-        total = file.size or (have + int(length) if length.isdecimal() else None)
+        total = have + int(length) if length.isdecimal() else file.size
         _tell(file, have, total, progress)
         with part.open("ab" if have else "wb") as out:
             # What has come, however little: `iter_content` would lose it where a cut follows.

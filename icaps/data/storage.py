@@ -17,7 +17,6 @@ FOLDER_SETTING = "ICAPS_DATA"
 # made, and of what was fetched until it is converted.
 READY, UNFINISHED, DOWNLOADS = "ready", "unfinished", "download"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_FILES = ("train.parquet", "test.parquet", "classes.txt")
 
 
 def data_folder() -> Path:
@@ -31,9 +30,9 @@ def data_folder() -> Path:
 
 
 def ready_folder(home: Path) -> Path | None:
-    """The normalised files of the data set that lives in `home`, where they are all there."""
+    """The normalised files of the data set that lives in `home`, where they are made."""
     ready = home / READY
-    return ready if all((ready / file).is_file() for file in _FILES) else None
+    return ready if ready.is_dir() else None
 
 
 def make_ready(
@@ -105,8 +104,6 @@ def _new_folder(home: Path) -> Iterator[Path]:
     folder.mkdir()
     try:
         yield folder
-        if (home / READY).exists():  # a file of it is gone, or it would have been taken
-            shutil.rmtree(home / READY)
         folder.rename(home / READY)
     except BaseException:
         shutil.rmtree(folder)
