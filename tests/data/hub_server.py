@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import urlsplit
 
 VERSION = "0123abc"
@@ -16,7 +16,8 @@ class HubServer:
     """`files` maps a path such as "owner/name/data/a.parquet" to bytes.
 
     `faults` maps such a path to what happens at its next downloads, in turn: a status code, or
-    how many bytes come before the connection ends, as "cut:100". `requests` lists (path, range).
+    how many bytes come before the connection ends, as "cut:100", or before no more comes, as
+    "wait:100". `requests` lists (path, range).
     """
 
     def __init__(self, url: str) -> None:
@@ -27,6 +28,7 @@ class HubServer:
         self.requests: list[tuple[str, str | None]] = []
         self.sent: dict[str, int] = defaultdict(int)
         self.ranges = True
+        self.closing = Event()
 
     def listing(self, repo: str) -> bytes:
         siblings = []
@@ -38,10 +40,6 @@ class HubServer:
                 siblings.append({"rfilename": name, "size": len(content), "lfs": lfs})
         siblings.append({"rfilename": "README.md", "size": 5, "blobId": "ab"})
         return json.dumps({"sha": VERSION, "siblings": siblings}).encode()
-
-    def downloads(self) -> list[tuple[str, str | None]]:
-        """Of files alone, by their name after the folder of the data set."""
-        return [(path.split("/", 2)[2], span) for path, span in self.requests if "/" in path]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -84,9 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
             status = 206
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
             content = content[start:]
-        end = int(str(fault).removeprefix("cut:")) if fault else len(content)
+        end = int(str(fault).split(":")[1]) if fault else len(content)
         self.hub.sent[name] += len(content[:end])
         self._answer(status, content, headers, end)
+        if str(fault).startswith("wait:"):
+            self.hub.closing.wait()
 
     def _answer(
         self, status: int, content: bytes, headers: dict[str, str], end: int | None = None
@@ -108,9 +108,10 @@ def serve() -> Iterator[HubServer]:
     handler = type("Handler", (_Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     handler.hub = HubServer(f"http://127.0.0.1:{server.server_port}")
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield handler.hub
     finally:
+        handler.hub.closing.set()
         server.shutdown()
         server.server_close()
