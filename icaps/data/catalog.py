@@ -268,10 +268,15 @@ def _advice(text: str) -> Iterator[None]:
 
 
 def _by_hand(dataset: Dataset, home: Path) -> str:
-    csv = f"train.csv and test.csv, or {dataset.archive}.tar.gz that holds them"
-    if dataset.hub is None:
-        return f"Or put its files in {home} by hand: {csv} ({dataset.url})."
+    source = dataset.url
+    parquet = ""
+    if dataset.hub:
+        source = "Zhang et al. 2015"
+        parquet = (
+            ", or all of the files train-*.parquet and test-*.parquet of "
+            f"https://huggingface.co/datasets/{dataset.hub}"
+        )
     return (
-        f"Or put its files in {home} by hand: {csv}, or train-00000-of-0000N.parquet and on and "
-        f"test-00000-of-0000N.parquet and on (https://huggingface.co/datasets/{dataset.hub})."
+        f"To do without the download, put in {home} either {dataset.archive}.tar.gz ({source}), or "
+        f"the files train.csv and test.csv from it{parquet}."
     )

@@ -70,7 +70,7 @@ def test_a_failed_fetch_is_one_line(hub: HubServer, capsys: pytest.CaptureFixtur
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "downloading train-00000-of-00001.parquet, 4.0 MB"
     assert lines[-1].startswith("icaps: ")
-    assert "by hand" in lines[-1]
+    assert "To do without the download" in lines[-1]
     assert main(["data", "fetch", "agnews"]) == 2
     assert "Did you mean ag_news?" in capsys.readouterr().err
 
