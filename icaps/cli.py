@@ -1,4 +1,4 @@
-"""The `icaps` command: train, evaluate, explain, presets.
+"""The `icaps` command: train, evaluate, explain, presets, data.
 
 Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
 Ctrl-C with what was reached saved.
@@ -11,9 +11,9 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
+from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import ConfigError, DataError, ICapsError
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ICapsError as error:
         print(f"icaps: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # training ends by itself; a download goes on at the next call
+        print("icaps: stopped", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()
         return 0
@@ -46,9 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--data",
         required=True,
-        metavar="PATH",
-        help="a parquet, CSV or TSV file "
-        "with a text and a label column, or a folder with train and test files",
+        metavar="DATA",
+        help="a parquet, CSV or TSV file with a text and a label column, a folder with train and "
+        "test files, or a name: icaps data list",
     )
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
     train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
@@ -73,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
     evaluate.add_argument("--model", required=True, metavar="DIR")
     evaluate.add_argument(
-        "--data", required=True, metavar="PATH", help="a file, or a folder whose test file is taken"
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="a file, or a folder or a name whose test file is taken",
     )
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(command=_evaluate)
@@ -103,6 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")
     presets.set_defaults(command=_presets)
+
+    add_data_commands(commands)
     return parser
 
 
@@ -119,13 +127,15 @@ def _train(options: argparse.Namespace) -> int:
     from icaps.checkpoint import check_place
     from icaps.classifier import ICapsClassifier
     from icaps.corpus import read_part
+    from icaps.data.names import resolve
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
     check_place(options.out)  # before the work, not after it
-    data = read_part(options.data, "train")
-    test = read_part(options.data, "test") if Path(options.data).is_dir() else None
     progress = Progress(sys.stderr)
+    place = resolve(options.data, progress)
+    data = read_part(place, "train")
+    test = read_part(place, "test") if place.is_dir() else None
     classifier = ICapsClassifier(
         model, train, options.vectors, options.device, (progress,), progress.say
     )
@@ -141,10 +151,12 @@ def _train(options: argparse.Namespace) -> int:
 def _evaluate(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.corpus import read_part
+    from icaps.data.names import resolve
     from icaps.metrics import evaluate
+    from icaps.progress import Progress
 
     classifier = ICapsClassifier.load(options.model)
-    data = read_part(options.data, "test")
+    data = read_part(resolve(options.data, Progress(sys.stderr)), "test")
     scores = evaluate(classifier, data.texts, data.labels)
     if options.json:
         print(json.dumps(scores))

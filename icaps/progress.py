@@ -1,20 +1,23 @@
-"""Training's progress for a person: a bar with ETA on a terminal, plain lines elsewhere."""
+"""Progress for a person: a bar with ETA on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tqdm import tqdm
 
-from icaps.training import Epoch, Step
+if TYPE_CHECKING:  # a download needs no torch
+    from icaps.training import Epoch, Step
 
 
 class Progress:
-    """A training callback that writes to `stream`."""
+    """A callback of training, and of downloads, that writes to `stream`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._bar: tqdm | None = None
+        self._download: tqdm | None = None
+        self._file = ""  # that is downloaded
 
     def say(self, line: str) -> None:
         """Writes a line, above the bar where there is one."""
@@ -35,3 +38,14 @@ class Progress:
             f"epoch {epoch.epoch}: loss {epoch.loss:.4f}, validation accuracy "
             f"{epoch.validation_accuracy:.2%}, {epoch.seconds:.0f} s"
         )
+
+    def on_bytes(self, file: str, done: int, total: int | None) -> None:
+        """Moves the bar of a file that is downloaded."""
+        if self._download is None or file != self._file:
+            quiet = not self._stream.isatty()
+            options = {"unit": "B", "unit_scale": True, "file": self._stream, "disable": quiet}
+            self._file, self._download = file, tqdm(desc=file, total=total, initial=done, **options)
+        self._download.update(done - self._download.n)
+        if done == total:
+            self._download.close()
+            self._download = None

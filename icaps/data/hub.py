@@ -1,0 +1,129 @@
+"""Any other data set of the Hugging Face Hub, through its `datasets` library where installed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.data.storage import data_folder, make_ready
+from icaps.errors import DataError
+
+_ROWS = 16_384  # in memory at once
+# Splits of the Hub for each part, the first that has labels: a test split often hides them.
+_SPLITS = {"train": ("train",), "test": ("test", "validation")}
+
+
+def load(name: str, progress: DownloadProgress = SILENT) -> Path:
+    """The normalised folder in the cache of a data set that the `datasets` library can load.
+
+    The library's own settings count, such as HF_ENDPOINT and HF_HOME. A version that is here is
+    not made again. Where no test split has labels, the validation split becomes the test part.
+
+    Args:
+        name: `owner/name` at the Hub, or a folder with the files of one.
+        progress: Told what is done.
+
+    Returns:
+        A folder with train.parquet and test.parquet (text, label), as far as the data set has
+        them, and classes.txt where it names its classes.
+
+    Raises:
+        DataError: The library isn't installed, can't load the data set, or finds no part with a
+            text and a label in it; or the cache folder can't be written.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            f"{_nothing_here(name)}{name} can be read through Hugging Face's library alone: "
+            "pip install datasets"
+        ) from error
+    with _told(name):
+        builder = datasets.load_dataset_builder(name)
+    # The library's folder is of one version of one data set.
+    version = hashlib.sha256(str(builder.cache_dir).encode()).hexdigest()[:12]
+    home = data_folder() / "hub" / f"{Path(name).resolve().name}-{version}"
+
+    def fill(folder: Path) -> None:
+        with _told(name):
+            builder.download_and_prepare()
+            splits = builder.as_dataset()
+        _write(splits, name, folder, progress)
+
+    return make_ready(home, fill, progress)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    from datasets.exceptions import DatasetsError
+
+    try:
+        yield
+    except (DatasetsError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise DataError(
+            f"{_nothing_here(name)}Hugging Face's library can't load {name} ({error}). Save it as "
+            "train.parquet and test.parquet with the columns text and label, and give their folder."
+        ) from error
+
+
+def _nothing_here(name: str) -> str:
+    """A name of the Hub may be meant as a path."""
+    return "" if Path(name).exists() else f"There is no file or folder {name}. "
+
+
+def _write(splits: Any, name: str, folder: Path, progress: DownloadProgress) -> None:
+    written = {}
+    for part, candidates in _SPLITS.items():
+        for split in candidates:
+            if split in splits and _write_part(splits[split], name, folder / f"{part}.parquet"):
+                written[part] = split
+                break
+    if not written:
+        raise DataError(
+            f"{name} has the splits {', '.join(splits)}; none is a train, test or validation "
+            "split with labels."
+        )
+    if written.get("test") == "validation":
+        progress.say(f"{name} has no test split with labels; its validation split is taken")
+
+
+def _write_part(split: Any, name: str, file: Path) -> bool:
+    """Writes text and label, and the names of the classes; False where all labels are hidden."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    from datasets import ClassLabel
+
+    from icaps.data.convert import write_classes
+
+    text, label = _columns(split.column_names, name)
+    if isinstance(split.features[label], ClassLabel):
+        highest = pc.max(split.data.column(label)).as_py()
+        if highest is None or highest < 0:
+            return False
+        write_classes(file.parent, split.features[label].names)
+    fields = [split.data.schema.field(column) for column in (text, label)]
+    schema = pa.schema([fields[0].with_name("text"), fields[1].with_name("label")])
+    columns = split.select_columns([text, label]).with_format("arrow")
+    with pq.ParquetWriter(file, schema) as writer:
+        for table in columns.iter(_ROWS):
+            writer.write_table(table.select([text, label]).rename_columns(["text", "label"]))
+    return True
+
+
+def _columns(present: list[str], name: str) -> tuple[str, str]:
+    from icaps.corpus import LABEL_COLUMNS, TEXT_COLUMNS
+
+    names = {column.lower(): column for column in present}
+    text = next((names[column] for column in TEXT_COLUMNS if column in names), None)
+    label = next((names[column] for column in LABEL_COLUMNS if column in names), None)
+    if text is None or label is None:
+        raise DataError(
+            f"{name} has the columns {', '.join(present)}, none called text and label. Save it as "
+            "train.parquet and test.parquet with such columns, and give their folder."
+        )
+    return text, label
