@@ -39,6 +39,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.corpus import Corpus, LabelledTexts, read_part
 from icaps.model import ICapsNet
+from icaps.sentences import encode
 from icaps.text import split_words
 
 
@@ -56,8 +57,8 @@ Predictor = Callable[[list[str]], list[str]]
 class UniformAttention(ICapsClassifier):
     """The same network, its queries frozen at zero: attention is uniform in every text."""
 
-    def _build_network(self, texts: list[str]) -> ICapsNet:
-        network = super()._build_network(texts)
+    def _build_network(self, training: Corpus) -> ICapsNet:
+        network = super()._build_network(training)
         network.attention.primary_queries.requires_grad_(False).zero_()
         return network
 
@@ -112,7 +113,8 @@ def fasttext_bigrams(train: LabelledTexts, part: LabelledTexts, held: LabelledTe
 
 def sharpness(classifier: ICapsClassifier, texts: list[str]) -> float:
     """Mean over texts and capsules of the largest routing weight, from 1 / J to 1."""
-    corpus = Corpus.from_encoded(classifier.vocabulary_.encode(texts, None), [0] * len(texts))
+    encoded = encode(classifier.vocabulary_, texts, classifier.network_.config)
+    corpus = Corpus.from_encoded(encoded, [0] * len(texts))
     with torch.inference_mode():
         largest = [
             classifier.network_(corpus.select(rows).pack()).routing.amax(2).mean(1)

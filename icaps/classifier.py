@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import sklearn.exceptions
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -21,13 +19,13 @@ from icaps.calibration import fit_inverse_temperature
 from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.config import ModelConfig, TrainConfig
 from icaps.corpus import Corpus
+from icaps.data.storage import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
 from icaps.inference import Reading, read_texts
 from icaps.interpret.local import Top, explain
 from icaps.model import ICapsNet
+from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
-from icaps.sentences import encode
-from icaps.text import Vocabulary, split_words
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
 from icaps.vectors import align_vectors, equal_lengths, load_vectors, train_vectors
 
@@ -119,15 +117,32 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         texts = check_texts(X)
         labels = self._encode_labels(texts, y)
-        training, held_out = self._split(labels)
-        self._say(f"{len(training)} training and {len(held_out)} validation texts")
-        training_texts = [texts[n] for n in training]
-        self.vocabulary_ = Vocabulary.build(training_texts, self.train.min_frequency)
-        network = self._build_network(training_texts)
-        encoded = encode(self.vocabulary_, texts, network.config)
-        corpus = Corpus.from_encoded(encoded, labels.tolist())
-        validation = corpus.select(held_out)
-        course = train(network, corpus.select(training), validation, self.train, self.callbacks)
+        return self._train(prepare_texts(texts, self.classes_, labels, self.model, self.train))
+
+    def fit_stream(self, records: Iterable[Labelled], workers: int = 1) -> ICapsClassifier:
+        """`fit` on texts of any number, which need not fit into memory.
+
+        Args:
+            records: Labelled texts, the same each time they are read: `data.source.open_source`.
+            workers: Processes that encode texts.
+
+        Raises:
+            DataError: Texts can't be read, there are too few, or they are of one class.
+            VectorsError: The vectors can't be loaded or trained.
+        """
+
+        def make_folder(key: str, fill: Callable[[Path], None]) -> Path:
+            return make_ready(data_folder() / "encoded" / key, fill)
+
+        return self._train(prepare_stream(records, self.model, self.train, make_folder, workers))
+
+    def _train(self, prepared: Prepared) -> ICapsClassifier:
+        training = prepared.corpus.select(prepared.training)
+        validation = prepared.corpus.select(prepared.held_out)
+        self._say(f"{len(training)} training and {len(validation)} validation texts")
+        self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
+        network = self._build_network(training)
+        course = train(network, training, validation, self.train, self.callbacks)
         norms = predict_norms(network, validation)
         self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
         self.network_ = network
@@ -136,7 +151,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.metrics_ |= {
             "seed": self.train.seed,
             "training_texts": len(training),
-            "validation_texts": len(held_out),
+            "validation_texts": len(validation),
             "vocabulary_size": len(self.vocabulary_),
             "best_epoch": course.best_epoch,
             "validation_accuracy": accuracy(network, validation),
@@ -258,32 +273,15 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
         return labels.astype(np.int64)
 
-    def _split(self, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        share = math.ceil(self.train.validation_share * len(labels))
-        try:
-            training, held_out = train_test_split(
-                np.arange(len(labels)),
-                test_size=max(share, len(self.classes_)),  # one of each class, in small data too
-                stratify=labels,
-                random_state=self.train.seed,
-            )
-        except ValueError as error:
-            raise DataError(
-                f"{len(labels)} texts of {len(self.classes_)} classes can't be split into a "
-                f"training and a validation part ({error}). Give two texts a class or "
-                "more."
-            ) from error
-        return training, held_out
-
-    def _build_network(self, texts: list[str]) -> ICapsNet:
+    def _build_network(self, training: Corpus) -> ICapsNet:
         config = self.model
         if self.vectors is not None:
             vectors = load_vectors(self.vectors, self.report)
             config = dataclasses.replace(config, fixed_dim=vectors.vector_size)
         elif config.fixed_dim:
             self._say("training word vectors on the texts")
-            sentences = [[word.text for word in split_words(text)] for text in texts]
-            vectors = train_vectors(sentences, config.fixed_dim, seed=self.train.seed)
+            words = Words(training, self.vocabulary_)
+            vectors = train_vectors(words, config.fixed_dim, seed=self.train.seed)
         self.metrics_: dict[str, Any] = {
             "vectors": "the training texts" if self.vectors is None else Path(self.vectors).name
         }

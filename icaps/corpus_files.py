@@ -1,0 +1,129 @@
+"""A corpus in files that are mapped into memory, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.config import ModelConfig
+from icaps.corpus import Corpus
+from icaps.sentences import encode
+from icaps.text import Vocabulary
+
+CHUNK = 2_000  # texts that one process encodes at a time
+_DTYPES: dict[str, type[np.signedinteger[Any]]] = {  # in the order of Corpus
+    "ids": np.int32,
+    "sentence_offsets": np.int64,
+    "text_offsets": np.int64,
+}
+
+
+class Encoded(NamedTuple):
+    """Some texts as numbers: ids (tokens,), words of each sentence, sentences of each text."""
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def write_corpus(
+    texts: Iterable[str], vocabulary: Vocabulary, config: ModelConfig, folder: Path, workers: int
+) -> None:
+    """Encodes texts, in their order, to three files in `folder`.
+
+    Args:
+        texts: Read once, as a stream.
+        vocabulary: Numbers the words.
+        config: Says how texts are split and cut.
+        folder: Where the files go; it must be there.
+        workers: Processes that encode; 1 is this one.
+    """
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_path(folder, name).open("wb")) for name in _DTYPES}
+        for name in ("sentence_offsets", "text_offsets"):
+            _write(files[name], np.zeros(1, np.int64))
+        tokens = sentences = 0
+        for part in _encoded_chunks(texts, vocabulary, config, workers):
+            _write(files["ids"], part.ids)
+            _write(files["sentence_offsets"], tokens + part.lengths.cumsum())
+            _write(files["text_offsets"], sentences + part.counts.cumsum())
+            tokens += len(part.ids)
+            sentences += len(part.lengths)
+
+
+def open_corpus(folder: Path, labels: NDArray[np.int64]) -> Corpus:
+    """The corpus that `write_corpus` wrote, with the class number of each text (texts,)."""
+    ids, *offsets = (_mapped(_path(folder, name), dtype) for name, dtype in _DTYPES.items())
+    return Corpus(ids, offsets[0], offsets[1], labels, np.arange(len(labels)))
+
+
+def _encoded_chunks(
+    texts: Iterable[str], vocabulary: Vocabulary, config: ModelConfig, workers: int
+) -> Iterator[Encoded]:
+    chunks = _chunked(texts)
+    if workers == 1:
+        yield from map(partial(_encode, vocabulary, config), chunks)
+        return
+    context = get_context("spawn")  # a fork of a process with threads may hang
+    with ProcessPoolExecutor(workers, context, _remember, (vocabulary, config)) as pool:
+        waiting: deque[Future[Encoded]] = deque()
+        for chunk in chunks:
+            waiting.append(pool.submit(_encode_remembered, chunk))
+            if len(waiting) > 2 * workers:  # which bounds the texts that are held
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+    stream = iter(texts)
+    while chunk := list(islice(stream, CHUNK)):
+        yield chunk
+
+
+def _encode(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
+    encoded = encode(vocabulary, texts, config)
+    return Encoded(
+        np.concatenate([text.ids for text in encoded]).astype(np.int32),
+        np.concatenate([text.sentences for text in encoded]),
+        np.array([len(text.sentences) for text in encoded], dtype=np.int64),
+    )
+
+
+_encode_here: Callable[[list[str]], Encoded]  # in a worker: what its start left there
+
+
+def _remember(vocabulary: Vocabulary, config: ModelConfig) -> None:
+    """Starts a worker; the vocabulary goes to it once."""
+    global _encode_here
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the workers themselves fill the cores
+    _encode_here = partial(_encode, vocabulary, config)
+
+
+def _encode_remembered(texts: list[str]) -> Encoded:
+    return _encode_here(texts)
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.bin"
+
+
+def _write(file: BinaryIO, values: NDArray[np.int32] | NDArray[np.int64]) -> None:
+    values.tofile(file)
+
+
+def _mapped(path: Path, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
+    if not path.stat().st_size:  # a file without bytes can't be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r")

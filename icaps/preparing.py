@@ -1,0 +1,155 @@
+"""From labelled texts to what training reads: classes, split, vocabulary, encoded corpus."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from icaps.config import ModelConfig, TrainConfig
+from icaps.corpus import Corpus
+from icaps.corpus_files import open_corpus, write_corpus
+from icaps.errors import DataError
+from icaps.sentences import encode
+from icaps.text import UNK, Vocabulary
+
+Numbers = NDArray[np.int64]
+
+
+class Labelled(Protocol):
+    """A text and the name of its class."""
+
+    text: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training reads: the classes by number, and the corpus with its two parts."""
+
+    classes: NDArray[Any]
+    vocabulary: Vocabulary
+    corpus: Corpus
+    training: Numbers
+    held_out: Numbers
+
+
+@dataclass(frozen=True)
+class Words:
+    """The known words of a corpus, a list a text, as often as they are asked for."""
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+
+    def __iter__(self) -> Iterator[list[str]]:
+        words, corpus = self.vocabulary.words, self.corpus
+        for text in corpus.texts:
+            start, end = corpus.sentence_offsets[corpus.text_offsets[text : text + 2]]
+            yield [words[i] for i in corpus.ids[start:end].tolist() if i != UNK]
+
+
+def prepare_texts(
+    texts: Sequence[str],
+    classes: NDArray[Any],
+    labels: Numbers,
+    model: ModelConfig,
+    train: TrainConfig,
+) -> Prepared:
+    """Texts that are in memory, with their class numbers (texts,).
+
+    Raises:
+        DataError: There are too few texts to hold a part out.
+    """
+    training, held_out = split(labels, len(classes), train)
+    vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
+    corpus = Corpus.from_encoded(encode(vocabulary, texts, model), labels.tolist())
+    return Prepared(classes, vocabulary, corpus, training, held_out)
+
+
+def prepare_stream(
+    records: Iterable[Labelled],
+    model: ModelConfig,
+    train: TrainConfig,
+    make_folder: Callable[[str, Callable[[Path], None]], Path],
+    workers: int,
+) -> Prepared:
+    """Texts of any number, read as a stream three times; what they come to lies in files.
+
+    Args:
+        records: Gives the same texts each time.
+        model: Says how texts are split and cut.
+        train: Says how the vocabulary and the held-out part are chosen.
+        make_folder: Gives the folder of a key, filled by the function unless it is there already.
+        workers: Processes that encode.
+
+    Raises:
+        DataError: A text can't be read, there are too few, or they are of one class.
+    """
+    classes, labels, content = _read_labels(records)
+    training, held_out = split(labels, len(classes), train)
+    chosen = np.zeros(len(labels), dtype=bool)
+    chosen[training] = True
+    texts = (record.text for record in records)
+    vocabulary = Vocabulary.build(compress(texts, chosen), train.min_frequency)
+
+    def fill(folder: Path) -> None:
+        write_corpus((record.text for record in records), vocabulary, model, folder, workers)
+
+    folder = make_folder(_key(content, vocabulary, model), fill)
+    return Prepared(classes, vocabulary, open_corpus(folder, labels), training, held_out)
+
+
+def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, Numbers]:
+    """Positions of the training and of the held-out texts, stratified by class.
+
+    Raises:
+        DataError: There are too few texts for it.
+    """
+    share = math.ceil(train.validation_share * len(labels))
+    try:
+        training, held_out = train_test_split(
+            np.arange(len(labels)),
+            test_size=max(share, classes),  # one of each class, in small data too
+            stratify=labels,
+            random_state=train.seed,
+        )
+    except ValueError as error:
+        raise DataError(
+            f"{len(labels)} texts of {classes} classes can't be split into a training and a "
+            f"validation part ({error}). Give two texts a class or more."
+        ) from error
+    return training, held_out
+
+
+def _read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
+    """The classes, sorted; the class number of each text; a hash of all texts and labels."""
+    seen: dict[str, int] = {}
+    numbers = array("q")
+    content = hashlib.blake2b(digest_size=16)
+    for record in records:
+        numbers.append(seen.setdefault(record.label, len(seen)))
+        line = f"{len(record.text)}\n{record.text}\n{record.label}\n"
+        content.update(line.encode("utf-8", "surrogatepass"))
+    classes = np.array(sorted(seen), dtype=object)
+    if len(classes) < 2:
+        raise DataError(f"All {len(numbers)} texts have one class; a classifier needs two.")
+    order = {name: number for number, name in enumerate(classes)}
+    sorted_numbers = np.array([order[name] for name in seen], dtype=np.int64)
+    return classes, sorted_numbers[np.frombuffer(numbers, np.int64)], content.hexdigest()
+
+
+def _key(content: str, vocabulary: Vocabulary, model: ModelConfig) -> str:
+    """A name for the encoded corpus: of the texts, the vocabulary and how texts are split."""
+    reading = model.hierarchical, model.max_words, model.max_sentences, model.language
+    words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
+    parts = f"1 {content} {words} {reading}"  # 1 is the version of the files
+    return hashlib.blake2b(parts.encode(), digest_size=12).hexdigest()
