@@ -97,11 +97,11 @@ class TrainConfig:
     """
 
     min_frequency: int = 5  # F: a word is kept when seen MORE than F times
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     warmup_share: float = 0.1  # of all steps, over which the learning rate rises from 0: Adam's
     # first steps move every weight alike, which can drive all norms to 1, where no gradient is left
     decay: bool = True  # then let the learning rate fall in a line, to 0 after the last epoch
-    batch_size: int = 128  # texts a step
+    batch_size: int = 64  # texts a step
     epochs: int = 12
     patience: int = 3  # epochs without a better validation accuracy before training ends
     validation_share: float = 0.1  # of the training texts, stratified by class

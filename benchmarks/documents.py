@@ -1,0 +1,83 @@
+"""Test accuracy on long documents: iCapsNet Long beside Short and two baselines, in one run.
+
+    python -m benchmarks.documents --data FOLDER [--data FOLDER ...] [--vectors FILE] [--seeds 3]
+
+Short reads a document as one sentence; Long attends to words and then to sentences. Both have the
+same vectors, sizes and epochs; all that is chosen is chosen on the same tenth of the training
+texts, and the test texts are used once, at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.accuracy import Result, baselines, share_right
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig, TrainConfig, override
+from icaps.corpus import LabelledTexts, read_part
+
+KINDS = {
+    "iCapsNet Short": {"max_words": "none"},
+    "iCapsNet Long": {"max_words": "none", "hierarchical": "true"},
+}
+
+
+def networks(
+    train: LabelledTexts, test: LabelledTexts, options: argparse.Namespace
+) -> dict[str, list[Result]]:
+    """Accuracy of both networks for each seed."""
+    settings = dict(text.split("=", 1) for text in options.set)
+    results: dict[str, list[Result]] = {}
+    for name, changes in KINDS.items():
+        for seed in range(options.seeds):
+            seeded = settings | changes | {"seed": str(seed)}
+            started = time.perf_counter()
+            fitted = ICapsClassifier(
+                *override(ModelConfig(), TrainConfig(), seeded), options.vectors
+            ).fit(train.texts, train.labels)
+            result = Result(share_right(fitted.predict, test))
+            results.setdefault(name, []).append(result)
+            print(
+                f"{name}, seed {seed}: {result.accuracy:.2f} (validation "
+                f"{100 * fitted.metrics_['validation_accuracy']:.2f}, best epoch "
+                f"{fitted.metrics_['best_epoch']}, {time.perf_counter() - started:.0f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
+    return results
+
+
+def main() -> None:
+    """Runs all sides on each data set and prints a table of each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", action="append", required=True, help="folder with train and test")
+    parser.add_argument("--vectors", help="file of word vectors; else trained on the texts")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    tables = {}
+    for folder in options.data:
+        train, test = (read_part(Path(folder), part) for part in ("train", "test"))
+        results = baselines(train, test) | networks(train, test, options)
+        tables[Path(folder).name] = {
+            name: [run.accuracy for run in runs] for name, runs in results.items()
+        }
+    if options.json:
+        print(json.dumps(tables))
+        return
+    for data, rows in tables.items():
+        print(f"| {data} | test accuracy, % | each seed |\n|---|---|---|")
+        for name, scores in rows.items():
+            seeds = ", ".join(f"{score:.2f}" for score in scores)
+            print(f"| {name} | {np.mean(scores):.2f} | {seeds} |")
+
+
+if __name__ == "__main__":
+    main()
