@@ -1,0 +1,1 @@
+"""Labelled texts from any file, folder or table in memory, read as a stream."""
