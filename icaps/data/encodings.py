@@ -17,6 +17,7 @@ from icaps.errors import ConfigError
 LONGEST = (
     1 << 24
 )  # characters of a line, a field or an object; bounds the memory that reading takes
+_GUESSES = 4  # encodings that a message names
 _EVIDENCE = 1024  # blocks that are searched for more than ASCII
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -102,9 +103,8 @@ def _eight_bit(sample: bytes, file: DataFile) -> str:
     foreign = sum(len(run) > 2 for run in runs)
     if not _UNDEFINED.search(sample) and foreign * 10 <= len(runs):
         return "cp1252"
-    guess = from_bytes(sample).best()
-    names = [guess.encoding, *guess.could_be_from_charset] if guess else []
-    likely = ", ".join(dict.fromkeys([*names, "latin-1"]))
+    guesses = [guess.encoding for guess in from_bytes(sample)]
+    likely = ", ".join(dict.fromkeys([*guesses[:_GUESSES], "latin-1"]))
     raise FileError(
         "unknown encoding",
         str(file.path),
@@ -164,8 +164,8 @@ def lines(blocks: Iterable[str], name: str, newline: str = "") -> Iterator[str]:
     yield from io.StringIO(rest, newline=newline)
 
 
-def damage(text: str, name: str, number: int = 1) -> Problem | None:
-    """The first character that no text has; `number` is the line that `text` starts on."""
+def damage(text: str, name: str, number: int = 1, column: int = 1) -> Problem | None:
+    """The first character that no text has; `text` starts on line `number`, at `column`."""
     kind, reason = "NUL character", "there is a NUL character; take it out."
     place = text.find("\0")
     if place < 0:
@@ -177,8 +177,9 @@ def damage(text: str, name: str, number: int = 1) -> Problem | None:
         )
     if place < 0:
         return None
-    line = number + text.count("\n", 0, place)
-    return Problem(kind, name, line, place - text.rfind("\n", 0, place), reason)
+    line_end = text.rfind("\n", 0, place)
+    column = place - line_end if line_end >= 0 else column + place
+    return Problem(kind, name, number + text.count("\n", 0, place), column, reason)
 
 
 def _first_surrogate(text: str) -> int:

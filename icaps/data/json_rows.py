@@ -50,7 +50,8 @@ class JsonTable:
                 yield value
             else:
                 reason = (
-                    f"{type(value).__name__} is no object with a text and a label; make it one."
+                    f"it is of type {type(value).__name__}, no object with a text and a label; "
+                    "make it one."
                 )
                 yield Problem("no object", name, number, None, reason)
 
@@ -81,7 +82,8 @@ def _line_values(texts: Iterable[str], name: str) -> Iterator[tuple[int, Any]]:
         try:
             value = damage(line, name, number) or json.loads(line)
         except json.JSONDecodeError as error:
-            value = Problem("invalid JSON", name, number, error.colno, _reason(error.msg))
+            column = min(error.pos, len(line.rstrip("\r\n"))) + 1
+            value = Problem("invalid JSON", name, number, column, _reason(error.msg))
         except (ValueError, RecursionError) as error:  # a huge number, or deep nesting
             value = Problem("invalid JSON", name, number, None, _reason(str(error)))
         yield number, value
@@ -131,7 +133,7 @@ class _Array:
                     self._move(getattr(error, "pos", self._place))
                     raise self._error(getattr(error, "msg", str(error))) from error
         line = self._line
-        value = damage(self._text[self._place : end], self._name, line) or value
+        value = damage(self._text[self._place : end], self._name, line, self._column) or value
         self._move(end)
         return line, value
 
