@@ -16,7 +16,7 @@ _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')
 
 
 class CsvRows:
-    """The rows of lines of delimited text; blank lines are passed over.
+    """The rows of lines of delimited text; lines of spaces alone are passed over.
 
     After a quote that isn't closed, or is followed by more text, only the line on which it opens is
     given up: reading goes on with the next one, so that no good row is lost with it.
@@ -59,7 +59,7 @@ class CsvRows:
                 if problem:
                     row = []
                     yield problem
-            if row:
+            if len(row) > 1 or (row and row[0].strip()):
                 yield self._number, row
             self._number += len(raw)
             raw.clear()

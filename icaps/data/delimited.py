@@ -31,12 +31,20 @@ class _Reading:
     escaped: int  # rows with a quoted field
     width: int  # fields of most rows
 
-    def score(self, wanted: set[str], preferred: str) -> tuple[int, float, bool, int]:
+    @property
+    def class_first(self) -> bool:
+        """Whether the first column is small whole numbers, in all rows."""
+        firsts = {row[0] for row in self.rows if len(row) == self.width}
+        return all(cell.isascii() and cell.isdecimal() and len(cell) < 5 for cell in firsts)
+
+    def score(self, wanted: set[str], preferred: str) -> tuple[int, float, bool, bool, int]:
+        """What makes one delimiter likelier than another, the weightiest first."""
         names = {cell.strip().lower() for cell in self.rows[0]} if self.rows else set()
         fitting = sum(len(row) == self.width for row in self.rows)
         share = fitting / (len(self.rows) + self.broken) if self.rows else 0.0
         order = -DELIMITERS.index(self.delimiter) if self.delimiter in DELIMITERS else 0
-        return len(names & wanted), round(share, 2), self.delimiter == preferred, order
+        preference = self.delimiter == preferred
+        return len(names & wanted), round(share, 2), self.class_first, preference, order
 
 
 class DelimitedTable:
@@ -64,11 +72,6 @@ class DelimitedTable:
         columns = [str(n + 1) for n in range(reading.width)]
         if header:
             columns = [cell.strip() for cell in reading.rows[0]]
-        class_first = not header and all(
-            row[0].isascii() and row[0].isdecimal() and len(row[0]) < 5
-            for row in reading.rows
-            if len(row) == reading.width
-        )
         self.about = FileDescription(
             self._name,
             "TSV" if reading.delimiter == "\t" else "CSV",
@@ -78,7 +81,7 @@ class DelimitedTable:
             delimiter=reading.delimiter,
             quoted=reading.quoted,
             header=header,
-            class_first=class_first,
+            class_first=not header and reading.class_first,
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
@@ -93,7 +96,10 @@ class DelimitedTable:
         reader = CsvRows(self._lines(), name, about.delimiter or "", bool(about.quoted))
         rows = iter(reader)
         if about.header:
-            next(rows)
+            for item in rows:
+                if not isinstance(item, Problem):
+                    break
+                yield item
         for item in rows:
             if isinstance(item, Problem):
                 yield item
@@ -101,7 +107,7 @@ class DelimitedTable:
             number, row = item
             if len(row) == width:
                 yield name, number, pick(row)
-            elif len(row) > 1 or row[0].strip():  # a line of spaces holds nothing
+            else:
                 yield reader.ragged(row, width)
 
     def class_names(self, column: str) -> None:
