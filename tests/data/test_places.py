@@ -45,7 +45,7 @@ def test_parts_that_are_not_there(tmp_path: Path) -> None:
         has_part(tmp_path / "b", "test")
     with pytest.raises(DataError, match="c has no train file"):
         find_files(tmp_path / "c", "train")
-    with pytest.raises(DataError, match="There is no file or folder .*nowhere"):
+    with pytest.raises(DataError, match=r"There is no file or folder .*nowhere"):
         find_files(tmp_path / "nowhere", "train")
     with pytest.raises(DataError, match="There is no file in an empty list; name one"):
         find_files([], "train")
