@@ -1,4 +1,4 @@
-"""The `icaps` command: train, evaluate, explain, presets.
+"""The `icaps` command: train, evaluate, explain, data, presets.
 
 Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
 Ctrl-C with what was reached saved.
@@ -12,9 +12,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
+from icaps.data.commands import add_bad_rows_option, add_reading_options, reading_options
+from icaps.data.commands import add_parser as add_data_parser
 from icaps.errors import ConfigError, DataError, ICapsError
+
+if TYPE_CHECKING:
+    from icaps.corpus import LabelledTexts
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
 
@@ -47,9 +53,11 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         required=True,
         metavar="PATH",
-        help="a parquet, CSV or TSV file "
-        "with a text and a label column, or a folder with train and test files",
+        help="a file of texts and labels (CSV, TSV, JSON, Parquet, Arrow, fastText), a folder with "
+        "train and test files, or one with a folder of texts a class",
     )
+    add_reading_options(train)
+    add_bad_rows_option(train)
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
     train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
     train.add_argument(
@@ -75,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument(
         "--data", required=True, metavar="PATH", help="a file, or a folder whose test file is taken"
     )
+    add_reading_options(evaluate)
+    add_bad_rows_option(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(command=_evaluate)
 
@@ -97,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.set_defaults(command=_explain)
 
+    add_data_parser(commands)
+
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")
     presets.set_defaults(command=_presets)
@@ -115,13 +127,14 @@ def _train(options: argparse.Namespace) -> int:
 
     from icaps.checkpoint import check_place
     from icaps.classifier import ICapsClassifier
-    from icaps.corpus import read_part
+    from icaps.data.places import is_class_folder
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
     check_place(options.out)  # before the work, not after it
-    data = read_part(options.data, "train")
-    test = read_part(options.data, "test") if Path(options.data).is_dir() else None
+    data = _read(options, "train")
+    parts = Path(options.data).is_dir() and not is_class_folder(Path(options.data))
+    test = _read(options, "test") if parts else None
     progress = Progress(sys.stderr)
     classifier = ICapsClassifier(
         model, train, options.vectors, options.device, (progress,), progress.say
@@ -137,11 +150,10 @@ def _train(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
-    from icaps.corpus import read_part
     from icaps.metrics import evaluate
 
     classifier = ICapsClassifier.load(options.model)
-    data = read_part(options.data, "test")
+    data = _read(options, "test")
     scores = evaluate(classifier, data.texts, data.labels)
     if options.json:
         print(json.dumps(scores))
@@ -182,6 +194,20 @@ def _presets(options: argparse.Namespace) -> int:
     for row in rows:
         print(row.pop("name"), *(f"{key}={value}" for key, value in row.items()))
     return 0
+
+
+def _read(options: argparse.Namespace, part: str) -> LabelledTexts:
+    from icaps.corpus import LabelledTexts
+    from icaps.data.source import open_source
+
+    source = open_source(options.data, part, **reading_options(options))
+    texts = LabelledTexts.from_source(source)
+    for problems in source.problems.first.values():
+        for problem in problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    if source.problems:
+        print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)
+    return texts
 
 
 def _setting(text: str) -> tuple[str, str]:
