@@ -124,7 +124,13 @@ def _names_in(folder: Path) -> tuple[str, ...] | None:
     names = folder / "classes.txt"
     if not names.is_file():
         return None
-    classes = tuple(names.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
+    try:
+        text = names.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(
+            "class names", str(names), f"it can't be read as UTF-8 ({error})."
+        ) from error
+    classes = tuple(text.removesuffix("\n").split("\n"))
     if not all(map(str.strip, classes)) or len(set(classes)) < len(classes):
         raise FileError("class names", str(names), "a name is blank or there twice; mend that.")
     return classes

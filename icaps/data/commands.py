@@ -10,7 +10,8 @@ from typing import Any
 def add_parser(commands: Any) -> None:
     """Adds `icaps data` to the subparsers of the command line."""
     data = commands.add_parser("data", help="look into data before training on it")
-    _add_check(data.add_subparsers(metavar="COMMAND", required=True))
+    kinds = data.add_subparsers(metavar="COMMAND", required=True)
+    _add_check(kinds)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:

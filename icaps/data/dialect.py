@@ -13,8 +13,9 @@ from icaps.data.problems import FileError, Problem
 
 DELIMITERS = (",", "\t", ";", "|")
 _USUAL = {*TEXT_COLUMNS, *LABEL_COLUMNS}
-_SAMPLE = 1 << 20  # characters that are looked at
-_SAMPLE_ROWS = 20_000  # of which no more than these
+_SAMPLE = 1 << 20  # characters that tell quotes and header
+_START = 1 << 16  # of which these tell the delimiter
+_SAMPLE_ROWS = 20_000  # of the sample no more than these
 _LONGEST_NAME = 64  # characters of a column's name
 
 
@@ -72,17 +73,12 @@ def detect_dialect(
         FileError: There is no text, no delimiter makes columns of it, or nothing tells whether its
             first line is a header.
     """
-    sample, whole = _sample(blocks)
+    sample, whole = _sample(blocks, _SAMPLE)
     if not sample.strip():
         raise FileError("empty file", name, "it holds nothing; put texts with labels in.")
     candidates = (delimiter,) if delimiter else DELIMITERS
-    readings = (_read_sample(sample, whole, candidate) for candidate in candidates)
     names = _USUAL | {column.lower() for column in wanted}
-    best = max(
-        (reading for reading in readings if reading.width > 1),
-        key=lambda reading: reading.score(names, preferred),
-        default=None,
-    )
+    best = _best_reading(sample, whole, candidates, names, preferred)
     if best is None:
         raise FileError(
             "unknown format",
@@ -99,13 +95,26 @@ def detect_dialect(
     return Dialect(best.delimiter, best.quoted, header, class_first, tuple(columns))
 
 
-def _sample(blocks: Iterable[str]) -> tuple[str, bool]:
-    """The start of the text up to a line's end, and whether that is all of it."""
+def _best_reading(
+    sample: str, whole: bool, candidates: Sequence[str], names: set[str], preferred: str
+) -> _Reading | None:
+    """The sample by the delimiter that its start tells; None where none makes columns."""
+    start, all_of_it = _sample([sample], _START)
+    readings = [_read_sample(start, all_of_it and whole, candidate) for candidate in candidates]
+    readings = [reading for reading in readings if reading.width > 1]
+    if not readings:
+        return None
+    best = max(readings, key=lambda reading: reading.score(names, preferred))
+    return best if all_of_it else _read_sample(sample, whole, best.delimiter)
+
+
+def _sample(blocks: Iterable[str], size: int) -> tuple[str, bool]:
+    """About that much of the text, up to a line's end, and whether that is all of it."""
     sample = ""
     for block in blocks:
         sample += block
-        if len(sample) > _SAMPLE:
-            end = max(sample.rfind("\n"), sample.rfind("\r", 0, -1)) + 1
+        if len(sample) > size:
+            end = max(sample.rfind("\n", 0, size), sample.rfind("\r", 0, size - 1)) + 1
             return sample[:end] or sample, False
     return sample, True
 
@@ -140,11 +149,12 @@ def _has_header(rows: list[list[str]], wanted: Sequence[str], name: str) -> bool
     first = [cell.strip() for cell in rows[0]]
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
     columns = columns or [()] * len(first)
-    if wanted and all(column.isdecimal() for column in wanted):
-        return False  # columns of a file without a header go by number
+    named = [column for column in wanted if not column.isdecimal()]
     for cell, column in zip(first, columns, strict=True):
-        if (cell in wanted or cell.lower() in _USUAL) and cell not in column:
+        if (cell in named or cell.lower() in _USUAL) and cell not in column:
             return True
+    if wanted and not named:
+        return False  # columns of a file without a header go by number
     if not all(map(_may_be_name, first)) or len(set(first)) < len(first):
         return False
     if any(cell in column for cell, column in zip(first, columns, strict=True)):

@@ -43,10 +43,11 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
         )
     if path.exists():
         return [path]
-    found = sorted(map(Path, glob.glob(str(places), recursive=True)))  # noqa: PTH207 (Path.glob takes no absolute one)
-    if not found:
-        raise DataError(f"There is no file or folder {places}.")
-    return [path for path in found if path.is_file()]
+    # Path.glob takes no absolute pattern.
+    matching = map(Path, glob.glob(str(places), recursive=True))  # noqa: PTH207
+    if found := sorted(path for path in matching if path.is_file()):
+        return found
+    raise DataError(f"There is no file or folder {places}.")
 
 
 def has_part(place: str | Path, part: str) -> bool:

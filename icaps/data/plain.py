@@ -108,7 +108,7 @@ class FolderTable:
         try:
             file = data_file(path)
             head = file.head()
-            if is_binary(head):
+            if not self._encoding and is_binary(head):
                 return Problem("binary file", name, None, None, "it is no text; take it away.")
             encoding = self._encoding or bom_encoding(head) or detect_encoding(file)
             text = _whole(text_blocks(file, encoding), name)

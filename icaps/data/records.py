@@ -19,7 +19,8 @@ _CLASSES_AT_HAND = 4096  # labels whose class is remembered
 class Record(NamedTuple):
     """A text, the name of its class, and where both stand: the file, and its line from 1.
 
-    Formats without lines, and data in memory, give the number of the row.
+    The text is as it was written; the name has no spaces around it. Formats without lines, and data
+    in memory, give the number of the row.
     """
 
     text: str

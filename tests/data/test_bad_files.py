@@ -312,6 +312,9 @@ def test_class_numbers_without_a_name(tmp_path: Path) -> None:
     assert [record.label for record in source] == ["Sport", "Kultur"]
     with pytest.raises(DataError, match=r"label 2 has no name: the 2 names .* 0 to 1. Mend it"):
         list(open_source(path))
+    (tmp_path / "classes.txt").write_bytes(b"Sp\xf6rt\n")
+    with pytest.raises(FileError, match=r"classes.txt: it can't be read as UTF-8"):
+        list(open_source(path))
     (tmp_path / "classes.txt").write_text("Sport\n\n")
     with pytest.raises(FileError, match=r"classes.txt: a name is blank or there twice"):
         list(open_source(path))

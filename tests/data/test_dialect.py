@@ -71,6 +71,8 @@ def test_columns_by_number_and_by_name(tmp_path: Path) -> None:
         ("it is", "bad"),
     ]
     assert records(path, text, text="day", label="fine") == [("it", "is")]
+    with pytest.raises(FileError, match="it has no column '2': it has the columns label, text"):
+        records(path, "label,text\na,one\n", text="2", label="1")
     with pytest.raises(FileError, match="it has no column 'x': it has no header, so that its col"):
         records(path, "1,one\n2,two\n", text="x")
     with pytest.raises(FileError, match="it has no column 'x': it has the columns label, text"):

@@ -68,6 +68,8 @@ def test_patterns_and_lists(tmp_path: Path) -> None:
     ]
     assert find_files(tmp_path / "*.csv", "test")[-1] == tmp_path / "b[1].csv"
     assert find_files(tmp_path / "b[1].csv", "test") == [tmp_path / "b[1].csv"]
+    with pytest.raises(DataError, match="There is no file or folder"):
+        find_files(str(tmp_path / "fold*"), "test")
     both = [tmp_path / "a2.csv", str(tmp_path / "a1.csv")]
     assert [Path(record.file).name for record in open_source(both)] == ["a2.csv", "a1.csv"]
     assert len(open_source(tuple(both)).describe().files) == 2
