@@ -167,5 +167,5 @@ def _names(names: list[str]) -> str:
 
 
 def _place(repeat: Repeat) -> str:
-    first = f"{repeat.first_file}, line {repeat.first_line}"
-    return f"{repeat.file}, line {repeat.line} (as {first})"
+    """Where both stand; the number is that of a line or of a row, as the format has it."""
+    return f"{repeat.file}:{repeat.line} (as {repeat.first_file}:{repeat.first_line})"

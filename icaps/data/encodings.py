@@ -39,14 +39,12 @@ def known_encoding(name: str) -> str:
         ConfigError: There is no such encoding of text.
     """
     try:
-        info = codecs.lookup(name)
-    except LookupError:
-        info = None
-    if info is None or not info._is_text_encoding:
+        "".encode(name)  # unlike the search for its name, this refuses what encodes no text
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
         raise ConfigError(
             f"There is no encoding {name!r}; try utf-8, utf-16, cp1252 or latin-1, or leave it out."
-        )
-    return info.name
+        ) from error
 
 
 def is_binary(head: bytes) -> bool:
@@ -134,11 +132,11 @@ def text_blocks(file: DataFile, encoding: str) -> Iterator[str]:
             # The codecs named after the mark take it off themselves.
             yield block if encoding in _BOMS.values() else block.removeprefix("\ufeff")
         yield from decoded
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise FileError(
             "wrong encoding",
             str(file.path),
-            f"it is not {encoding} to its end ({error.reason}). Name its encoding with --encoding "
+            f"it is not {encoding} to its end ({error}). Name its encoding with --encoding "
             "(encoding=...), or save it as UTF-8.",
         ) from error
 

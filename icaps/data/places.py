@@ -12,8 +12,6 @@ from icaps.data.plain import class_folders
 from icaps.data.streams import COMPRESSED_SUFFIXES
 from icaps.errors import DataError
 
-_SHARD = re.compile(r"-\d+-of-(\d+)")
-
 
 def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Path]:
     """The files of that part, in order; a folder of texts by class stands for itself.
@@ -81,12 +79,9 @@ def _in_folder(folder: Path, part: str) -> list[Path]:
 
 
 def _shards(folder: Path, part: str, suffix: str) -> list[Path]:
-    files = sorted(folder.glob(f"{glob.escape(part)}-*-of-*{suffix}"))
-    counts = {
-        int(found[1])
-        for file in files
-        if (found := _SHARD.fullmatch(file.name[len(part) : len(file.name) - len(suffix)]))
-    }
+    pattern = re.compile(rf"{re.escape(part)}-\d+-of-(\d+){re.escape(suffix)}")
+    files = sorted(file for file in folder.iterdir() if pattern.fullmatch(file.name))
+    counts = {int(found[1]) for file in files if (found := pattern.fullmatch(file.name))}
     if files and counts != {len(files)}:
         raise DataError(
             f"{folder} has {len(files)} of the files {part}-...{suffix}, which say that there are "

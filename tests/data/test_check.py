@@ -71,7 +71,7 @@ def test_good_data() -> None:
             (["x", "x", "y", "z", "x", ""], ["a", "b", "a", "b", "a", "a"]),
             None,
             ("warning", "train", "duplicates"),
-            r"repeat an earlier one: 2, the first at <lists>, line 2 \(as <lists>, line 1\)",
+            r"repeat an earlier one: 2, the first at <lists>:2 \(as <lists>:1\)",
         ),
         (
             GOOD,

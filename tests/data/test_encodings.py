@@ -98,6 +98,6 @@ def test_damage() -> None:
 
 def test_names() -> None:
     assert known_encoding("Latin1") == "iso8859-1"
-    for name in ("klingon", "rot13", "zlib", ""):
+    for name in ("klingon", "rot13", "zlib", "", "a\0b", "undefined"):
         with pytest.raises(ConfigError, match=r"There is no encoding .*; try utf-8"):
             known_encoding(name)
