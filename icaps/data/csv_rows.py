@@ -118,8 +118,10 @@ class CsvRows:
         )
 
     def _damaged(self) -> Problem | None:
-        found = (damage(line, self._name, n) for n, line in enumerate(self.raw, self._number))
-        return next(filter(None, found), None)
+        for number, line in enumerate(self.raw, self._number):
+            if problem := damage(line, self._name, number):
+                return problem
+        return None
 
     def _place(self, offset: int) -> tuple[int, int]:
         """The line and the column of a place in the current row."""
