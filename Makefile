@@ -15,6 +15,7 @@ test: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.explaining
+	$(BIN)/python -m benchmarks.reading
 
 lint: $(DEV)
 	$(BIN)/ruff check .

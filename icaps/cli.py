@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
+from icaps.data.commands import add_bad_rows_option, add_reading_options, reading_options
 from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import ConfigError, DataError, ICapsError
+
+if TYPE_CHECKING:
+    from icaps.corpus import LabelledTexts
+    from icaps.data.source import Source
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
 
@@ -50,9 +58,11 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         required=True,
         metavar="DATA",
-        help="a parquet, CSV or TSV file with a text and a label column, a folder with train and "
-        "test files, or a name: icaps data list",
+        help="a file of texts and labels (CSV, TSV, JSON, Parquet, Arrow, fastText), a folder with "
+        "train and test files, one with a folder of texts a class, or a name: icaps data list",
     )
+    add_reading_options(train)
+    add_bad_rows_option(train)
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
     train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
     train.add_argument(
@@ -81,6 +91,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DATA",
         help="a file, or a folder or a name whose test file is taken",
     )
+    add_reading_options(evaluate)
+    add_bad_rows_option(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(command=_evaluate)
 
@@ -126,20 +138,22 @@ def _train(options: argparse.Namespace) -> int:
 
     from icaps.checkpoint import check_place
     from icaps.classifier import ICapsClassifier
-    from icaps.corpus import read_part
     from icaps.data.names import resolve
+    from icaps.data.places import has_part
+    from icaps.data.source import open_source
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
     check_place(options.out)  # before the work, not after it
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
-    data = read_part(place, "train")
-    test = read_part(place, "test") if place.is_dir() else None
+    source = open_source(place, "train", **reading_options(options))
+    test = _read(options, place, "test") if has_part(place, "test") else None
     classifier = ICapsClassifier(
         model, train, options.vectors, options.device, (progress,), progress.say
     )
-    classifier.fit(data.texts, data.labels)
+    classifier.fit_stream(source, workers=os.cpu_count() or 1)
+    _say_problems(source, "train")
     if test is not None and not classifier.interrupted_:
         classifier.metrics_["test"] = evaluate(classifier, test.texts, test.labels)
         progress.say(f"test accuracy {classifier.metrics_['test']['accuracy']:.2%}")
@@ -150,13 +164,12 @@ def _train(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
-    from icaps.corpus import read_part
     from icaps.data.names import resolve
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
     classifier = ICapsClassifier.load(options.model)
-    data = read_part(resolve(options.data, Progress(sys.stderr)), "test")
+    data = _read(options, resolve(options.data, Progress(sys.stderr)), "test")
     scores = evaluate(classifier, data.texts, data.labels)
     if options.json:
         print(json.dumps(scores))
@@ -198,6 +211,25 @@ def _presets(options: argparse.Namespace) -> int:
     for row in rows:
         print(row.pop("name"), *(f"{key}={value}" for key, value in row.items()))
     return 0
+
+
+def _read(options: argparse.Namespace, place: Path, part: str) -> LabelledTexts:
+    from icaps.corpus import LabelledTexts
+    from icaps.data.source import open_source
+
+    source = open_source(place, part, **reading_options(options))
+    texts = LabelledTexts.from_source(source)
+    _say_problems(source, part)
+    return texts
+
+
+def _say_problems(source: Source, part: str) -> None:
+    """Tells the rows that were left out."""
+    for problems in source.problems.first.values():
+        for problem in problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    if source.problems:
+        print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -28,8 +28,13 @@ Numbers = NDArray[np.int64]
 class Labelled(Protocol):
     """A text and the name of its class."""
 
-    text: str
-    label: str
+    @property
+    def text(self) -> str:
+        """The text."""
+
+    @property
+    def label(self) -> str:
+        """The name of its class."""
 
 
 @dataclass(frozen=True)

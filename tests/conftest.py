@@ -1,5 +1,6 @@
 """A few hundred texts of our own, and a small model trained on them once for all tests."""
 
+import os
 import random
 from pathlib import Path
 
@@ -66,6 +67,12 @@ MODEL = ModelConfig(
 TRAIN = TrainConfig(
     min_frequency=0, learning_rate=0.01, batch_size=32, epochs=8, average_decay=0.9, seed=1
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Data sets and encoded texts of the tests stay out of the user's cache."""
+    os.environ["ICAPS_DATA"] = str(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="session")

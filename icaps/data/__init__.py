@@ -1,1 +1,1 @@
-"""Data sets by name: where they are found, how they are fetched, and one that is made here."""
+"""Labelled texts from any file, folder or table in memory, and data sets by name."""

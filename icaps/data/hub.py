@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
 from icaps.data.reporting import SILENT, DownloadProgress
 from icaps.data.storage import data_folder, make_ready
 from icaps.errors import DataError
@@ -116,8 +117,6 @@ def _write_part(split: Any, name: str, file: Path) -> bool:
 
 
 def _columns(present: list[str], name: str) -> tuple[str, str]:
-    from icaps.corpus import LABEL_COLUMNS, TEXT_COLUMNS
-
     names = {column.lower(): column for column in present}
     text = next((names[column] for column in TEXT_COLUMNS if column in names), None)
     label = next((names[column] for column in LABEL_COLUMNS if column in names), None)

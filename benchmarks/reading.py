@@ -1,0 +1,105 @@
+"""How many labelled texts a second one core reads, by format.
+
+    python -m benchmarks.reading [--rows 200000]
+
+The time is the processor's. Beside stand the csv and json modules alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icaps.data.check import check
+from icaps.data.source import open_source
+
+WORDS = (
+    "the oil price rose again after talks in",
+    "London,",
+    "said",
+    '"Reuters"',
+    "as café owners",
+)
+
+
+def rows(count: int) -> Iterator[tuple[str, str]]:
+    """Labels and texts of about 230 characters, as in AG's News."""
+    rng = random.Random(1)
+    for n in range(count):
+        yield str(n % 4), f"{' '.join(rng.choices(WORDS, k=15))} {n}"
+
+
+def write_files(folder: Path, count: int) -> dict[str, Path]:
+    """A file of these rows in each format."""
+    paths = {name: folder / name for name in ("csv", "csv.gz", "jsonl", "json", "fasttext.txt")}
+    for name, opener in (("csv", Path.open), ("csv.gz", gzip.open)):
+        with opener(paths[name], "wt", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("label", "text"))
+            writer.writerows(rows(count))
+    objects = [json.dumps({"label": label, "text": text}) for label, text in rows(count)]
+    paths["jsonl"].write_text("\n".join(objects))
+    paths["json"].write_text(f"[{','.join(objects)}]")
+    lines = (f"__label__{label} {text}\n" for label, text in rows(count))
+    paths["fasttext.txt"].write_text("".join(lines), encoding="utf-8")
+    labels, texts = zip(*rows(count), strict=True)
+    table = pa.table({"label": labels, "text": texts})
+    paths["parquet"] = folder / "parquet"
+    pq.write_table(table, paths["parquet"])
+    paths["arrow"] = folder / "arrow"
+    with pa.ipc.new_file(paths["arrow"], table.schema) as writer:
+        writer.write_table(table)
+    return paths
+
+
+def bare_csv(path: Path) -> Iterator[list[str]]:
+    """The rows as the csv module gives them."""
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from csv.reader(file)
+
+
+def bare_json(path: Path) -> Iterator[object]:
+    """The objects as the json module gives them."""
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def rate(read: Callable[[], Iterable[object]]) -> float:
+    """Rows a second of processor time, the better of two readings."""
+    rates = []
+    for _ in range(2):
+        started = time.process_time()
+        count = sum(1 for _ in read())
+        rates.append(count / (time.process_time() - started))
+    return max(rates)
+
+
+def main() -> None:
+    """Writes the files, reads them, and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=200_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_files(Path(folder), options.rows)
+        print("| format | rows a second |\n|---|---|")
+        for name, path in paths.items():
+            print(f"| {name} | {rate(lambda path=path: open_source(path)):,.0f} |")
+        print(f"| csv, the module alone | {rate(lambda: bare_csv(paths['csv'])):,.0f} |")
+        print(f"| jsonl, json.loads alone | {rate(lambda: bare_json(paths['jsonl'])):,.0f} |")
+        started = time.process_time()
+        check(open_source(paths["csv"]))
+        print(f"| csv, check | {options.rows / (time.process_time() - started):,.0f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Parquet and Arrow files, read a batch of rows at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icaps.data.problems import FileError
+from icaps.data.streams import BLOCK, DataFile
+from icaps.data.table import FileDescription, Row
+
+MAGIC = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "Arrow file",
+    b"\xff\xff\xff\xff": "Arrow stream",
+}
+_BATCH = 1024  # rows held at once
+
+
+class ColumnarTable:
+    """A Parquet file, or an Arrow IPC (Feather) file or stream.
+
+    Raises:
+        FileError: It is damaged.
+    """
+
+    def __init__(self, file: DataFile, kind: str) -> None:
+        self._file = file
+        self._kind = kind
+        self._name = str(file.path)
+        with self._opened() as reader:
+            schema = reader.schema_arrow if kind == "Parquet" else reader.schema
+            self._names = _class_names(schema)
+        self.about = FileDescription(
+            self._name, kind, tuple(schema.names), unit="row", compression=file.compression
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows in order, each with the values of `columns`.
+
+        Raises:
+            FileError: The rest of the file can't be read.
+        """
+        with self._opened() as reader:
+            batches = (
+                zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+                for batch in self._batches(reader, list(columns))
+            )
+            for number, row in enumerate(chain.from_iterable(batches), 1):
+                yield self._name, number, row
+
+    def class_names(self, column: str) -> tuple[str, ...] | None:
+        """Names of the numbers in a column, as the datasets library stores them."""
+        return self._names.get(column)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        stream = self._kind == "Arrow stream"
+        with self._file.open() if stream else self._file.seekable() as raw:
+            try:
+                if self._kind == "Parquet":
+                    # Buffered, a column is read page by page, not a whole row group at once.
+                    yield pq.ParquetFile(raw, buffer_size=BLOCK, pre_buffer=False)
+                else:
+                    yield pa.ipc.open_stream(raw) if stream else pa.ipc.open_file(raw)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                kind = self._kind.split()[0]
+                reason = f"it is damaged {kind} ({error}). Copy or download it again."
+                raise FileError("unreadable file", self._name, reason) from error
+
+    def _batches(self, reader: Any, columns: list[str]) -> Iterator[Any]:
+        if self._kind == "Parquet":
+            yield from reader.iter_batches(_BATCH, columns=columns)
+            return
+        batches = reader
+        if self._kind == "Arrow file":
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        for batch in batches:
+            chosen = batch.select(columns)
+            chosen.validate(full=True)  # a damaged one could point outside its own memory
+            for start in range(0, len(chosen), _BATCH):
+                yield chosen.slice(start, _BATCH)
+
+
+def _class_names(schema: Any) -> dict[str, tuple[str, ...]]:
+    stored = (schema.metadata or {}).get(b"huggingface")
+    match json.loads(stored) if stored else None:
+        case {"info": {"features": dict(features)}}:
+            return {
+                column: tuple(map(str, feature["names"]))
+                for column, feature in features.items()
+                if isinstance(feature, dict) and isinstance(feature.get("names"), list)
+            }
+    return {}

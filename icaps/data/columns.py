@@ -1,0 +1,142 @@
+"""Which columns are the text and the label, by their names or by what stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from icaps.data.problems import FileError
+from icaps.data.table import FileDescription, Row, Table
+
+TEXT_COLUMNS = ("text", "content", "document", "sentence", "description", "review")
+LABEL_COLUMNS = ("label", "class", "category", "target", "topic")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
+_LOOKED_AT = 1000  # rows that tell the columns where their names don't
+_ADVICE = "name them with --text and --label (text=..., label=...)"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns of texts and of the label; `names` of labels that are numbers from `base`."""
+
+    text: tuple[str, ...]
+    label: str
+    names: tuple[str, ...] | None
+    base: int = 0
+
+    def described(self, about: FileDescription) -> FileDescription:
+        """The description with this choice."""
+        return replace(about, text=self.text, label=self.label, classes=self.names)
+
+
+def choose_columns(
+    table: Table, text: Sequence[str], label: str | None, folder: Path | None
+) -> Choice:
+    """The columns given, else those of the usual names, else the only two.
+
+    Labels that are numbers get the names that the table holds or that a `classes.txt` in `folder`
+    lists: from 0, or from 1 in a file of Zhang et al.'s layout without a 0.
+
+    Raises:
+        FileError: A column given isn't there, or the columns can't be told.
+    """
+    about = table.about
+    texts, label = _told(table, tuple(text), label)
+    if not label or not texts or label in texts:
+        raise FileError("unclear columns", about.file, f"{_columns(about)}; {_ADVICE}.")
+    names = (_names_in(folder) if folder else None) or table.class_names(label)
+    numbers = _all_numbers(table, label) if names else None
+    base = 1 if about.class_first and numbers and "0" not in numbers else 0
+    return Choice(texts, label, names if numbers else None, base)
+
+
+def _told(
+    table: Table, text: tuple[str, ...], label: str | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns of texts and the label, empty and None where nothing tells them."""
+    about = table.about
+    for name in (*text, *([label] if label else [])):
+        if name not in about.columns:
+            reason = f"it has no column {name!r}: {_columns(about)}."
+            raise FileError("unclear columns", about.file, reason)
+        _unique(name, about)
+    if about.class_first:
+        label = label or next(name for name in about.columns if name not in text)
+        return text or tuple(name for name in about.columns if name != label), label
+    if not text and (named := _named(TEXT_COLUMNS, about, label)):
+        text = (named,)
+    label = label or _named(LABEL_COLUMNS, about, *text)
+    if not text and not label:
+        return _by_content(table)
+    left = [column for column in about.columns if column not in (*text, label)]
+    if not text and len(left) == 1:
+        text = (left[0],)
+    if not label and len(left) == 1:
+        label = left[0]
+    return text, label
+
+
+def _unique(name: str, about: FileDescription) -> str:
+    if about.columns.count(name) > 1:
+        raise FileError(
+            "unclear columns",
+            about.file,
+            f"{about.columns.count(name)} columns are called {name!r}; rename all but one.",
+        )
+    return name
+
+
+def _named(usual: Sequence[str], about: FileDescription, *taken: str | None) -> str | None:
+    columns = [column for column in reversed(about.columns) if column not in taken]
+    names = {column.strip().lower(): column for column in columns}
+    found = next((names[name] for name in usual if name in names), None)
+    return _unique(found, about) if found is not None else None
+
+
+def _by_content(table: Table) -> tuple[tuple[str, ...], str | None]:
+    """Of two columns of any name: the text, and the label, whose values are shorter and recur."""
+    columns = table.about.columns
+    rows = [list(map(str, values)) for _, _, values in _sample(table, columns)]
+    if len(set(columns)) != 2 or len(columns) != 2 or not rows:
+        return (), None
+    variety = [len(set(column)) for column in zip(*rows, strict=True)]
+    length = [sum(map(len, column)) for column in zip(*rows, strict=True)]
+    for label, text in ((0, 1), (1, 0)):
+        if variety[label] < variety[text] and length[label] < length[text]:
+            return (columns[text],), columns[label]
+    return (), None
+
+
+def _sample(table: Table, columns: Sequence[str]) -> Iterable[Row]:
+    return (row for row in islice(table.rows(columns), _LOOKED_AT) if isinstance(row, tuple))
+
+
+def _all_numbers(table: Table, label: str) -> set[str] | None:
+    """The labels seen first, where all of them are whole numbers."""
+    seen = {str(values[0]).strip() for _, _, values in _sample(table, (label,))} - {"", "None"}
+    return seen if all(_WHOLE_NUMBER.fullmatch(value) for value in seen) else None
+
+
+def _names_in(folder: Path) -> tuple[str, ...] | None:
+    names = folder / "classes.txt"
+    if not names.is_file():
+        return None
+    try:
+        text = names.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(
+            "class names", str(names), f"it can't be read as UTF-8 ({error})."
+        ) from error
+    classes = tuple(text.removesuffix("\n").split("\n"))
+    if not all(map(str.strip, classes)) or len(set(classes)) < len(classes):
+        raise FileError("class names", str(names), "a name is blank or there twice; mend that.")
+    return classes
+
+
+def _columns(about: FileDescription) -> str:
+    names = ", ".join(about.columns)
+    kind = "no header, so that its columns are" if about.header is False else "the columns"
+    return f"it has {kind} {names}"

@@ -1,0 +1,189 @@
+"""Text of a file: its encoding told by its bytes, and its lines in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+
+from charset_normalizer import from_bytes
+
+from icaps.data.problems import FileError, Problem
+from icaps.data.streams import DataFile
+from icaps.errors import ConfigError
+
+LONGEST = (
+    1 << 24
+)  # characters of a line, a field or an object; bounds the memory that reading takes
+_GUESSES = 4  # encodings that a message names
+_EVIDENCE = 1024  # blocks that are searched for more than ASCII
+_BOMS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Accented letters stand between plain ones in Western languages. Runs of them are another script.
+_HIGH_RUNS = re.compile(rb"[\xc0-\xff]+")
+_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # no characters of cp1252
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\x1b"))
+
+
+def known_encoding(name: str) -> str:
+    """The name as Python spells it.
+
+    Raises:
+        ConfigError: There is no such encoding of text.
+    """
+    try:
+        "".encode(name)  # unlike the search for its name, this refuses what encodes no text
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        raise ConfigError(
+            f"There is no encoding {name!r}; try utf-8, utf-16, cp1252 or latin-1, or leave it out."
+        ) from error
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether the first bytes of a file are no text in any encoding that is told by them."""
+    if bom_encoding(head) or _wide_encoding(head):
+        return False
+    if head.count(0) > len(head) / 100:
+        return True
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    return controls > len(head) / 20 and _bad_bytes(head)[0] > 0
+
+
+def bom_encoding(head: bytes) -> str | None:
+    """The encoding that a byte order mark at the start tells."""
+    return next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
+
+
+def detect_encoding(file: DataFile) -> str:
+    """utf-8-sig, utf-16 or utf-32 by the mark at the start, utf-16-le or -be by its zeros, else
+    utf-8, else cp1252, which holds latin-1's letters in the same places.
+
+    ASCII is no evidence: what tells is the first block with other bytes in it. Where 256 MiB have
+    none, bytes after them that aren't UTF-8 are left to be told as bad rows.
+
+    Raises:
+        FileError: It is in another encoding, which the user must name.
+    """
+    blocks = file.blocks()
+    head = next(blocks, b"")
+    marked = bom_encoding(head) or _wide_encoding(head)
+    if marked:
+        return marked
+    for block in chain([head], islice(blocks, _EVIDENCE)):
+        if not block.isascii():
+            return _eight_bit(block + next(blocks, b""), file)
+    return "utf-8"
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """UTF-16 without a mark: many zeros, in even or in odd places, and line ends."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if min(even, odd) * 10 > max(even, odd) or max(even, odd) <= len(head) / 20:
+        return None
+    name = "utf-16-le" if odd > even else "utf-16-be"
+    text = codecs.getincrementaldecoder(name)("replace").decode(head)
+    return name if "\n" in text and "\ufffd" not in text else None
+
+
+def _eight_bit(sample: bytes, file: DataFile) -> str:
+    bad, good = _bad_bytes(sample)
+    if bad * 10 <= good:  # a few bytes among much UTF-8 are damage, which is told row by row
+        return "utf-8"
+    runs = _HIGH_RUNS.findall(sample)
+    foreign = sum(len(run) > 2 for run in runs)
+    if not _UNDEFINED.search(sample) and foreign * 10 <= len(runs):
+        return "cp1252"
+    guesses = [guess.encoding for guess in from_bytes(sample)]
+    likely = ", ".join(dict.fromkeys([*guesses[:_GUESSES], "latin-1"]))
+    raise FileError(
+        "unknown encoding",
+        str(file.path),
+        f"it is neither UTF-8, UTF-16 nor Western European (cp1252). Name its encoding with "
+        f"--encoding (encoding=...), perhaps one of {likely}; or save it as UTF-8.",
+    )
+
+
+def _bad_bytes(sample: bytes) -> tuple[int, int]:
+    """How many bytes are no UTF-8, and how many characters beside ASCII others make."""
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
+    valid = text.encode(errors="ignore").decode()
+    return len(text) - len(valid), len(valid) - len(valid.encode("ascii", "ignore"))
+
+
+def text_blocks(file: DataFile, encoding: str) -> Iterator[str]:
+    """The text without a byte order mark; bytes that are none of the encoding's are surrogates.
+
+    Raises:
+        FileError: It can't be read, or ends in the middle of a character.
+    """
+    wide = encoding.startswith(("utf-16", "utf-32"))
+    errors = "surrogatepass" if wide else "surrogateescape"
+    decoded = codecs.iterdecode(file.blocks(), encoding, errors)
+    try:
+        for block in islice(decoded, 1):
+            # The codecs named after the mark take it off themselves.
+            yield block if encoding in _BOMS.values() else block.removeprefix("\ufeff")
+        yield from decoded
+    except UnicodeError as error:
+        raise FileError(
+            "wrong encoding",
+            str(file.path),
+            f"it is not {encoding} to its end ({error}). Name its encoding with --encoding "
+            "(encoding=...), or save it as UTF-8.",
+        ) from error
+
+
+def lines(blocks: Iterable[str], name: str, newline: str = "") -> Iterator[str]:
+    r"""Lines with their ends: of \n, \r or \r\n for the newline "", of \n alone for "\n".
+
+    Raises:
+        FileError: A line is longer than `LONGEST`.
+    """
+    rest = ""
+    for block in blocks:
+        rest += block
+        end = rest.rfind("\n") + 1
+        if not newline:
+            end = max(end, rest.rfind("\r", 0, -1) + 1)  # the last may be half of a \r\n
+        yield from io.StringIO(rest[:end], newline=newline)
+        rest = rest[end:]
+        if len(rest) > LONGEST:
+            raise FileError(
+                "too long", name, f"a line is longer than {LONGEST:,} characters; split it up."
+            )
+    yield from io.StringIO(rest, newline=newline)
+
+
+def damage(text: str, name: str, number: int = 1, column: int = 1) -> Problem | None:
+    """The first character that no text has; `text` starts on line `number`, at `column`."""
+    kind, reason = "NUL character", "there is a NUL character; take it out."
+    place = text.find("\0")
+    if place < 0:
+        place = _first_surrogate(text)
+        kind = "undecodable byte"
+        reason = (
+            "a byte is none of the file's encoding; save the file as UTF-8, or name its encoding "
+            "with --encoding (encoding=...)."
+        )
+    if place < 0:
+        return None
+    line_end = text.rfind("\n", 0, place)
+    column = place - line_end if line_end >= 0 else column + place
+    return Problem(kind, name, number + text.count("\n", 0, place), column, reason)
+
+
+def _first_surrogate(text: str) -> int:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            return error.start
+    return -1

@@ -1,0 +1,108 @@
+"""Labelled texts that are in memory already: a DataFrame, lists, or a data set of `datasets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icaps.data.table import FileDescription, Row, Table
+from icaps.errors import DataError
+
+_BATCH = 1024  # rows turned into plain values at once
+
+
+class FrameTable:
+    """A pandas DataFrame; a row without a value in a column is like an empty field of a file."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.about = FileDescription(
+            "<DataFrame>", "DataFrame", tuple(map(str, frame.columns)), unit="row"
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows in order, each with the values of `columns`."""
+        places = [self.about.columns.index(column) for column in columns]
+        batches = (
+            self._frame.iloc[start : start + _BATCH, places].itertuples(index=False, name=None)
+            for start in range(0, len(self._frame), _BATCH)
+        )
+        for number, row in enumerate(chain.from_iterable(batches), 1):
+            yield self.about.file, number, row
+
+    def class_names(self, column: str) -> None:
+        """None: a column of classes has their names in its rows."""
+
+
+class ListsTable:
+    """Texts and their labels, as two sequences of one length.
+
+    Raises:
+        DataError: Their lengths differ.
+    """
+
+    def __init__(self, texts: Sequence[Any], labels: Sequence[Any]) -> None:
+        if len(texts) != len(labels):
+            raise DataError(f"{len(texts)} texts have {len(labels)} labels; give one a text.")
+        self._values = {"text": texts, "label": labels}
+        self.about = FileDescription("<lists>", "lists", ("text", "label"), unit="row")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows in order, each with the values of `columns`."""
+        values = zip(*(self._values[column] for column in columns), strict=True)
+        for number, row in enumerate(values, 1):
+            yield self.about.file, number, row
+
+    def class_names(self, column: str) -> None:
+        """None: lists hold no names of numbers."""
+
+
+class DatasetTable:
+    """A `datasets.Dataset`, known by its `column_names`, `features` and `iter`."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+        self.about = FileDescription("<Dataset>", "Dataset", tuple(data.column_names), unit="row")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows in order, each with the values of `columns`."""
+        batches = (
+            zip(*(batch[column] for column in columns), strict=True)
+            for batch in self._data.iter(batch_size=_BATCH)
+        )
+        for number, row in enumerate(chain.from_iterable(batches), 1):
+            yield self.about.file, number, row
+
+    def class_names(self, column: str) -> tuple[str, ...] | None:
+        """The names of a `ClassLabel`."""
+        names = getattr(self._data.features[column], "names", None)
+        return None if names is None else tuple(names)
+
+
+def memory_table(data: Any, part: str) -> Table | None:
+    """The rows of a DataFrame, of (texts, labels), or of a data set; None for names of files.
+
+    A mapping from part to one of these, such as a `datasets.DatasetDict`, gives its `part`.
+
+    Raises:
+        DataError: The mapping has no such part, or there are more or fewer labels than texts.
+    """
+    if isinstance(data, Mapping):
+        if part not in data:
+            raise DataError(f"The data has no part {part!r}; it has {', '.join(map(str, data))}.")
+        return memory_table(data[part], part)
+    if isinstance(data, pd.DataFrame):
+        return FrameTable(data)
+    if all(hasattr(data, name) for name in ("column_names", "features", "iter")):
+        return DatasetTable(data)
+    if isinstance(data, tuple) and len(data) == 2 and all(map(_is_sequence, data)):
+        return ListsTable(*data)
+    return None
+
+
+def _is_sequence(values: Any) -> bool:
+    return isinstance(values, (Sequence, np.ndarray, pd.Series)) and not isinstance(values, str)

@@ -1,0 +1,90 @@
+"""What is wrong with a row or a file, in words that say where and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from icaps.errors import DataError
+
+LISTED = 5  # problems of each kind that are kept to be shown; all are counted
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A row that can't be used, or a whole file.
+
+    Attributes:
+        kind: What sort of problem, such as "ragged row".
+        file: Where.
+        line: Of the file, from 1, or the row where a format has no lines; None for the whole file.
+        column: The character in the line, from 1, or the name of the table's column.
+        reason: What is wrong, and what to do about it.
+        unit: What `line` counts: "line" or "row".
+    """
+
+    kind: str
+    file: str
+    line: int | None
+    column: int | str | None
+    reason: str
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.line is not None:
+            place += f", {self.unit} {self.line}"
+        if self.column is not None:
+            place += f", column {self.column!r}"
+        return f"{place}: {self.reason}"
+
+
+class FileError(DataError):
+    """A file that can't be read, or not to its end; `problem` says where and why."""
+
+    def __init__(
+        self,
+        kind: str,
+        file: str,
+        reason: str,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.problem = Problem(kind, file, line, column, reason)
+        super().__init__(str(self.problem))
+
+
+@dataclass
+class Problems:
+    """The bad rows of one reading: how many of each kind, and the first of each."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    first: dict[str, list[Problem]] = field(default_factory=dict)
+
+    def add(self, problem: Problem) -> None:
+        """Counts a problem, and keeps it while it is one of the first of its kind."""
+        self.counts[problem.kind] += 1
+        listed = self.first.setdefault(problem.kind, [])
+        if len(listed) < LISTED:
+            listed.append(problem)
+
+    @property
+    def total(self) -> int:
+        """How many rows are bad."""
+        return self.counts.total()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def summary(self) -> str:
+        """The kinds with their numbers, such as "2 ragged row, 1 missing label"."""
+        return ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
+
+    def error(self, good: int) -> DataError:
+        """The error of a reading that found `good` rows besides these."""
+        problem = next(iter(self.first.values()))[0]
+        rows = self.total + good
+        return DataError(
+            f"{problem} {self.total:,} of {rows:,} rows can't be read ({self.summary()}). Mend "
+            "them, or leave them out with --on-bad-rows skip (on_bad_rows='skip')."
+        )

@@ -1,0 +1,118 @@
+"""From a row of plain values to a labelled text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from icaps.data.columns import Choice
+from icaps.data.problems import Problem
+from icaps.data.table import ABSENT, FileDescription
+
+_CLASSES_AT_HAND = 4096  # labels whose class is remembered
+
+
+class Record(NamedTuple):
+    """A text, the name of its class, and where both stand: the file, and its line from 1.
+
+    The text is as it was written; the name has no spaces around it. Formats without lines, and data
+    in memory, give the number of the row.
+    """
+
+    text: str
+    label: str
+    file: str
+    line: int
+
+
+class _Fault(NamedTuple):
+    kind: str
+    reason: str
+
+
+def record_maker(
+    about: FileDescription, choice: Choice
+) -> Callable[[str, int, Sequence[Any]], Record | Problem]:
+    """What makes a record of a file, a line and the values (label, text, ...), or its problem."""
+
+    @lru_cache(_CLASSES_AT_HAND, typed=True)
+    def class_of(value: Any) -> str | _Fault:
+        return _class_of(value, choice)
+
+    def make(file: str, line: int, values: Sequence[Any]) -> Record | Problem:
+        label = class_of(_plain(values[0]))
+        text: str | _Fault = ""
+        for value in values[1:]:
+            part = value if type(value) is str else _text_of(value)
+            if not isinstance(part, str):
+                text = part
+                break
+            text = f"{text} {part}" if text and part else text or part
+        if not isinstance(label, str):
+            return Problem(label.kind, file, line, choice.label, label.reason, about.unit)
+        if not isinstance(text, str):
+            column = ", ".join(choice.text)
+            return Problem(text.kind, file, line, column, text.reason, about.unit)
+        if about.class_first:
+            text = text.replace("\\n", "\n")
+        return Record(text, label, file, line)
+
+    return make
+
+
+def _plain(value: Any) -> Any:
+    """The value as str, int, float or bool, and nothing as None; of another type, that type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (str, int)):
+        return value
+    if value is None or value is ABSENT or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, float):
+        return None if value != value else value
+    return type(value)
+
+
+def _class_of(value: Any, choice: Choice) -> str | _Fault:
+    if isinstance(value, type):
+        return _wrong_type(value, "label")
+    label = "" if value is None else str(value).strip()
+    if not label:
+        return _Fault("missing label", "the row has no label; give it one.")
+    if "\n" in label or "\r" in label:
+        return _Fault("line end in label", f"the class name {label!r} has a line end; rename it.")
+    if choice.names is None:
+        return label
+    number = int(label) - choice.base if label.isascii() and label.isdecimal() else -1
+    if 0 <= number < len(choice.names):
+        return choice.names[number]
+    return _Fault(
+        "unknown class number",
+        f"the label {label} has no name: the {len(choice.names)} names of classes are those of the "
+        f"labels {choice.base} to {len(choice.names) - 1 + choice.base}. Mend it, or the names.",
+    )
+
+
+def _text_of(value: Any) -> str | _Fault:
+    if value is ABSENT:
+        return _Fault("missing text", "the row has no such field; an empty text is an empty field.")
+    value = _plain(value)
+    if isinstance(value, type):
+        return _wrong_type(value, "text")
+    return "" if value is None else str(value)
+
+
+def _wrong_type(found: type, wanted: str) -> _Fault:
+    return _Fault("wrong type", f"the {wanted} is {found.__name__}, no string or number.")
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Each label once, by number where all are whole numbers, else by the alphabet."""
+    names = sorted(set(labels))
+    if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
+        names.sort(key=int)
+    return tuple(names)

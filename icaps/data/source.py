@@ -1,0 +1,159 @@
+"""Labelled texts as a stream of records, from files or from memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from icaps.data.columns import Choice, choose_columns
+from icaps.data.encodings import known_encoding
+from icaps.data.formats import open_table
+from icaps.data.memory import memory_table
+from icaps.data.places import find_files
+from icaps.data.problems import Problem, Problems
+from icaps.data.records import Record, record_maker
+from icaps.data.table import FileDescription, Table
+from icaps.errors import ConfigError, DataError
+
+ON_BAD_ROWS = ("strict", "skip")
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What was found out about each of a source's files, in the order in which they are read."""
+
+    files: tuple[FileDescription, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The names that all files give to labels that are numbers; None where they give none."""
+        names = {file.classes for file in self.files}
+        return names.pop() if len(names) == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return dataclasses.asdict(self)
+
+
+class Source:
+    """Labelled texts that are read again at each iteration, in memory that doesn't grow with them.
+
+    Make one with `open_source`. `problems` are the bad rows of the last iteration so far.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Callable[[], Table]],
+        folders: Sequence[Path | None],
+        text: Sequence[str],
+        label: str | None,
+        on_bad_rows: str,
+    ) -> None:
+        self.problems = Problems()
+        self._strict = on_bad_rows == "strict"
+        self._count = len(tables)
+
+        @cache
+        def plan(number: int) -> tuple[Table, Choice]:
+            table = tables[number]()
+            return table, choose_columns(table, text, label, folders[number])
+
+        self._plan = plan
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records in order.
+
+        Raises:
+            DataError: A file can't be read, or there is no record. When strict, also where a row is
+                bad; the rest is then read for the number of such rows, and not given.
+        """
+        self.problems = problems = Problems()
+        silent = False
+        good = 0
+        for item in self.scan():
+            if isinstance(item, Problem):
+                problems.add(item)
+                silent = self._strict
+                continue
+            good += 1
+            if not silent:
+                yield item
+        if silent:
+            raise problems.error(good)
+        if not good:
+            files = ", ".join(file.file for file in self.describe().files[:3])
+            raise DataError(f"{files} holds no rows that can be read; add texts with labels.")
+
+    def scan(self) -> Iterator[Record | Problem]:
+        """The records and the problems of bad rows, as they come, whatever `on_bad_rows` says.
+
+        Raises:
+            FileError: A file can't be read, or not to its end.
+        """
+        for number in range(self._count):
+            table, choice = self._plan(number)
+            record = record_maker(table.about, choice)
+            for row in table.rows((choice.label, *choice.text)):
+                yield row if isinstance(row, Problem) else record(*row)
+
+    def describe(self) -> Description:
+        """What was found out about the files.
+
+        Raises:
+            FileError: A file can't be read.
+        """
+        plans = map(self._plan, range(self._count))
+        return Description(tuple(choice.described(table.about) for table, choice in plans))
+
+
+def open_source(
+    path_or_data: Any,
+    part: str = "train",
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    on_bad_rows: str = "strict",
+) -> Source:
+    """A source of labelled texts.
+
+    Args:
+        path_or_data: A file, a folder, a pattern, or several of them: see `places.find_files`. Or a
+            DataFrame, a tuple (texts, labels), a data set: see `memory.memory_table`.
+        part: Of a folder or a mapping.
+        text: The column of the text, or several, whose texts are joined by a space. A file without
+            a header has the columns "1", "2" and so on. None finds it out, as for the next three.
+        label: The column of the class.
+        encoding: Of the files' text.
+        delimiter: Between the fields of a line.
+        on_bad_rows: "strict" raises an error where a row is bad; "skip" leaves it out and counts it
+            in `Source.problems`.
+
+    Raises:
+        DataError: Nothing is there. What is wrong inside a file is raised as it is read.
+        ConfigError: There is no such encoding or choice, or the delimiter is no one character.
+    """
+    if on_bad_rows not in ON_BAD_ROWS:
+        raise ConfigError(f"on_bad_rows is {on_bad_rows!r}; it must be 'strict' or 'skip'.")
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
+        raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, as ',' is.")
+    encoding = known_encoding(encoding) if encoding else None
+    texts = (text,) if isinstance(text, str) else tuple(text or ())
+    table = memory_table(path_or_data, part)
+    if table is not None:
+        return Source([lambda: table], [None], texts, label, on_bad_rows)
+    files = find_files(path_or_data, part)
+    wanted = (*texts, *([label] if label else []))
+    tables = [_opener(file, encoding, delimiter, wanted) for file in files]
+    folders = [None if file.is_dir() else file.parent for file in files]
+    return Source(tables, folders, texts, label, on_bad_rows)
+
+
+def _opener(
+    file: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
+) -> Callable[[], Table]:
+    return lambda: open_table(file, encoding, delimiter, wanted)
