@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 HOME = Path(__file__).resolve().parents[2] / "dashboard" / "Home.py"
 TAGS = {"a", "caption", "dd", "div", "dl", "dt", "mark", "p", "span"}
 TAGS |= {"table", "tbody", "td", "th", "thead", "tr"}
-ATTRIBUTES = {"class", "dir", "href", "role", "style", "tabindex"}
+ATTRIBUTES = {"aria-label", "class", "dir", "href", "role", "style", "tabindex", "title"}
 
 
 def open_app(**asked: str) -> AppTest:
@@ -60,24 +60,27 @@ class Reader(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
         self.text, self.tips = "", list[str]()
-        self._in_text = self._in_tip = False
+        self._depth = 0  # of divs, from that of the text on
+        self._in_tip = False
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
-        self._in_text |= tag == "div" and ("class", "icaps-text") in attrs
+        if tag == "div" and (self._depth or ("class", "icaps-text") in attrs):
+            self._depth += 1
         self._in_tip = ("class", "icaps-tip") in attrs
 
     def handle_endtag(self, tag: str) -> None:
         self._in_tip = False
-        self._in_text &= tag != "div"
+        if tag == "div" and self._depth:
+            self._depth -= 1
 
     def handle_data(self, data: str) -> None:
         if self._in_tip:
             self.tips.append(data)
-        elif self._in_text:
+        elif self._depth:
             self.text += data
 
 
