@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from icaps import distributed
 from icaps.calibration import fit_inverse_temperature
 from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.config import ModelConfig, TrainConfig
@@ -26,6 +28,7 @@ from icaps.inference import Reading, read_texts
 from icaps.interpret.local import Top, explain
 from icaps.model import ICapsNet
 from icaps.results import Explanation
+from icaps.resume import Last, fingerprint
 from icaps.sentences import encode
 from icaps.text import Vocabulary, split_words
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
@@ -51,6 +54,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: "auto", or a torch device.
         callbacks: Notified after each step and epoch of `fit`.
         report: Called with a line on what `fit` does, for a log.
+        last: Folder where `fit` keeps its state after each epoch and at Ctrl-C (`resume.Last`).
+        resume: Whether `fit` goes on from the state in `last`.
 
     Attributes:
         classes_: (J,), sorted.
@@ -68,6 +73,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         callbacks: Sequence[Callback] = (),
         report: Callable[[str], None] | None = None,
+        last: Path | None = None,
+        resume: bool = False,
     ) -> None:
         self.model = model
         self.train = train
@@ -75,6 +82,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.callbacks = callbacks
         self.report = report
+        self.last = last
+        self.resume = resume
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments, and with `deep` every single setting as `model__NAME`, `train__NAME`."""
@@ -116,6 +125,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             DataError: X or y is not what it should be, or too small to hold out a validation part.
             VectorsError: The vectors can't be loaded or trained.
+            CheckpointError: `last` can't be written, or has nothing to go on from.
         """
         texts = check_texts(X)
         labels = self._encode_labels(texts, y)
@@ -123,11 +133,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._say(f"{len(training)} training and {len(held_out)} validation texts")
         training_texts = [texts[n] for n in training]
         self.vocabulary_ = Vocabulary.build(training_texts, self.train.min_frequency)
-        network = self._build_network(training_texts)
-        encoded = encode(self.vocabulary_, texts, network.config)
-        corpus = Corpus.from_encoded(encoded, labels.tolist())
+        corpus = Corpus.from_encoded(encode(self.vocabulary_, texts, self.model), labels.tolist())
         validation = corpus.select(held_out)
-        course = train(network, corpus.select(training), validation, self.train, self.callbacks)
+        last = self._open_last(corpus)  # before the vectors, which take their time
+        network = self._build_network(training_texts)
+        course = train(
+            network, corpus.select(training), validation, self.train, self.callbacks, last
+        )
         norms = predict_norms(network, validation)
         self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
         self.network_ = network
@@ -275,6 +287,24 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ) from error
         return training, held_out
 
+    def _open_last(self, corpus: Corpus) -> Last | None:
+        """Where the state of this training is kept; DataError where processes differ."""
+        arrays = (corpus.ids, corpus.sentence_offsets, corpus.text_offsets, corpus.all_labels)
+        identity = {
+            "settings": dataclasses.asdict(self.model) | dataclasses.asdict(self.train),
+            "data": fingerprint([*arrays, *map(str, self.classes_)]),
+            "vocabulary": fingerprint(self.vocabulary_.words),
+            "vectors": None if self.vectors is None else Path(self.vectors).name,
+        }
+        last = None if self.last is None else Last.open(self.last, identity, self.resume)
+        facts = None if last is None or last.state is None else last.state.facts
+        if not distributed.same_everywhere(json.dumps([identity, facts])):
+            raise DataError(
+                "The processes have different data, settings or states to resume; give each the "
+                "same command, and each machine the same files."
+            )
+        return last
+
     def _build_network(self, texts: list[str]) -> ICapsNet:
         config = self.model
         if self.vectors is not None:
@@ -311,7 +341,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_texts(self.network_, self.vocabulary_, check_texts(texts))
 
     def _say(self, line: str) -> None:
-        if self.report is not None:
+        if self.report is not None and distributed.rank() == 0:
             self.report(line)
 
 

@@ -11,6 +11,8 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
 from icaps.data.commands import add_parser as add_data_commands
@@ -71,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="any single setting; may be repeated",
     )
+    train.add_argument(
+        "--resume", action="store_true", help="go on with a training that was stopped in DIR"
+    )
+    _add_timeout(train)
     train.set_defaults(command=_train)
 
     evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
@@ -82,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a file, or a folder or a name whose test file is taken",
     )
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    _add_timeout(evaluate)
     evaluate.set_defaults(command=_evaluate)
 
     explain = commands.add_parser("explain", help="say why a text gets its class")
@@ -114,6 +121,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="under torchrun, how long a process waits for another before it gives up",
+    )
+
+
 def _train(options: argparse.Namespace) -> int:
     model, train = ModelConfig(), TrainConfig()
     if options.preset:
@@ -124,43 +141,75 @@ def _train(options: argparse.Namespace) -> int:
         settings["seed"] = str(options.seed)
     model, train = override(model, train, settings)
 
-    from icaps.checkpoint import check_place
+    from icaps.distributed import process_group
+
+    with process_group(options.device, options.timeout):
+        return _train_together(options, model, train)
+
+
+def _train_together(options: argparse.Namespace, model: ModelConfig, train: TrainConfig) -> int:
+    from icaps import distributed
+    from icaps.checkpoint import LAST, check_place
     from icaps.classifier import ICapsClassifier
     from icaps.corpus import read_part
     from icaps.data.names import resolve
     from icaps.metrics import evaluate
     from icaps.progress import Progress
+    from icaps.resume import forget
 
     check_place(options.out)  # before the work, not after it
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     data = read_part(place, "train")
     test = read_part(place, "test") if place.is_dir() else None
+    last = Path(options.out) / LAST
     classifier = ICapsClassifier(
-        model, train, options.vectors, options.device, (progress,), progress.say
+        model,
+        train,
+        options.vectors,
+        options.device,
+        (progress,),
+        progress.say,
+        last,
+        options.resume,
     )
     classifier.fit(data.texts, data.labels)
+    code = 130 if classifier.interrupted_ else 0
     if test is not None and not classifier.interrupted_:
         classifier.metrics_["test"] = evaluate(classifier, test.texts, test.labels)
+    if distributed.rank():
+        return code
+    if "test" in classifier.metrics_:
         progress.say(f"test accuracy {classifier.metrics_['test']['accuracy']:.2%}")
     classifier.save(options.out)
+    if not classifier.interrupted_:
+        forget(last)
     progress.say(f"saved to {options.out}")
-    return 130 if classifier.interrupted_ else 0
+    return code
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from icaps import distributed
     from icaps.classifier import ICapsClassifier
     from icaps.corpus import read_part
     from icaps.data.names import resolve
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
-    classifier = ICapsClassifier.load(options.model)
-    data = read_part(resolve(options.data, Progress(sys.stderr)), "test")
-    scores = evaluate(classifier, data.texts, data.labels)
-    if options.json:
+    with distributed.process_group("auto", options.timeout):
+        classifier = ICapsClassifier.load(options.model)
+        data = read_part(resolve(options.data, Progress(sys.stderr)), "test")
+        scores = evaluate(classifier, data.texts, data.labels)
+        first = distributed.rank() == 0
+    if first:
+        _print_scores(scores, options.json)
+    return 0
+
+
+def _print_scores(scores: dict[str, Any], as_json: bool) -> None:
+    if as_json:
         print(json.dumps(scores))
-        return 0
+        return
     print(
         f"{scores['n']} texts, accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
     )
@@ -169,7 +218,6 @@ def _evaluate(options: argparse.Namespace) -> int:
             f"{name}: precision {values['precision']:.2%}, recall {values['recall']:.2%}, "
             f"F1 {values['f1']:.2%} of {values['support']}"
         )
-    return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
