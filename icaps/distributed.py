@@ -33,8 +33,11 @@ def process_group(device: str, timeout: float) -> Iterator[None]:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
     dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
-    yield
-    dist.destroy_process_group()  # after an error it would wait for processes that may be gone
+    try:
+        yield
+        total(0)  # torchrun ends all when one ends with an error code, and 0 may be writing yet
+    finally:
+        dist.destroy_process_group()  # without it, the end of the process may hang or crash
 
 
 def world() -> int:
