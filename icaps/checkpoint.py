@@ -23,6 +23,7 @@ from icaps.text import Vocabulary
 FORMAT_VERSION = 1
 CONFIG, VOCABULARY, CLASSES = "config.json", "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
+LAST = "last"  # folder of the state of a training that isn't finished
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,10 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
 def check_place(folder: str | Path) -> None:
     """Raises CheckpointError where a checkpoint must not be written: something else is there."""
     folder = Path(folder)
-    if folder.is_dir() and ((folder / CONFIG).is_file() or not any(folder.iterdir())):
-        return
+    if folder.is_dir():
+        inside = {entry.name for entry in folder.iterdir()}
+        if CONFIG in inside or inside <= {LAST}:
+            return
     if folder.exists():
         raise CheckpointError(f"{folder} exists and is no checkpoint; choose another place.")
 

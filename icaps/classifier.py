@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from icaps import distributed
 from icaps.calibration import fit_inverse_temperature
 from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.config import ModelConfig, TrainConfig
@@ -26,6 +28,7 @@ from icaps.interpret.local import Top, explain
 from icaps.model import ICapsNet
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
+from icaps.resume import Last, fingerprint
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
 from icaps.vectors import align_vectors, equal_lengths, load_vectors, train_vectors
 
@@ -49,6 +52,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: "auto", or a torch device.
         callbacks: Notified after each step and epoch of `fit`.
         report: Called with a line on what `fit` does, for a log.
+        last: Folder where `fit` keeps its state after each epoch and at Ctrl-C (`resume.Last`).
+        resume: Whether `fit` goes on from the state in `last`.
 
     Attributes:
         classes_: (J,), sorted.
@@ -66,6 +71,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         callbacks: Sequence[Callback] = (),
         report: Callable[[str], None] | None = None,
+        last: Path | None = None,
+        resume: bool = False,
     ) -> None:
         self.model = model
         self.train = train
@@ -73,6 +80,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.callbacks = callbacks
         self.report = report
+        self.last = last
+        self.resume = resume
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments, and with `deep` every single setting as `model__NAME`, `train__NAME`."""
@@ -114,6 +123,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             DataError: X or y is not what it should be, or too small to hold out a validation part.
             VectorsError: The vectors can't be loaded or trained.
+            CheckpointError: `last` can't be written, or has nothing to go on from.
         """
         texts = check_texts(X)
         labels = self._encode_labels(texts, y)
@@ -127,6 +137,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             workers: Processes that encode texts.
 
         Raises:
+            CheckpointError: The state in `last` can't be written, or resumed here.
             DataError: Texts can't be read, there are too few, or they are of one class.
             VectorsError: The vectors can't be loaded or trained.
         """
@@ -141,8 +152,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation = prepared.corpus.select(prepared.held_out)
         self._say(f"{len(training)} training and {len(validation)} validation texts")
         self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
+        last = self._open_last(prepared.content)  # before the vectors, which take their time
         network = self._build_network(training)
-        course = train(network, training, validation, self.train, self.callbacks)
+        course = train(network, training, validation, self.train, self.callbacks, last)
         norms = predict_norms(network, validation)
         self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
         self.network_ = network
@@ -273,6 +285,23 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
         return labels.astype(np.int64)
 
+    def _open_last(self, content: str) -> Last | None:
+        """Where the state of this training is kept; DataError where processes differ."""
+        identity = {
+            "settings": dataclasses.asdict(self.model) | dataclasses.asdict(self.train),
+            "data": content,
+            "vocabulary": fingerprint(self.vocabulary_.words),
+            "vectors": None if self.vectors is None else Path(self.vectors).name,
+        }
+        last = None if self.last is None else Last.open(self.last, identity, self.resume)
+        facts = None if last is None or last.state is None else last.state.facts
+        if not distributed.same_everywhere(json.dumps([identity, facts])):
+            raise DataError(
+                "The processes have different data, settings or states to resume; give each the "
+                "same command, and each machine the same files."
+            )
+        return last
+
     def _build_network(self, training: Corpus) -> ICapsNet:
         config = self.model
         if self.vectors is not None:
@@ -309,7 +338,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_texts(self.network_, self.vocabulary_, check_texts(texts))
 
     def _say(self, line: str) -> None:
-        if self.report is not None:
+        if self.report is not None and distributed.rank() == 0:
             self.report(line)
 
 

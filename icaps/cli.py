@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
 from icaps.data.commands import add_bad_rows_option, add_reading_options, reading_options
@@ -81,6 +81,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="any single setting; may be repeated",
     )
+    train.add_argument(
+        "--resume", action="store_true", help="go on with a training that was stopped in DIR"
+    )
+    _add_timeout(train)
     train.set_defaults(command=_train)
 
     evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
@@ -94,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     add_reading_options(evaluate)
     add_bad_rows_option(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    _add_timeout(evaluate)
     evaluate.set_defaults(command=_evaluate)
 
     explain = commands.add_parser("explain", help="say why a text gets its class")
@@ -126,6 +131,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="under torchrun, how long a process waits for another before it gives up",
+    )
+
+
 def _train(options: argparse.Namespace) -> int:
     model, train = ModelConfig(), TrainConfig()
     if options.preset:
@@ -136,44 +151,76 @@ def _train(options: argparse.Namespace) -> int:
         settings["seed"] = str(options.seed)
     model, train = override(model, train, settings)
 
-    from icaps.checkpoint import check_place
+    from icaps.distributed import process_group
+
+    with process_group(options.device, options.timeout):
+        return _train_together(options, model, train)
+
+
+def _train_together(options: argparse.Namespace, model: ModelConfig, train: TrainConfig) -> int:
+    from icaps import distributed
+    from icaps.checkpoint import LAST, check_place
     from icaps.classifier import ICapsClassifier
     from icaps.data.names import resolve
     from icaps.data.places import has_part
     from icaps.data.source import open_source
     from icaps.metrics import evaluate
     from icaps.progress import Progress
+    from icaps.resume import forget
 
     check_place(options.out)  # before the work, not after it
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     source = open_source(place, "train", **reading_options(options))
     test = _read(options, place, "test") if has_part(place, "test") else None
+    last = Path(options.out) / LAST
     classifier = ICapsClassifier(
-        model, train, options.vectors, options.device, (progress,), progress.say
+        model,
+        train,
+        options.vectors,
+        options.device,
+        (progress,),
+        progress.say,
+        last,
+        options.resume,
     )
     classifier.fit_stream(source, workers=os.cpu_count() or 1)
-    _say_problems(source, "train")
+    code = 130 if classifier.interrupted_ else 0
     if test is not None and not classifier.interrupted_:
         classifier.metrics_["test"] = evaluate(classifier, test.texts, test.labels)
+    if distributed.rank():
+        return code
+    _say_problems(source, "train")
+    if "test" in classifier.metrics_:
         progress.say(f"test accuracy {classifier.metrics_['test']['accuracy']:.2%}")
     classifier.save(options.out)
+    if not classifier.interrupted_:
+        forget(last)
     progress.say(f"saved to {options.out}")
-    return 130 if classifier.interrupted_ else 0
+    return code
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from icaps import distributed
     from icaps.classifier import ICapsClassifier
     from icaps.data.names import resolve
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
-    classifier = ICapsClassifier.load(options.model)
-    data = _read(options, resolve(options.data, Progress(sys.stderr)), "test")
-    scores = evaluate(classifier, data.texts, data.labels)
-    if options.json:
+    with distributed.process_group("auto", options.timeout):
+        classifier = ICapsClassifier.load(options.model)
+        data = _read(options, resolve(options.data, Progress(sys.stderr)), "test")
+        scores = evaluate(classifier, data.texts, data.labels)
+        first = distributed.rank() == 0
+    if first:
+        _print_scores(scores, options.json)
+    return 0
+
+
+def _print_scores(scores: dict[str, Any], as_json: bool) -> None:
+    if as_json:
         print(json.dumps(scores))
-        return 0
+        return
     print(
         f"{scores['n']} texts, accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
     )
@@ -182,7 +229,6 @@ def _evaluate(options: argparse.Namespace) -> int:
             f"{name}: precision {values['precision']:.2%}, recall {values['recall']:.2%}, "
             f"F1 {values['f1']:.2%} of {values['support']}"
         )
-    return 0
 
 
 def _explain(options: argparse.Namespace) -> int:

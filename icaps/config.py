@@ -101,7 +101,8 @@ class TrainConfig:
     warmup_share: float = 0.1  # of all steps, over which the learning rate rises from 0: Adam's
     # first steps move every weight alike, which can drive all norms to 1, where no gradient is left
     decay: bool = True  # then let the learning rate fall in a line, to 0 after the last epoch
-    batch_size: int = 64  # texts a step
+    batch_size: int = 64  # texts a step, of all processes together
+    accumulate: int = 1  # parts that a process takes its texts of a step in, to save memory
     epochs: int = 12
     patience: int = 3  # epochs without a better validation accuracy before training ends
     validation_share: float = 0.1  # of the training texts, stratified by class
@@ -113,7 +114,7 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "epochs", "patience"):
+        for name in ("batch_size", "accumulate", "epochs", "patience"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("min_frequency", "clip_norm", "absent_weight", "seed"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")

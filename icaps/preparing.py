@@ -39,8 +39,12 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training reads: the classes by number, and the corpus with its two parts."""
+    """What training reads: the classes by number, and the corpus with its two parts.
 
+    `content` is the same for the same texts and labels, and practically for no others.
+    """
+
+    content: str
     classes: NDArray[Any]
     vocabulary: Vocabulary
     corpus: Corpus
@@ -77,7 +81,9 @@ def prepare_texts(
     training, held_out = split(labels, len(classes), train)
     vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
     corpus = Corpus.from_encoded(encode(vocabulary, texts, model), labels.tolist())
-    return Prepared(classes, vocabulary, corpus, training, held_out)
+    names = (str(name) for name in classes[labels])
+    content = _hash(zip(texts, names, strict=True))
+    return Prepared(content, classes, vocabulary, corpus, training, held_out)
 
 
 def prepare_stream(
@@ -110,7 +116,8 @@ def prepare_stream(
         write_corpus((record.text for record in records), vocabulary, model, folder, workers)
 
     folder = make_folder(_key(content, vocabulary, model), fill)
-    return Prepared(classes, vocabulary, open_corpus(folder, labels), training, held_out)
+    corpus = open_corpus(folder, labels)
+    return Prepared(content, classes, vocabulary, corpus, training, held_out)
 
 
 def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, Numbers]:
@@ -139,17 +146,27 @@ def _read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, st
     """The classes, sorted; the class number of each text; a hash of all texts and labels."""
     seen: dict[str, int] = {}
     numbers = array("q")
-    content = hashlib.blake2b(digest_size=16)
-    for record in records:
-        numbers.append(seen.setdefault(record.label, len(seen)))
-        line = f"{len(record.text)}\n{record.text}\n{record.label}\n"
-        content.update(line.encode("utf-8", "surrogatepass"))
+
+    def counted() -> Iterator[tuple[str, str]]:
+        for record in records:
+            numbers.append(seen.setdefault(record.label, len(seen)))
+            yield record.text, record.label
+
+    content = _hash(counted())
     classes = np.array(sorted(seen), dtype=object)
     if len(classes) < 2:
         raise DataError(f"All {len(numbers)} texts have one class; a classifier needs two.")
     order = {name: number for number, name in enumerate(classes)}
     sorted_numbers = np.array([order[name] for name in seen], dtype=np.int64)
-    return classes, sorted_numbers[np.frombuffer(numbers, np.int64)], content.hexdigest()
+    return classes, sorted_numbers[np.frombuffer(numbers, np.int64)], content
+
+
+def _hash(labelled: Iterable[tuple[str, str]]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for text, label in labelled:
+        line = f"{len(text)}\n{text}\n{label}\n"
+        digest.update(line.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _key(content: str, vocabulary: Vocabulary, model: ModelConfig) -> str:

@@ -28,7 +28,9 @@ class Progress:
         if self._bar is None:
             quiet = not self._stream.isatty()
             total = step.steps * step.epochs
-            self._bar = tqdm(total=total, unit="step", file=self._stream, disable=quiet)
+            done = step.steps * (step.epoch - 1) + step.step - 1  # more than 0 when resumed
+            options = {"unit": "step", "file": self._stream, "disable": quiet}
+            self._bar = tqdm(total=total, initial=done, **options)
         self._bar.set_postfix_str(f"loss {step.loss:.4f}, {step.texts_per_second:,.0f} texts/s")
         self._bar.update()
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
-from torch.optim.swa_utils import AveragedModel
 
+from icaps import distributed
 from icaps.config import TrainConfig
 from icaps.corpus import Corpus
+from icaps.interruption import Interruption
 from icaps.model import ICapsNet
+from icaps.resume import Last, State
+from icaps.updates import Updates
 
 PREDICT_BATCH = 512  # texts a pass where no gradient is kept
 
@@ -54,21 +57,36 @@ class Callback(Protocol):
 
 @dataclass
 class Training:
-    """The course of a training: history, the best epoch (from 1), and whether Ctrl-C ended it."""
+    """The course of a training: history, the best epoch (from 1), and whether Ctrl-C ended it.
+
+    It stands in `epoch` (from 1), of which `step` steps are done, in `seconds`; the losses of
+    their texts add up to `loss`.
+    """
 
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     best_accuracy: float = 0.0
     interrupted: bool = False
+    epoch: int = 1
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Training:
+        """The course that `dataclasses.asdict` wrote."""
+        history = [Epoch(**record) for record in facts["history"]]
+        return cls(**facts | {"history": history})
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """`name` as a device; "auto" takes cuda, then mps, then cpu."""
+    """`name` as a device; "auto" takes cuda, then mps (for one process alone), then cpu."""
     if name != "auto":
         return torch.device(name)
     if torch.cuda.is_available():
         return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    mps = torch.backends.mps.is_available() and distributed.world() == 1
+    return torch.device("mps" if mps else "cpu")
 
 
 def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
@@ -86,17 +104,18 @@ def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Ten
 
 
 def predict_norms(network: ICapsNet, corpus: Corpus) -> Tensor:
-    """Class norms (texts, J) of a corpus, on the CPU; the network is expected in eval mode."""
+    """Class norms (texts, J) of a corpus, on the CPU; the network is expected in eval mode.
+
+    Each process computes its share, and all get the whole.
+    """
     device = network.fixed_embedding.device
-    order = np.arange(len(corpus))
-    batches = [
-        order[start : start + PREDICT_BATCH] for start in range(0, len(order), PREDICT_BATCH)
-    ]
+    order = np.arange(len(corpus))[distributed.share()]
+    norms = torch.zeros(len(corpus), network.capsules.capsule_bias.shape[1])
     with torch.inference_mode():
-        norms = [
-            network(corpus.select(batch).pack().to(device)).class_norms.cpu() for batch in batches
-        ]
-    return torch.cat(norms)
+        for start in range(0, len(order), PREDICT_BATCH):
+            batch = order[start : start + PREDICT_BATCH]
+            norms[batch] = network(corpus.select(batch).pack().to(device)).class_norms.cpu()
+    return distributed.add_up(norms)  # a text's row is zero in all processes but one
 
 
 def accuracy(network: ICapsNet, corpus: Corpus) -> float:
@@ -111,121 +130,150 @@ def train(
     validation: Corpus,
     config: TrainConfig,
     callbacks: Sequence[Callback] = (),
+    last: Last | None = None,
 ) -> Training:
     """Trains `network` in place and leaves in it the weights of the best epoch.
 
     Each epoch's averaged weights are scored on `validation`; after `patience` epochs that bring
-    nothing better, or at Ctrl-C, training ends. The network is left in eval mode. The same seed,
-    data and machine give the same weights.
+    nothing better, or at Ctrl-C after the step that it meets, training ends. The network is left
+    in eval mode. The same seed, data, machine and number of processes give the same weights, and
+    so does a training that was stopped and goes on.
+
+    Args:
+        network: As it was built with the seed.
+        training: Texts that gradients come from.
+        validation: Texts that choose the best epoch.
+        config: Settings.
+        callbacks: Notified in process 0 alone.
+        last: Where the state is kept after each epoch and at Ctrl-C, and what to go on from.
+
+    Raises:
+        CheckpointError: The state can't be written.
     """
-    course = Training()
-    updates = _Updates(network, config, steps_per_epoch(training, config))
-    average = updates.average
-    order = np.random.default_rng(config.seed)
-    torch.manual_seed(config.seed)
-    best: dict[str, Tensor] | None = None
-    try:
-        for epoch in range(1, config.epochs + 1):
-            started = time.perf_counter()
-            loss = _run_epoch(epoch, network, updates, training, order, config, callbacks)
-            score = accuracy(average, validation)
-            record = Epoch(epoch, loss, score, time.perf_counter() - started)
-            course.history.append(record)
-            if best is None or score > course.best_accuracy:
-                course.best_epoch, course.best_accuracy = epoch, score
-                best = _trained_weights(average)
-            for callback in callbacks:
-                callback.on_epoch(record)
-            if epoch - course.best_epoch >= config.patience:
+    run = _Run(network, training, config, callbacks if distributed.rank() == 0 else ())
+    if last is not None and last.state is not None:
+        run.restore(last.state)
+    with run.stop:
+        while not run.finished():
+            run.train_epoch()
+            if not run.course.interrupted:
+                run.close_epoch(validation)
+            if last is not None:
+                last.save(run.state())
+            if run.course.interrupted:
                 break
-    except KeyboardInterrupt:
-        course.interrupted = True
-    network.load_state_dict(best or _trained_weights(average), strict=False)
+    network.load_state_dict(run.updates.best or run.updates.averaged_weights(), strict=False)
     network.eval()
-    return course
+    return run.course
 
 
-class _Updates:
-    """Adam under its schedule, and the average of the weights that it leaves step by step."""
+class _Run:
+    """A training under way: its course, and what it changes."""
 
-    def __init__(self, network: ICapsNet, config: TrainConfig, steps: int) -> None:
-        self._network = network
-        self._clip_norm = config.clip_norm
-        self._averaged = AveragedModel(network, avg_fn=_moving_average(config.average_decay))
-        self.average = cast(ICapsNet, self._averaged.module).eval()
-        trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate)
-        self._schedule = LambdaLR(self._optimizer, rate_shares(config, steps))
+    def __init__(
+        self,
+        network: ICapsNet,
+        corpus: Corpus,
+        config: TrainConfig,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        distributed.copy_from_first(network.state_dict().values())
+        self.course = Training()
+        self.stop = Interruption()
+        self.updates = Updates(network, config, steps_per_epoch(corpus, config))
+        self._network, self._corpus = network, corpus
+        self._config, self._callbacks = config, callbacks
 
-    def step(self, loss: Tensor) -> None:
-        """Moves the weights against the gradient of `loss`."""
-        self._optimizer.zero_grad()
-        loss.backward()
-        if self._clip_norm:
-            torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._clip_norm)
-        self._optimizer.step()
-        self._schedule.step()
-        self._averaged.update_parameters(self._network)
+    def state(self) -> State:
+        """What `restore` needs to go on from here."""
+        return State(self.updates.tensors(), dataclasses.asdict(self.course))
 
+    def restore(self, state: State) -> None:
+        """Goes on from where a training stood."""
+        self.course = Training.from_facts(state.facts)
+        self.course.interrupted = False
+        self.updates.restore(state.tensors)
 
-def _run_epoch(
-    epoch: int,
-    network: ICapsNet,
-    updates: _Updates,
-    corpus: Corpus,
-    order: np.random.Generator,
-    config: TrainConfig,
-    callbacks: Sequence[Callback],
-) -> float:
-    network.train()
-    device = network.fixed_embedding.device
-    steps = steps_per_epoch(corpus, config)
-    started, seen, total = time.perf_counter(), 0, 0.0
-    for step, batch in enumerate(_batches(corpus, config.batch_size, order), start=1):
-        norms = network(batch.pack().to(device)).class_norms
-        loss = margin_loss(norms, torch.from_numpy(batch.labels).to(device), config)
-        updates.step(loss)
-        seen += len(batch)
-        total += loss.item() * len(batch)
-        speed = seen / (time.perf_counter() - started)
-        for callback in callbacks:
-            callback.on_step(Step(epoch, config.epochs, step, steps, total / seen, speed))
-    return total / seen
+    def finished(self) -> bool:
+        """Whether the epochs are done, or the last ones brought nothing better."""
+        done = self.course.epoch - 1
+        return done == self._config.epochs or done - self.course.best_epoch >= self._config.patience
+
+    def train_epoch(self) -> None:
+        """Takes the steps of the epoch that are left, unless Ctrl-C ends them."""
+        course, size = self.course, self._config.batch_size
+        self._network.train()
+        started = time.perf_counter() - course.seconds
+        # From the seed and the epoch alone, so that an epoch can be taken up in its middle.
+        order = np.random.default_rng([self._config.seed, course.epoch])
+        texts = order.permutation(len(self._corpus))
+        steps = steps_per_epoch(self._corpus, self._config)
+        while course.step < steps and not course.interrupted:
+            start = course.step * size
+            batch = self._corpus.select(texts[start : start + size])
+            course.loss += self._step(batch) * len(batch)
+            course.step += 1
+            course.seconds = time.perf_counter() - started
+            self._tell_step(steps, start + len(batch))
+            course.interrupted = self._stopped()
+
+    def close_epoch(self, validation: Corpus) -> None:
+        """Scores the averaged weights and moves on to the next epoch."""
+        course, started = self.course, time.perf_counter()
+        score = accuracy(self.updates.average, validation)
+        seconds = course.seconds + time.perf_counter() - started
+        record = Epoch(course.epoch, course.loss / len(self._corpus), score, seconds)
+        course.history.append(record)
+        if not course.best_epoch or score > course.best_accuracy:
+            course.best_epoch, course.best_accuracy = course.epoch, score
+            self.updates.keep_best()
+        course.epoch, course.step, course.loss, course.seconds = course.epoch + 1, 0, 0.0, 0.0
+        with self.stop.noting():
+            for callback in self._callbacks:
+                callback.on_epoch(record)
+        course.interrupted = self._stopped()
+
+    def _step(self, batch: Corpus) -> float:
+        """Moves the weights by the batch of all processes, and returns its mean loss.
+
+        This process takes its share of the texts, in `accumulate` parts. Each part's loss counts
+        by its share of the batch, so that losses and gradients add up to the batch's mean.
+        """
+        torch.manual_seed(self._seed_of_step())
+        device, loss = self._network.fixed_embedding.device, 0.0
+        texts = np.arange(len(batch))[distributed.share()]
+        for numbers in np.array_split(texts, self._config.accumulate):
+            if not len(numbers):
+                continue
+            part = batch.select(numbers)
+            norms = self._network(part.pack().to(device)).class_norms
+            mean = margin_loss(norms, torch.from_numpy(part.labels).to(device), self._config)
+            share = mean * (len(part) / len(batch))
+            share.backward()
+            loss += share.item()
+        self.updates.step()
+        return distributed.total(loss)
+
+    def _seed_of_step(self) -> int:
+        """Dropout differs by step and process, and follows from these alone: nothing to keep."""
+        place = (self.course.epoch, self.course.step, distributed.rank())
+        return int(np.random.SeedSequence([self._config.seed, *place]).generate_state(1)[0])
+
+    def _tell_step(self, steps: int, seen: int) -> None:
+        course = self.course
+        speed = seen / course.seconds
+        step = Step(
+            course.epoch, self._config.epochs, course.step, steps, course.loss / seen, speed
+        )
+        with self.stop.noting():
+            for callback in self._callbacks:
+                callback.on_step(step)
+
+    def _stopped(self) -> bool:
+        """Whether Ctrl-C reached any process: all stop at the same step."""
+        return distributed.total(self.stop.requested) > 0
 
 
 def steps_per_epoch(corpus: Corpus, config: TrainConfig) -> int:
     """Batches in an epoch, the last one perhaps smaller."""
     return -(-len(corpus) // config.batch_size)
-
-
-def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], float]:
-    """The share of the learning rate for a step, from 0: a rise, then a line down to 0."""
-    total = steps_per_epoch * config.epochs
-    warmup = int(config.warmup_share * total)
-
-    def share(step: int) -> float:
-        if step < warmup:
-            return (step + 1) / (warmup + 1)
-        return (total - step) / (total - warmup) if config.decay else 1.0
-
-    return share
-
-
-def _batches(corpus: Corpus, size: int, order: np.random.Generator) -> Iterator[Corpus]:
-    texts = order.permutation(len(corpus))
-    for start in range(0, len(texts), size):
-        yield corpus.select(texts[start : start + size])
-
-
-def _moving_average(decay: float) -> Callable[[Tensor, Tensor, Tensor | int], Tensor]:
-    """Exponential, with a decay that grows to its value so that the first weights are forgotten."""
-
-    def average(mean: Tensor, current: Tensor, updates: Tensor | int) -> Tensor:
-        share = min(decay, (1 + int(updates)) / (10 + int(updates)))
-        return mean.lerp(current, 1 - share)
-
-    return average
-
-
-def _trained_weights(network: ICapsNet) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in network.named_parameters()}

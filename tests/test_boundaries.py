@@ -32,10 +32,16 @@ ARROWS: dict[str, set[str]] = {
     "calibration": set(),
     "inference": {"corpus", "model", "sentences", "text"},
     "interpret.local": {"errors", "inference", "results"},
-    "training": {"config", "corpus", "model"},
+    "distributed": set(),
+    "interruption": set(),
+    "updates": {"config", "distributed", "model"},
+    "resume": {"distributed", "errors"},
+    "training": {
+        *("config", "corpus", "distributed", "interruption", "model", "resume", "updates"),
+    },
     "checkpoint": {"config", "errors", "model", "text"},
     "progress": {"training"},
-    "metrics": {"errors", "classifier"},
+    "metrics": {"classifier", "distributed", "errors"},
 }
 # Only for the types of a signature, or inside a function.
 LATE = {("corpus", "layers"), ("metrics", "classifier"), ("results", "render")}

@@ -162,4 +162,5 @@ def test_ctrl_c_saves_what_was_reached(data: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in rest
     assert json.loads((out / "metrics.json").read_text())["interrupted"] is True
+    assert (out / "last" / "state.safetensors").is_file()
     assert main(["explain", "--model", str(out), "bread"]) == 0

@@ -15,9 +15,9 @@ from icaps.training import (
     choose_device,
     margin_loss,
     predict_norms,
-    rate_shares,
     train,
 )
+from icaps.updates import rate_shares
 from tests.conftest import MODEL
 
 
