@@ -73,6 +73,7 @@ def test_round_trip_through_json(kind: type) -> None:
         ({"dropout": "1"}, "dropout is 1.0; it must be from 0 to below 1"),
         ({"learning_rate": "0"}, "learning_rate is 0.0; it must be above 0"),
         ({"learning_rate": "nan"}, "learning_rate"),
+        ({"accumulate": "0"}, "accumulate is 0; it must be at least 1"),
         ({"colour": "red"}, "no setting 'colour'. Choose one of fixed_dim"),
         ({"fixed_dim": "0", "trained_dim": "0"}, "trained_dim"),
         ({"validation_share": "1"}, "between 0 and 1"),

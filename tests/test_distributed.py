@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import shutil
@@ -13,7 +14,11 @@ from safetensors.torch import load_file
 
 from icaps import distributed
 from icaps.cli import main
-from tests.conftest import make_texts
+from icaps.config import TrainConfig
+from icaps.model import ICapsNet
+from icaps.training import _Run
+from tests.conftest import MODEL, make_texts
+from tests.test_training import toy_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -164,6 +169,20 @@ def test_shares_are_all_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
         shares.append(np.arange(8)[distributed.share()])
     assert [len(part) for part in shares] == [3, 3, 2]
     assert sorted(np.concatenate(shares)) == list(range(8))
+
+
+def test_dropout_differs_by_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step's loss, with half of the regions dropped, of one text list in each process."""
+    model = dataclasses.replace(MODEL, dropout=0.5)
+    config = TrainConfig(batch_size=10, epochs=1)
+    losses = []
+    for number in (0, 1, 0):
+        monkeypatch.setattr(distributed, "rank", lambda number=number: number)
+        torch.manual_seed(0)
+        batch = toy_corpus(10, 1)
+        losses.append(_Run(ICapsNet(model, 12, 2), batch, config, ())._step(batch))
+    assert losses[0] == losses[2]
+    assert losses[0] != losses[1]
 
 
 def test_one_process_sends_nothing() -> None:
