@@ -8,9 +8,9 @@ _SCRIPT = """
 export default function ({ data }) {
   const box = document.querySelector(`textarea[aria-label="${CSS.escape(data.label)}"]`);
   if (!box) return;
-  let timer;
   const apply = () => box.dispatchEvent(
     new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+  let timer = setTimeout(apply, data.pause); // what was typed before this came
   const wait = (event) => {
     clearTimeout(timer);
     if (!event.isComposing) timer = setTimeout(apply, data.pause);

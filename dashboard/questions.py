@@ -59,6 +59,7 @@ def ask_texts() -> tuple[str, ...]:
     lines = st.text_area(
         "Texts, one a line", key="lines", height=160, max_chars=1_000_000, persist_state="session"
     )
+    live_text.answer_while_typing("Texts, one a line")
     file = st.file_uploader(
         f"or a file of up to {batch.MAX_TEXTS:,} texts: one a line, or a CSV with a column "
         f"named {batch.TEXT_COLUMN}",

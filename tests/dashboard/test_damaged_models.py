@@ -114,7 +114,7 @@ def test_the_error_shows_the_name_of_the_folder_as_it_is(models: Path) -> None:
         {},
         {"training_texts": "many", "test": "good"},
         {"training_texts": None, "test": {"accuracy": "high", "n": []}},
-        {"test": {}, "validation_accuracy": "0.9"},
+        {"test": {"accuracy": 0.9, "n": "all"}, "validation_accuracy": "0.9"},
         {"test": None, "validation_accuracy": []},
     ],
 )
