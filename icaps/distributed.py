@@ -28,6 +28,10 @@ def process_group(device: str, timeout: float) -> Iterator[None]:
     if not (dist.is_available() and dist.is_torchelastic_launched()):
         yield
         return
+    # Torch's optimizers import this one. Its default arguments are the group of that moment, which
+    # then outlives its end, and gloo's threads crash or hang the process as it exits.
+    import torch.distributed.nn.functional
+
     cuda = device != "cpu" and torch.cuda.is_available()
     if cuda:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -161,6 +161,29 @@ def test_processes_that_were_told_different_things_refuse(place: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+def test_nothing_holds_the_group_when_it_has_ended() -> None:
+    """A group that lives on has threads that crash or hang the process as it exits."""
+    code = """
+import sys, torch, torch.distributed
+from icaps.distributed import process_group
+
+with process_group("cpu", 60):
+    group = torch.distributed.group.WORLD
+    torch.optim.Adam([torch.nn.Parameter(torch.ones(1))])
+assert sys.getrefcount(group) <= 2, sys.getrefcount(group)
+"""
+    alone = {"TORCHELASTIC_RUN_ID": "one", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    address = {"MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT | alone | address,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_shares_are_all_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distributed, "world", lambda: 3)
     shares = []
