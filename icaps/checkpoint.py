@@ -97,6 +97,8 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         model_config = config_from_dict(ModelConfig, config["model"])
         train_config = config_from_dict(TrainConfig, config["train"])
         inverse_temperature = float(config["inverse_temperature"])
+        if not 0 < inverse_temperature < math.inf:
+            raise ConfigError(f"inverse_temperature is {inverse_temperature}")
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {_AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY)
@@ -165,7 +167,7 @@ def _read_text(path: Path) -> str:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(_read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} is damaged (it holds no object). {_AGAIN}")
@@ -175,7 +177,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _read_history(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in _read_text(path).splitlines()]
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
 
 
@@ -192,7 +194,7 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         raise CheckpointError(
             f"{folder / CONFIG} has no format_version, so this is no iCaps checkpoint."
         )
-    if version != FORMAT_VERSION:
+    if version != FORMAT_VERSION or isinstance(version, bool):
         raise CheckpointError(
             f"{folder} has format version {version}, and this iCaps reads {FORMAT_VERSION}. "
             "Use the iCaps that wrote it, or train the model again."

@@ -16,6 +16,7 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 OOV_CHOICES = ("zeros", "mean", "normal")
+LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
 
@@ -59,9 +60,11 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
-            _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+            value = getattr(self, name)
+            _check(1 <= value <= LARGEST, name, value, f"at least 1 and at most {LARGEST}")
         for name in ("fixed_dim", "trained_dim"):
-            _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+            value = getattr(self, name)
+            _check(0 <= value <= LARGEST, name, value, f"at least 0 and at most {LARGEST}")
         for name in ("embedding_dropout", "dropout", "word_dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.embedding_dim >= 1, "trained_dim", 0, "at least 1 when fixed_dim is 0")

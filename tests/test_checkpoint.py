@@ -113,15 +113,39 @@ def test_a_foreign_folder(tmp_path: Path) -> None:
 
 
 def test_sizes_that_do_not_fit(folder: Path) -> None:
-    edit_model(folder / "config.json", class_dim=10**9)  # must not be allocated
+    edit_model(folder / "config.json", class_dim=9_999)  # must not be allocated
     with pytest.raises(CheckpointError, match=r"capsules\.capsule_bias is .* and should be"):
         load_checkpoint(folder)
 
 
-@pytest.mark.parametrize("values", [{"dropout": 2}, {"dropout": "x"}, {"colour": 1}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"dropout": 2},
+        {"dropout": "x"},
+        {"colour": 1},
+        {"region_dim": 10**13, "fixed_dim": 10**13},
+        {"kernel_size": 10**30},
+        {"routing_iterations": 10**9},
+    ],
+)
 def test_settings_that_can_not_be(folder: Path, values: dict[str, object]) -> None:
     edit_model(folder / "config.json", **values)
     with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("value", [0, -2.5, float("nan"), float("inf"), "x"])
+def test_a_temperature_that_turns_no_norms_into_probabilities(folder: Path, value: object) -> None:
+    edit(folder / "config.json", inverse_temperature=value)
+    with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "history.jsonl"])
+def test_a_number_of_thousands_of_digits(folder: Path, name: str) -> None:
+    (folder / name).write_text('{"a": ' + "9" * 5_000 + "}\n")
+    with pytest.raises(CheckpointError, match=f"{name} is damaged"):
         load_checkpoint(folder)
 
 
