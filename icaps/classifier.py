@@ -23,6 +23,7 @@ from icaps.config import ModelConfig, TrainConfig
 from icaps.corpus import Corpus
 from icaps.data.storage import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
+from icaps.fixed_part import Sources, fixed_part, names
 from icaps.inference import Reading, read_texts
 from icaps.interpret.local import Top, explain
 from icaps.model import ICapsNet
@@ -30,7 +31,6 @@ from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_t
 from icaps.results import Explanation
 from icaps.resume import Last, fingerprint
 from icaps.training import Callback, accuracy, choose_device, predict_norms, train
-from icaps.vectors import align_vectors, equal_lengths, load_vectors, train_vectors
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -44,11 +44,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `model__dropout` or `train__learning_rate`, in `set_params` and in a grid search.
 
     Args:
-        model: Sizes and options of the network. `fixed_dim` follows the vectors when they are
-            loaded.
+        model: Sizes and options of the network. `fixed_dim` is the size of vectors that are
+            trained on the texts; the fitted network has that of all its vectors.
         train: Settings of the training.
-        vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`);
-            None trains them on the texts themselves.
+        vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`),
+            "texts" for vectors trained on the texts themselves, or several of these, to stand
+            side by side. None is "texts".
         device: "auto", or a torch device.
         callbacks: Notified after each step and epoch of `fit`.
         report: Called with a line on what `fit` does, for a log.
@@ -67,7 +68,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         model: ModelConfig = ModelConfig(),  # noqa: B008 (frozen)
         train: TrainConfig = TrainConfig(),  # noqa: B008 (frozen)
-        vectors: str | Path | None = None,
+        vectors: Sources = None,
         device: str = "auto",
         callbacks: Sequence[Callback] = (),
         report: Callable[[str], None] | None = None,
@@ -291,7 +292,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "settings": dataclasses.asdict(self.model) | dataclasses.asdict(self.train),
             "data": content,
             "vocabulary": fingerprint(self.vocabulary_.words),
-            "vectors": None if self.vectors is None else Path(self.vectors).name,
+            "vectors": names(self.vectors),
         }
         last = None if self.last is None else Last.open(self.last, identity, self.resume)
         facts = None if last is None or last.state is None else last.state.facts
@@ -303,27 +304,22 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return last
 
     def _build_network(self, training: Corpus) -> ICapsNet:
-        config = self.model
-        if self.vectors is not None:
-            vectors = load_vectors(self.vectors, self.report)
-            config = dataclasses.replace(config, fixed_dim=vectors.vector_size)
-        elif config.fixed_dim:
-            self._say("training word vectors on the texts")
-            words = Words(training, self.vocabulary_)
-            vectors = train_vectors(words, config.fixed_dim, seed=self.train.seed)
+        part = fixed_part(
+            self.vectors,
+            Words(training, self.vocabulary_),
+            self.vocabulary_,
+            texts_dim=self.model.fixed_dim,
+            oov=self.model.oov,
+            seed=self.train.seed,
+            say=self._say,
+        )
         self.metrics_: dict[str, Any] = {
-            "vectors": "the training texts" if self.vectors is None else Path(self.vectors).name
+            "vectors": names(self.vectors),
+            "vector_coverage": part.coverage,
         }
+        config = dataclasses.replace(self.model, fixed_dim=part.matrix.shape[1])
         torch.manual_seed(self.train.seed)
-        matrix = None
-        if config.fixed_dim:
-            aligned = align_vectors(vectors, self.vocabulary_, config.oov, self.train.seed)
-            self._say(
-                f"{len(self.vocabulary_)} words; vectors for {aligned.vocabulary_coverage:.1%} of "
-                f"them, {aligned.token_coverage:.1%} of the running words"
-            )
-            self.metrics_["vector_coverage"] = aligned.vocabulary_coverage
-            matrix = torch.from_numpy(equal_lengths(aligned.matrix))
+        matrix = torch.from_numpy(part.matrix)
         network = ICapsNet(config, len(self.vocabulary_), len(self.classes_), matrix)
         return network.to(choose_device(self.device))
 

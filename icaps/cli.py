@@ -67,9 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
     train.add_argument(
         "--vectors",
+        action="append",
         metavar="PATH",
-        help="file of word vectors, or a gensim-data "
-        "name; without it they are trained on the texts",
+        help="file of word vectors, or a gensim-data name, or 'texts' for vectors trained on the "
+        "texts, which is the default; repeated, they stand side by side",
     )
     train.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
     train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")

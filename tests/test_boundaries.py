@@ -27,6 +27,7 @@ ARROWS: dict[str, set[str]] = {
     "corpus_files": {"config", "corpus", "sentences", "text"},
     "preparing": {"config", "corpus", "corpus_files", "errors", "sentences", "text"},
     "vectors": {"config", "errors", "text"},
+    "fixed_part": {"text", "vectors"},
     "layers": set(),
     "model": {"config", "layers", "text"},
     "calibration": set(),

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn.exceptions
+import torch
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -214,3 +215,25 @@ def test_vectors_from_a_file_are_named_without_their_place(tmp_path: Path) -> No
     assert fitted.metrics_["vectors"] == "mine.txt"
     assert fitted.network_.config.fixed_dim == 3
     assert 0.3 < fitted.metrics_["vector_coverage"] < 1
+
+
+def test_vectors_of_several_sources_stand_side_by_side(tmp_path: Path) -> None:
+    words = TOPICS["Cooking"].split()
+    lines = "\n".join(f"{word} {n + 1} -2" for n, word in enumerate(words))
+    (tmp_path / "mine.txt").write_text(f"{len(words)} 2\n{lines}\n", encoding="utf-8")
+    texts, labels = make_texts(60, seed=1)
+    settings = dataclasses.replace(TRAIN, epochs=1)
+    sources = (tmp_path / "mine.txt", "texts")
+    both = ICapsClassifier(MODEL, settings, sources, "cpu").fit(texts, labels)
+    own = ICapsClassifier(MODEL, settings, "texts", "cpu").fit(texts, labels)
+    assert both.metrics_["vectors"] == "mine.txt + the training texts"
+    assert both.network_.config.fixed_dim == 2 + MODEL.fixed_dim
+    fixed = both.network_.fixed_embedding
+    torch.testing.assert_close(fixed[:, 2:], own.network_.fixed_embedding)
+    oven, old = (both.vocabulary_.id(word) for word in ("oven", "old"))
+    assert fixed[oven, 1] / fixed[oven, 0] == pytest.approx(-2, abs=1e-2)
+    assert fixed[old, :2].tolist() == [0, 0]  # the file lacks it
+    assert both.metrics_["vector_coverage"] == 1
+    assert ICapsClassifier(MODEL, settings).fit(texts, labels).metrics_["vectors"] == (
+        "the training texts"
+    )
