@@ -1,6 +1,6 @@
 """Test accuracy of iCapsNet beside three baselines and its own controls, in one run.
 
-    python -m benchmarks.accuracy --data FOLDER [--vectors FILE] [--seeds 3] [--json]
+    python -m benchmarks.accuracy --data FOLDER [--vectors FILE ...] [--seeds 3] [--json]
 
 Every model is trained on the same training texts; what is chosen (the best epoch, a baseline's
 strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
@@ -193,7 +193,9 @@ def main() -> None:
     """Runs all sides and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, help="folder with train and test files")
-    parser.add_argument("--vectors", help="file of word vectors; else trained on the texts")
+    parser.add_argument(
+        "--vectors", action="append", help="as icaps train takes it; may be repeated"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--control-seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")

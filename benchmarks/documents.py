@@ -1,6 +1,6 @@
 """Test accuracy on long documents: iCapsNet Long beside Short and two baselines, in one run.
 
-    python -m benchmarks.documents --data FOLDER [--data FOLDER ...] [--vectors FILE] [--seeds 3]
+    python -m benchmarks.documents --data FOLDER [--data FOLDER ...] [--vectors FILE ...] [--seeds 3]
 
 Short reads a document as one sentence; Long attends to words and then to sentences. Both have the
 same vectors, sizes and epochs; all that is chosen is chosen on the same tenth of the training
@@ -57,7 +57,9 @@ def main() -> None:
     """Runs all sides on each data set and prints a table of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", action="append", required=True, help="folder with train and test")
-    parser.add_argument("--vectors", help="file of word vectors; else trained on the texts")
+    parser.add_argument(
+        "--vectors", action="append", help="as icaps train takes it; may be repeated"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--json", action="store_true")
