@@ -1,6 +1,6 @@
 """Test accuracy on long documents: iCapsNet Long beside Short and two baselines, in one run.
 
-    python -m benchmarks.documents --data FOLDER [--data FOLDER ...] [--vectors FILE ...] [--seeds 3]
+    python -m benchmarks.documents --data FOLDER ... [--vectors FILE ...] [--seeds 3]
 
 Short reads a document as one sentence; Long attends to words and then to sentences. Both have the
 same vectors, sizes and epochs; all that is chosen is chosen on the same tenth of the training
