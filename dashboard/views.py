@@ -39,7 +39,8 @@ def show_answer(explanation: Explanation) -> None:
     with bars:
         chart = figures.norm_bars(explanation, _ink())
         st.altair_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
-    st.html(text_card(explanation))
+    if explanation.text:
+        st.html(text_card(explanation))
 
 
 def show_reasons(explanation: Explanation) -> None:

@@ -180,6 +180,8 @@ def describe(kgram: KGram) -> str:
 
 def verdict(explanation: Explanation) -> str:
     """The prediction, and the class explained when it is another, in a sentence."""
+    if not explanation.words:
+        return "There are no words to read, so no class has a case."
     if explanation.blank:
         return "The model knows none of the words, so no class has a case."
     scores = dict(zip(explanation.classes, explanation.scores, strict=True))
@@ -199,12 +201,8 @@ def notices(explanation: Explanation) -> list[str]:
             f"Only the first {len(explanation.words):,} words ({read:,} of "
             f"{len(explanation.text):,} characters) were read."
         )
-    if explanation.blank and explanation.words:
-        lines.append("None of the words is in the model's vocabulary.")
-    elif explanation.unknown_share > 0:
+    if explanation.unknown_share > 0 and not explanation.blank:  # which the verdict tells
         lines.append(f"{explanation.unknown_share:.0%} of the words are unknown to the model.")
-    if not explanation.words:
-        lines.append("There are no words to read.")
     return lines
 
 
