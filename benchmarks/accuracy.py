@@ -172,21 +172,25 @@ def capsules(
     results: dict[str, list[Result]] = {}
     for name, (kind, changes, labels) in kinds.items():
         for seed in range(options.seeds if name == "iCapsNet" else options.control_seeds):
-            model, training = override(
-                ModelConfig(), TrainConfig(), settings | changes | {"seed": str(seed)}
-            )
+            seeded = settings | changes | {"seed": str(seed)}
+            network = kind(*override(ModelConfig(), TrainConfig(), seeded), options.vectors)
             started = time.perf_counter()
-            fitted = kind(model, training, options.vectors).fit(train.texts, labels)
-            result = Result(share_right(fitted.predict, test), sharpness(fitted, test.texts))
+            network.fit(train.texts, labels)
+            result = Result(share_right(network.predict, test), sharpness(network, test.texts))
             results.setdefault(name, []).append(result)
-            print(
-                f"{name}, seed {seed}: {result.accuracy:.2f} (validation "
-                f"{100 * fitted.metrics_['validation_accuracy']:.2f}, best epoch "
-                f"{fitted.metrics_['best_epoch']}, {time.perf_counter() - started:.0f} s)",
-                file=sys.stderr,
-                flush=True,
-            )
+            tell(f"{name}, seed {seed}", result, network, time.perf_counter() - started)
     return results
+
+
+def tell(name: str, result: Result, network: ICapsClassifier, seconds: float) -> None:
+    """A line on a training that is done."""
+    print(
+        f"{name}: {result.accuracy:.2f} (validation "
+        f"{100 * network.metrics_['validation_accuracy']:.2f}, best epoch "
+        f"{network.metrics_['best_epoch']}, {seconds:.0f} s)",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy import Result, baselines, share_right
+from benchmarks.accuracy import Result, baselines, share_right, tell
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.corpus import LabelledTexts, read_part
@@ -37,19 +36,14 @@ def networks(
     for name, changes in KINDS.items():
         for seed in range(options.seeds):
             seeded = settings | changes | {"seed": str(seed)}
-            started = time.perf_counter()
-            fitted = ICapsClassifier(
+            network = ICapsClassifier(
                 *override(ModelConfig(), TrainConfig(), seeded), options.vectors
-            ).fit(train.texts, train.labels)
-            result = Result(share_right(fitted.predict, test))
-            results.setdefault(name, []).append(result)
-            print(
-                f"{name}, seed {seed}: {result.accuracy:.2f} (validation "
-                f"{100 * fitted.metrics_['validation_accuracy']:.2f}, best epoch "
-                f"{fitted.metrics_['best_epoch']}, {time.perf_counter() - started:.0f} s)",
-                file=sys.stderr,
-                flush=True,
             )
+            started = time.perf_counter()
+            network.fit(train.texts, train.labels)
+            result = Result(share_right(network.predict, test))
+            results.setdefault(name, []).append(result)
+            tell(f"{name}, seed {seed}", result, network, time.perf_counter() - started)
     return results
 
 
