@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _READ = """() => {
   const text = document.querySelector(".card > .icaps-text")?.cloneNode(true);
   text?.querySelectorAll(".icaps-tip").forEach((tip) => tip.remove());
-  return text?.textContent;
+  return text?.textContent ?? ""; // an empty text has no card
 }"""
 
 
