@@ -40,7 +40,8 @@ STYLE = """
     position-area: bottom span-right; position-try-fallbacks: bottom span-left, bottom span-all; }
 }
 .icaps-text mark:is(:hover, :focus) > .icaps-tip { display: block; }
-.icaps-sentence { display: grid; grid-template-columns: 4rem 1fr; gap: .9rem; opacity: .72; }
+.icaps-sentence { display: grid; grid-template-columns: clamp(1.75rem, 10%, 4rem) 1fr;
+  gap: .9rem; opacity: .72; }
 .icaps-sentence.chosen { opacity: 1; }
 .icaps-weight { align-self: start; height: .5em; margin-top: .8em; border-radius: .25em;
   background: linear-gradient(to left, var(--shade) var(--weight),
