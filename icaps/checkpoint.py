@@ -14,13 +14,15 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-from icaps.config import ModelConfig, TrainConfig, config_from_dict
+from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
 from icaps.errors import CheckpointError, ConfigError
 from icaps.model import ICapsNet
 from icaps.text import Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
 CONFIG, VOCABULARY, CLASSES = "config.json", "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
 LAST = "last"  # folder of the state of a training that isn't finished
@@ -133,10 +135,15 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     (folder / CLASSES).write_text("\n".join(checkpoint.classes) + "\n", encoding="utf-8")
     checkpoint.vocabulary.save(folder / VOCABULARY)
     weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
-    # The network rounds its fixed part to float16 when it is built, so this loses nothing.
-    weights["fixed_embedding"] = weights["fixed_embedding"].half()
+    weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)
+
+
+def _as_bytes(vectors: Tensor) -> Tensor:
+    """Vectors as int8 steps where that loses nothing, as in each fitted model; else as given."""
+    steps = (vectors / VECTOR_STEP).to(torch.int8)
+    return steps if torch.equal(steps * VECTOR_STEP, vectors.float()) else vectors
 
 
 def _swap(scratch: Path, folder: Path) -> None:
@@ -194,9 +201,9 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         raise CheckpointError(
             f"{folder / CONFIG} has no format_version, so this is no iCaps checkpoint."
         )
-    if version != FORMAT_VERSION or isinstance(version, bool):
+    if version not in READABLE or isinstance(version, bool):
         raise CheckpointError(
-            f"{folder} has format version {version}, and this iCaps reads {FORMAT_VERSION}. "
+            f"{folder} has format version {version}, and this iCaps reads up to {FORMAT_VERSION}. "
             "Use the iCaps that wrote it, or train the model again."
         )
 
@@ -218,6 +225,8 @@ def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> 
             f"{path} does not fit {CONFIG}, {VOCABULARY} and {CLASSES}: {odd} is "
             f"{found.get(odd, 'missing')} and should be {expected.get(odd, 'absent')}. {_AGAIN}"
         )
+    if weights["fixed_embedding"].dtype == torch.int8:
+        weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
     weights = {name: value.float() for name, value in weights.items()}
     for name, value in weights.items():
         if not math.isfinite(value.abs().sum().item()):

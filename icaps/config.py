@@ -16,6 +16,7 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 OOV_CHOICES = ("zeros", "mean", "normal")
+VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")

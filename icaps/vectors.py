@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.config import OOV_CHOICES
+from icaps.config import OOV_CHOICES, VECTOR_STEP
 from icaps.errors import ConfigError, VectorsError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ _UNREADABLE = (
 class AlignedVectors:
     """Vectors in the order of a vocabulary.
 
-    matrix (V, dim), float32 with float16's precision, so that storing it as float16 loses nothing;
-    found (V,), whether the vectors have the word; counts (V,), how often it was seen.
+    matrix (V, dim); found (V,), whether the vectors have the word; counts (V,), how often it was
+    seen.
     """
 
     matrix: NDArray[np.float32]
@@ -139,7 +139,7 @@ def align_vectors(
 
     Raises:
         ConfigError: `oov` is none of these.
-        VectorsError: A word's vector has a number that is not finite, or too large for float16.
+        VectorsError: A word's vector has a number that is not finite, or whose square overflows.
     """
     if oov not in OOV_CHOICES:
         raise ConfigError(f"oov is {oov!r}; it must be one of {', '.join(OOV_CHOICES)}.")
@@ -161,26 +161,27 @@ def align_vectors(
         matrix[~found] = np.random.default_rng(seed).normal(0, known.std(), shape)
     matrix[0] = 0
     with np.errstate(over="ignore"):
-        rounded = matrix.astype(np.float16).astype(np.float32)
-    if not np.isfinite(rounded).all():
-        word = words[np.flatnonzero(found & ~np.isfinite(rounded).all(1))[0]]
+        sound = np.isfinite(np.square(matrix).sum(1))
+    if not sound.all():
+        word = words[np.flatnonzero(found & ~sound)[0]]
         raise VectorsError(
-            f"The vector of {word!r} has a number that is not finite, or too large for float16. "
+            f"The vector of {word!r} has a number that is not finite, or too large. "
             "Give a file of vectors that is whole."
         )
-    return AlignedVectors(rounded, found, np.array(vocabulary.counts, dtype=np.int64))
+    return AlignedVectors(matrix, found, np.array(vocabulary.counts, dtype=np.int64))
 
 
 def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row of (V, dim) at the same length, with float16's precision; zeros stay.
+    """Each row of (V, dim) at one length, in whole numbers of `VECTOR_STEP`; zeros stay.
 
     Files differ in scale by more than ten times, and so do the words of one file; at one length,
     the network's first weights and one learning rate suit them all (Levy et al. 2015, section
-    3.3, normalise likewise).
+    3.3, normalise likewise). Numbers beyond 127 steps, four times the root mean square, are cut.
     """
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
-    equal: NDArray[np.float32] = (matrix * scale).astype(np.float16).astype(np.float32)
+    steps = np.rint(matrix * (scale / VECTOR_STEP)).clip(-127, 127)
+    equal: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
     return equal
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from icaps.checkpoint import load_checkpoint
+from icaps.checkpoint import load_checkpoint, save_checkpoint
 from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 
@@ -99,9 +99,27 @@ def test_binary_rubbish(folder: Path, name: str) -> None:
 
 
 def test_a_future_format(folder: Path) -> None:
-    edit(folder / "config.json", format_version=2)
-    with pytest.raises(CheckpointError, match=r"version 2, and this iCaps reads 1\. Use the iCaps"):
+    edit(folder / "config.json", format_version=3)
+    with pytest.raises(CheckpointError, match=r"version 3, .* reads up to 2\. Use the iCaps"):
         load_checkpoint(folder)
+
+
+def test_format_1_has_float16_vectors(classifier: ICapsClassifier, folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    assert weights["fixed_embedding"].dtype == torch.int8
+    weights["fixed_embedding"] = classifier.network_.fixed_embedding.half()
+    save_file(weights, folder / "model.safetensors")
+    edit(folder / "config.json", format_version=1)
+    loaded = load_checkpoint(folder).network
+    assert torch.equal(loaded.fixed_embedding, classifier.network_.fixed_embedding)
+
+
+def test_vectors_that_are_no_steps_are_kept_as_they_are(folder: Path) -> None:
+    checkpoint = load_checkpoint(folder)
+    checkpoint.network.fixed_embedding = checkpoint.network.fixed_embedding / 3
+    save_checkpoint(checkpoint, folder)
+    loaded = load_checkpoint(folder).network
+    assert torch.equal(loaded.fixed_embedding, checkpoint.network.fixed_embedding)
 
 
 def test_a_foreign_folder(tmp_path: Path) -> None:
