@@ -1,4 +1,7 @@
-"""The dashboard's entry: `streamlit run dashboard/Home.py`, from any folder."""
+"""The dashboard's entry: `streamlit run dashboard/Home.py`, from any folder.
+
+Streamlit imports this file once to serve `app`, and runs it as a script for each visitor.
+"""
 # ruff: noqa: N999 (Streamlit names the page by its file)
 
 import sys
@@ -10,9 +13,14 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import nav, state, views  # noqa: E402
+if __name__ == "__main__":
+    from dashboard import nav, state, views
 
-st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
-views.load_style()
-state.restore()
-nav.build(ROOT).run()
+    st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
+    views.load_style()
+    state.restore()
+    nav.build(ROOT).run()
+else:
+    from dashboard import serving
+
+    app = st.App(__file__, lifespan=serving.ready)

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
+from dashboard.cached import Settings
 from dashboard.examples import EXAMPLES
 from icaps.render import printable
 
@@ -17,7 +18,7 @@ MAX_LINK = 2_000  # characters of text that an address may carry
 MAX_TEXT = 200_000
 PREDICTED = "the predicted class"
 BOUNDS = {"k1": (1, 8), "k2": (1, 5), "sentences": (1, 5)}
-_START = {
+_START: dict[str, str | int] = {
     "text": next(iter(EXAMPLES.values())),
     "model": "",
     "target": PREDICTED,
@@ -41,6 +42,11 @@ def restore() -> None:
     elif "model" in asked and asked != state.published and _address() == state.published:
         state.update(_read(asked))
         state.example = None
+
+
+def first_question() -> tuple[str, Settings]:
+    """What the landing page asks a visitor's first model, unless an address asks otherwise."""
+    return str(_START["text"]), Settings(None, *(int(_START[key]) for key in BOUNDS))
 
 
 def publish() -> None:

@@ -44,18 +44,19 @@ def show_answer(explanation: Explanation) -> None:
 
 
 def show_reasons(explanation: Explanation) -> None:
-    """The routing picture, the table of evidence and the attention of each capsule."""
+    """The table of evidence, the routing picture and the attention of each capsule."""
     if not explanation.kgrams:
         return
-    routing, evidence, attention = st.tabs(
-        ["Routing", "Evidence", "Attention"], key="reasons", on_change="rerun"
+    # The table first: Plotly keeps a browser busy for seconds before it shows anything else.
+    evidence, routing, attention = st.tabs(
+        ["Evidence", "Routing", "Attention"], key="reasons", on_change="rerun"
     )
-    with routing:
-        if routing.open:
-            _show_routing(explanation)
     with evidence:
         if evidence.open:
             st.html(f'<div class="evidence">{evidence_table(explanation)}</div>')
+    with routing:
+        if routing.open:
+            _show_routing(explanation)
     with attention:
         if attention.open:
             _show_attention(explanation)

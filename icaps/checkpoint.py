@@ -15,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
 from icaps.errors import CheckpointError, ConfigError
@@ -208,6 +209,18 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         )
 
 
+class _NoFilling(TorchFunctionMode):
+    """New weights stay unfilled: on "meta", normal_ alone imports torch's compiler, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
 def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing. {_AGAIN}")
@@ -215,7 +228,7 @@ def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> 
         weights = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
-    with torch.device("meta"):  # shapes first: a hostile config must not allocate memory
+    with torch.device("meta"), _NoFilling():  # a hostile config must not allocate memory
         network = ICapsNet(config, words, classes)
     expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in weights.items()}

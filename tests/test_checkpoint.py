@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,16 @@ def test_round_trip_keeps_everything(classifier: ICapsClassifier, folder: Path) 
     assert saved.keys() == loaded.keys()
     assert all(torch.equal(saved[name], loaded[name]) for name in saved)
     assert not checkpoint.network.training
+
+
+def test_reading_it_imports_no_compiler(folder: Path) -> None:
+    """torch._dynamo takes seconds to import, and filling new weights on "meta" would do so."""
+    program = (
+        "import sys; from icaps.checkpoint import load_checkpoint; "
+        "load_checkpoint(sys.argv[1]); print('torch._dynamo' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, str(folder)]
+    assert subprocess.check_output(command, text=True).strip() == "False"
 
 
 def test_nothing_in_it_is_pickled(folder: Path) -> None:

@@ -37,7 +37,7 @@ HOSTILE = [
 def test_the_page_loads_and_answers(window: Any) -> None:
     page = open_app(window)
     expect(page.locator(".verdict")).to_have_text(re.compile("^(Cooking|Gardens|Sailing)$"))
-    expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
+    expect(page.locator(".evidence")).to_be_visible()
     assert read_text(page) == FIRST
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(page.get_by_test_id("stAlert")).to_have_count(0)

@@ -1,0 +1,44 @@
+"""What the server does before its first visitor."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from dashboard import serving
+from icaps.classifier import ICapsClassifier
+from tests.dashboard.visitor import HOME, errors, open_app, verdict
+
+
+def serve() -> None:
+    """The life of a server without visitors."""
+
+    async def live() -> None:
+        async with serving.ready(st.App(HOME)):
+            pass
+
+    asyncio.run(live())
+
+
+def test_the_first_visitor_waits_for_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    serve()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("a model is read, or a text explained")
+
+    monkeypatch.setattr(ICapsClassifier, "load", fail)
+    monkeypatch.setattr(ICapsClassifier, "explain", fail)
+    assert verdict(open_app()) in ("Cooking", "Gardens", "Sailing")
+
+
+def test_a_damaged_model_stops_no_server(models: Path) -> None:
+    (models / "small" / "classes.txt").unlink()
+    serve()
+    assert "classes.txt is missing" in errors(open_app())[0]
+
+
+def test_no_model_stops_no_server(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_MODELS", str(models / "nowhere"))
+    serve()
