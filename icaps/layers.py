@@ -14,7 +14,6 @@ rounding, make the layers fast:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -250,31 +249,32 @@ def segment_pool(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
     """Weighted sums over each segment: (tokens, heads), (tokens, d) to (segments, heads, d).
 
     Segments of alike length go through one matrix product; a long one among short ones makes a
-    group of its own, so memory follows the number of tokens and not the longest text.
+    group of its own, so memory follows the number of tokens and not the longest text. All groups
+    are gathered at once: the gradient of a gathering is as large as `values` each time.
     """
+    order = lengths.argsort(stable=True)
+    groups = _alike(lengths[order])
+    starts = (lengths.cumsum(0) - lengths)[order].split([len(group) for group in groups])
+    insides, positions = [], []
+    for start, length in zip(starts, groups, strict=True):
+        step = torch.arange(int(length.max()), device=lengths.device)
+        inside = step < length[:, None]  # (segments of the group, longest)
+        insides.append(inside)
+        positions.append((start[:, None] + step).where(inside, 0).flatten())
+    places = torch.cat([lengths.new_zeros(0), *positions])
+    sizes = [len(position) for position in positions]
     pooled = [
-        (weights[tokens] * inside[..., None]).transpose(1, 2) @ values[tokens]
-        for tokens, inside in _groups(lengths)
+        (weight.unflatten(0, inside.shape) * inside[..., None]).transpose(1, 2)
+        @ value.unflatten(0, inside.shape)
+        for inside, weight, value in zip(
+            insides, weights[places].split(sizes), values[places].split(sizes), strict=True
+        )
     ]
     none = weights.new_zeros(0, weights.shape[1], values.shape[1])
-    return torch.cat([none, *pooled])[_length_order(lengths).argsort()]
+    return torch.cat([none, *pooled])[order.argsort()]
 
 
-def _length_order(lengths: Tensor) -> Tensor:
-    return lengths.argsort(stable=True)
-
-
-def _groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Token positions (texts, longest) of texts of alike length, and which of them are theirs.
-
-    Lengths in a group differ by at most a quarter octave (19%), which bounds the padding.
-    """
-    order = _length_order(lengths)
-    starts = (lengths.cumsum(0) - lengths)[order]
-    ordered = lengths[order]
+def _alike(ordered: Tensor) -> tuple[Tensor, ...]:
+    """Rising lengths in groups that span at most a quarter octave (19%), which bounds padding."""
     band = (4 * ordered.clamp(min=1).double().log2()).ceil()
-    sizes = torch.unique_consecutive(band, return_counts=True)[1].tolist()
-    for start, length in zip(starts.split(sizes), ordered.split(sizes), strict=True):
-        step = torch.arange(int(length.max()), device=lengths.device)
-        inside = step < length[:, None]
-        yield (start[:, None] + step).where(inside, 0), inside
+    return ordered.split(torch.unique_consecutive(band, return_counts=True)[1].tolist())
