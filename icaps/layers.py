@@ -277,4 +277,6 @@ def segment_pool(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
 def _alike(ordered: Tensor) -> tuple[Tensor, ...]:
     """Rising lengths in groups that span at most a quarter octave (19%), which bounds padding."""
     band = (4 * ordered.clamp(min=1).double().log2()).ceil()
-    return ordered.split(torch.unique_consecutive(band, return_counts=True)[1].tolist())
+    sizes = torch.unique_consecutive(band, return_counts=True)[1].tolist()
+    groups: tuple[Tensor, ...] = ordered.split(sizes)
+    return groups
