@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +51,27 @@ def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
     return LabelledTexts.from_source(open_source(path, part, **options))
 
 
+class Sliced(Protocol):
+    """Numbers of which a slice can be had: an array, or a file of them."""
+
+    def __getitem__(self, where: slice, /) -> NDArray[Any]:
+        """The numbers from `where.start` to before `where.stop`."""
+
+
 @dataclass(frozen=True)
 class Corpus:
-    """Encoded texts end to end, in memory or mapped from files; a selection copies nothing.
+    """Encoded texts end to end, in memory or in files; a selection copies nothing.
 
     ids (tokens,); sentence_offsets (sentences + 1,), tokens before each sentence; text_offsets
     (all texts + 1,), sentences before each text; all_labels (all texts,); texts (texts,), the
     numbers of those that are selected, in their order.
     """
 
-    ids: NDArray[np.int32]
-    sentence_offsets: NDArray[np.int64]
-    text_offsets: NDArray[np.int64]
-    all_labels: NDArray[np.int64]
-    texts: NDArray[np.int64]
+    ids: Sliced
+    sentence_offsets: Sliced
+    text_offsets: Sliced
+    all_labels: NDArray[np.integer[Any]]
+    texts: NDArray[np.integer[Any]]
 
     @classmethod
     def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
@@ -87,10 +94,10 @@ class Corpus:
     @property
     def labels(self) -> NDArray[np.int64]:
         """Class numbers (texts,)."""
-        labels: NDArray[np.int64] = self.all_labels[self.texts]
+        labels: NDArray[np.int64] = self.all_labels[self.texts].astype(np.int64)
         return labels
 
-    def select(self, positions: NDArray[np.int64]) -> Corpus:
+    def select(self, positions: NDArray[np.integer[Any]]) -> Corpus:
         """The corpus of these texts alone, in this order."""
         return dataclasses.replace(self, texts=self.texts[positions])
 
@@ -100,9 +107,15 @@ class Corpus:
 
         from icaps.layers import Packed
 
-        first, last = self.text_offsets[self.texts], self.text_offsets[self.texts + 1]
-        offsets = [self.sentence_offsets[a : b + 1] for a, b in zip(first, last, strict=True)]
+        offsets = [self.offsets_of(text) for text in self.texts.tolist()]
         ids = [self.ids[part[0] : part[-1]] for part in offsets]
-        parts = (ids, [np.diff(part) for part in offsets], [last - first])
+        lengths = [np.diff(part) for part in offsets]
+        counts = np.array([len(part) for part in lengths], np.int64)
         nothing = np.zeros(0, np.int64)
-        return Packed(*(torch.from_numpy(np.concatenate([nothing, *part])) for part in parts))
+        parts = (np.concatenate([nothing, *part]) for part in (ids, lengths, [counts]))
+        return Packed(*map(torch.from_numpy, parts))
+
+    def offsets_of(self, text: int) -> NDArray[Any]:
+        """Tokens before each sentence of a text, and up to its end (sentences + 1,)."""
+        first, last = self.text_offsets[text : text + 2]
+        return self.sentence_offsets[first : last + 1]

@@ -1,4 +1,4 @@
-"""A corpus in files that are mapped into memory, so that it may be larger than memory."""
+"""A corpus in files, of which a batch is read at a time, so it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -62,10 +62,27 @@ def write_corpus(
             sentences += len(part.lengths)
 
 
-def open_corpus(folder: Path, labels: NDArray[np.int64]) -> Corpus:
+def open_corpus(folder: Path, labels: NDArray[np.integer[Any]]) -> Corpus:
     """The corpus that `write_corpus` wrote, with the class number of each text (texts,)."""
-    ids, *offsets = (_mapped(_path(folder, name), dtype) for name, dtype in _DTYPES.items())
-    return Corpus(ids, offsets[0], offsets[1], labels, np.arange(len(labels)))
+    ids, *offsets = (NumberFile(_path(folder, name), dtype) for name, dtype in _DTYPES.items())
+    return Corpus(ids, offsets[0], offsets[1], labels, np.arange(len(labels), dtype=np.int32))
+
+
+class NumberFile:
+    """A file of numbers, read where it is sliced.
+
+    It isn't mapped into memory, since what has been read of a mapped file counts as memory of the
+    process: after an epoch, all of it.
+    """
+
+    def __init__(self, path: Path, dtype: type[np.signedinteger[Any]]) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._dtype = np.dtype(dtype)
+
+    def __getitem__(self, where: slice, /) -> NDArray[Any]:
+        size = self._dtype.itemsize
+        self._file.seek(int(where.start) * size)
+        return np.frombuffer(self._file.read(int(where.stop - where.start) * size), self._dtype)
 
 
 def _encoded_chunks(
@@ -121,9 +138,3 @@ def _path(folder: Path, name: str) -> Path:
 
 def _write(file: BinaryIO, values: NDArray[np.int32] | NDArray[np.int64]) -> None:
     values.tofile(file)
-
-
-def _mapped(path: Path, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    if not path.stat().st_size:  # a file without bytes can't be mapped
-        return np.zeros(0, dtype)
-    return np.memmap(path, dtype, mode="r")
