@@ -21,7 +21,6 @@ from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import ConfigError, DataError, ICapsError
 
 if TYPE_CHECKING:
-    from icaps.corpus import LabelledTexts
     from icaps.data.source import Source
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
@@ -173,7 +172,11 @@ def _train_together(options: argparse.Namespace, model: ModelConfig, train: Trai
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     source = open_source(place, "train", **reading_options(options))
-    test = _read(options, place, "test") if has_part(place, "test") else None
+    test = None
+    if has_part(place, "test"):
+        test = open_source(place, "test", **reading_options(options))
+        for _ in test:  # a bad row is found before the training, not after it
+            pass
     last = Path(options.out) / LAST
     classifier = ICapsClassifier(
         model,
@@ -186,34 +189,40 @@ def _train_together(options: argparse.Namespace, model: ModelConfig, train: Trai
         options.resume,
     )
     classifier.fit_stream(source, workers=os.cpu_count() or 1)
-    code = 130 if classifier.interrupted_ else 0
-    if test is not None and not classifier.interrupted_:
-        classifier.metrics_["test"] = evaluate(classifier, test.texts, test.labels)
-    if distributed.rank():
-        return code
-    _say_problems(source, "train")
-    if "test" in classifier.metrics_:
-        progress.say(f"test accuracy {classifier.metrics_['test']['accuracy']:.2%}")
-    classifier.save(options.out)
-    if not classifier.interrupted_:
+    first = not distributed.rank()
+    if first:
+        _say_problems(source, "train")
+        classifier.save(options.out)  # whatever becomes of the test
+        progress.say(f"saved to {options.out}")
+    if classifier.interrupted_:
+        return 130
+    if first:
         forget(last)
-    progress.say(f"saved to {options.out}")
-    return code
+    if test is not None:
+        scores = classifier.metrics_["test"] = evaluate(classifier, _pairs(test))
+        if first:
+            _say_problems(test, "test")
+            classifier.save(options.out)
+            progress.say(f"test accuracy {scores['accuracy']:.2%}")
+    return 0
 
 
 def _evaluate(options: argparse.Namespace) -> int:
     from icaps import distributed
     from icaps.classifier import ICapsClassifier
     from icaps.data.names import resolve
+    from icaps.data.source import open_source
     from icaps.metrics import evaluate
     from icaps.progress import Progress
 
     with distributed.process_group("auto", options.timeout):
         classifier = ICapsClassifier.load(options.model)
-        data = _read(options, resolve(options.data, Progress(sys.stderr)), "test")
-        scores = evaluate(classifier, data.texts, data.labels)
+        place = resolve(options.data, Progress(sys.stderr))
+        source = open_source(place, "test", **reading_options(options))
+        scores = evaluate(classifier, _pairs(source))
         first = distributed.rank() == 0
     if first:
+        _say_problems(source, "test")
         _print_scores(scores, options.json)
     return 0
 
@@ -260,14 +269,8 @@ def _presets(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(options: argparse.Namespace, place: Path, part: str) -> LabelledTexts:
-    from icaps.corpus import LabelledTexts
-    from icaps.data.source import open_source
-
-    source = open_source(place, part, **reading_options(options))
-    texts = LabelledTexts.from_source(source)
-    _say_problems(source, part)
-    return texts
+def _pairs(source: Source) -> Iterator[tuple[str, str]]:
+    return ((record.text, record.label) for record in source)
 
 
 def _say_problems(source: Source, part: str) -> None:

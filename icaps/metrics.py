@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from numpy.typing import NDArray
+from sklearn.metrics import precision_recall_fscore_support
 
 from icaps import distributed
 from icaps.errors import DataError
@@ -14,11 +17,15 @@ from icaps.errors import DataError
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
 
+CHUNK = 2_000  # texts that are held at a time
 
-def evaluate(
-    classifier: ICapsClassifier, texts: Sequence[str], labels: Sequence[str]
-) -> dict[str, Any]:
+
+def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Counts and scores of the classifier's predictions; each process predicts its share.
+
+    Args:
+        classifier: Fitted.
+        labelled: Texts with the names of their classes, read once, as a stream.
 
     Returns:
         n; accuracy; macro_f1, over all of the model's classes; per_class, an object from class to
@@ -29,35 +36,47 @@ def evaluate(
         DataError: There is no text, or a label is none of the model's classes.
     """
     classes = [str(name) for name in classifier.classes_]
-    foreign = sorted(set(labels) - set(classes))
-    if foreign:
-        raise DataError(
-            f"The data has the class {foreign[0]!r}, which the model lacks; it knows "
-            f"{', '.join(classes)}."
-        )
+    confusion = _count(classifier, labelled, {name: n for n, name in enumerate(classes)})
+    texts = int(confusion.sum())
     if not texts:
         raise DataError("There are no texts to score.")
-    predicted = [classes[number] for number in _predict(classifier, texts, classes)]
-    table = precision_recall_fscore_support(labels, predicted, labels=classes, zero_division=0)
-    rows = zip(classes, *(values.tolist() for values in table), strict=True)
-    hits = sum(label == guess for label, guess in zip(labels, predicted, strict=True))
+    true, predicted = np.indices(confusion.shape).reshape(2, -1)
+    table = precision_recall_fscore_support(
+        true,
+        predicted,
+        labels=range(len(classes)),
+        sample_weight=confusion.ravel(),
+        zero_division=0,
+    )
+    columns = (column.tolist() for column in (*table[:3], confusion.sum(1)))
     return {
-        "n": len(texts),
-        "accuracy": hits / len(texts),
+        "n": texts,
+        "accuracy": int(confusion.trace()) / texts,
         "macro_f1": float(table[2].mean()),
         "per_class": {
             name: {"precision": precision, "recall": recall, "f1": f1, "support": support}
-            for name, precision, recall, f1, support in rows
+            for name, precision, recall, f1, support in zip(classes, *columns, strict=True)
         },
         "classes": classes,
-        "confusion": confusion_matrix(labels, predicted, labels=classes).tolist(),
+        "confusion": confusion.tolist(),
     }
 
 
-def _predict(classifier: ICapsClassifier, texts: Sequence[str], classes: list[str]) -> list[int]:
-    """Class numbers of all texts, in every process."""
-    mine = distributed.share()
-    numbers = torch.zeros(len(texts), dtype=torch.int64)
-    predicted = [classes.index(str(name)) for name in classifier.predict(texts[mine])]
-    numbers[mine] = torch.tensor(predicted, dtype=torch.int64)
-    return distributed.add_up(numbers).tolist()
+def _count(
+    classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]], numbers: dict[str, int]
+) -> NDArray[np.int64]:
+    """How often each class (row) was taken for each (column) by all processes together."""
+    confusion = torch.zeros(len(numbers), len(numbers), dtype=torch.int64)
+    stream, mine = iter(labelled), distributed.share()
+    while chunk := list(islice(stream, CHUNK)):
+        for _, label in chunk:
+            if label not in numbers:
+                raise DataError(
+                    f"The data has the class {label!r}, which the model lacks; it knows "
+                    f"{', '.join(numbers)}."
+                )
+        predicted = classifier.predict([text for text, _ in chunk[mine]])
+        for (_, label), guess in zip(chunk[mine], predicted, strict=True):
+            confusion[numbers[label], numbers[str(guess)]] += 1
+    counts: NDArray[np.int64] = distributed.add_up(confusion).numpy()
+    return counts

@@ -143,6 +143,28 @@ def test_a_reader_that_closes_the_pipe_is_no_error(model_folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_class_that_only_the_test_has_costs_no_training(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (data / "test.csv").open("a") as file:
+        file.write("Chess,The rook takes the bishop.\n")
+    out = data / "model"
+    assert main(["train", "--data", str(data), "--out", str(out), *FAST, "--set", "epochs=1"]) == 2
+    assert "The data has the class 'Chess', which the model lacks" in capsys.readouterr().err
+    assert main(["explain", "--model", str(out), "bread"]) == 0
+
+
+def test_a_bad_row_of_the_test_is_found_before_the_training(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (data / "test.csv").open("a") as file:
+        file.write(",The rook takes the bishop.\n")
+    assert main(["train", "--data", str(data), "--out", str(data / "model"), *FAST]) == 2
+    error = capsys.readouterr().err
+    assert "test.csv" in error
+    assert "epoch" not in error
+
+
 def test_ctrl_c_saves_what_was_reached(data: Path) -> None:
     out = data / "model"
     process = subprocess.Popen(

@@ -148,7 +148,7 @@ def test_metrics_by_hand() -> None:
         def predict(self, texts: list[str]) -> list[str]:
             return texts
 
-    scores = evaluate(Fixed(), ["a", "a", "b", "c"], ["a", "b", "b", "b"])
+    scores = evaluate(Fixed(), zip("aabc", "abbb", strict=True))
     assert (scores["n"], scores["accuracy"]) == (4, 0.5)
     assert scores["confusion"] == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
     assert scores["per_class"]["b"] == pytest.approx(
@@ -156,6 +156,6 @@ def test_metrics_by_hand() -> None:
     )
     assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.5 + 0) / 3)
     with pytest.raises(DataError, match="class 'd', which the model lacks; it knows a, b, c"):
-        evaluate(Fixed(), ["a"], ["d"])
+        evaluate(Fixed(), [("a", "d")])
     with pytest.raises(DataError, match="no texts to score"):
-        evaluate(Fixed(), [], [])
+        evaluate(Fixed(), [])
