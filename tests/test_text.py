@@ -10,9 +10,12 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex
+from tokenizers.pre_tokenizers import Split
 
+import icaps.text as text_module
 from icaps.errors import CheckpointError
-from icaps.text import PAD, UNK, Vocabulary, split_words
+from icaps.text import PAD, UNK, Vocabulary, Word, split_words
 
 WORDS = [  # text, its words
     ("", ""),
@@ -96,6 +99,14 @@ def test_every_grapheme_is_whole_and_in_one_word(text: str) -> None:
         assert all(text[word.start : word.end] == word.text for word in words)
         covered = {place for word in words for place in range(word.start, word.end)}
         assert all(char.isspace() for place, char in enumerate(text) if place not in covered)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("aNt's.,:!?-5 \n()\"\u0301İ中👩", max_size=30))
+def test_short_cuts_change_no_word(text: str) -> None:
+    slow = Split(Regex(text_module._WORD), behavior="removed", invert=True)
+    words = [Word(word, *span) for word, span in slow.pre_tokenize_str(text)]
+    assert split_words(text) == words
 
 
 @settings(max_examples=300, deadline=None)
