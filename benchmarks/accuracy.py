@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,26 +90,28 @@ def linear(
     return fit
 
 
-def fasttext_bigrams(train: LabelledTexts, part: LabelledTexts, held: LabelledTexts) -> Predictor:
-    """fastText with bigrams, its learning rate chosen on the validation part."""
+def fasttext_bigrams(
+    train: LabelledTexts, part: LabelledTexts, held: LabelledTexts, *, epochs: tuple[int, ...]
+) -> Predictor:
+    """fastText with bigrams, its learning rate and epochs chosen on the validation part."""
     names = {f"__label__{n}": name for n, name in enumerate(train.classes)}
     numbers = {name: label for label, name in names.items()}
 
     def line(text: str) -> str:
         return " ".join(word.text for word in split_words(text)).replace("\n", " ")
 
-    def model(data: LabelledTexts, rate: float) -> Predictor:
+    def model(data: LabelledTexts, rate: float, passes: int) -> Predictor:
         with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
             rows = zip(data.labels, data.texts, strict=True)
             file.writelines(f"{numbers[label]} {line(text)}\n" for label, text in rows)
             file.flush()
             fitted = fasttext.train_supervised(
-                file.name, wordNgrams=2, lr=rate, epoch=10, thread=1, seed=0, verbose=0
+                file.name, wordNgrams=2, lr=rate, epoch=passes, thread=1, seed=0, verbose=0
             )
         return lambda texts: [names[fitted.predict(line(text))[0][0]] for text in texts]
 
-    best = max((0.1, 0.25, 0.5), key=lambda rate: share_right(model(part, rate), held))
-    return model(train, best)
+    choices = product((0.1, 0.25, 0.5), epochs)
+    return model(train, *max(choices, key=lambda choice: share_right(model(part, *choice), held)))
 
 
 def sharpness(classifier: ICapsClassifier, texts: list[str]) -> float:
@@ -130,8 +133,10 @@ def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
     )
 
 
-def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[Result]]:
-    """Accuracy of each baseline, its one choice made on a tenth of the training texts."""
+def baselines(
+    train: LabelledTexts, test: LabelledTexts, fasttext_epochs: tuple[int, ...] = (10,)
+) -> dict[str, list[Result]]:
+    """Accuracy of each baseline, what is chosen chosen on a tenth of the training texts."""
     rows = train_test_split(
         np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=0
     )
@@ -141,7 +146,7 @@ def baselines(train: LabelledTexts, test: LabelledTexts) -> dict[str, list[Resul
         "TF-IDF(1,2) + LogisticRegression": linear(
             partial(LogisticRegression, max_iter=300), "logistic", (10.0, 30.0)
         ),
-        "fastText, bigrams": fasttext_bigrams,
+        "fastText, bigrams": partial(fasttext_bigrams, epochs=fasttext_epochs),
     }
     return {name: [Result(share_right(fit(train, part, held), test))] for name, fit in fits.items()}
 

@@ -21,6 +21,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.corpus import LabelledTexts, read_part
 
+FASTTEXT_EPOCHS = (10, 50)  # a small data set needs more of them
 KINDS = {
     "iCapsNet Short": {"max_words": "none"},
     "iCapsNet Long": {"max_words": "none", "hierarchical": "true"},
@@ -61,7 +62,7 @@ def main() -> None:
     tables = {}
     for folder in options.data:
         train, test = (read_part(Path(folder), part) for part in ("train", "test"))
-        results = baselines(train, test) | networks(train, test, options)
+        results = baselines(train, test, FASTTEXT_EPOCHS) | networks(train, test, options)
         tables[Path(folder).name] = {
             name: [run.accuracy for run in runs] for name, runs in results.items()
         }

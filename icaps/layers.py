@@ -150,7 +150,9 @@ class TrainableAttention(nn.Module):
 class HierarchicalAttention(TrainableAttention):
     """Trainable multi-head hierarchical attention of section 2.5: words, then sentences.
 
-    The same queries attend to both; sentence embeddings have d_s = d_q = d_p (section 4).
+    The same queries attend to both; sentence embeddings have d_s = d_q = d_p (section 4). The
+    paper says nothing of first weights: W^v of sentences starts as the identity, so that a text's
+    capsules start as means of its sentences' embeddings, not as random turns of them.
     """
 
     def __init__(self, num_capsules: int, region_dim: int, query_dim: int) -> None:
@@ -158,8 +160,9 @@ class HierarchicalAttention(TrainableAttention):
         shape = num_capsules, query_dim, query_dim
         self.sentence_key_weight = nn.Parameter(torch.empty(shape))
         self.sentence_value_weight = nn.Parameter(torch.empty(shape))
-        for weight in (self.sentence_key_weight, self.sentence_value_weight):
-            nn.init.normal_(weight, std=1 / math.sqrt(query_dim))
+        nn.init.normal_(self.sentence_key_weight, std=1 / math.sqrt(query_dim))
+        with torch.no_grad():
+            self.sentence_value_weight.copy_(torch.eye(query_dim).expand(shape))
 
     def forward(self, regions: Tensor, lengths: Tensor, sentences: Tensor) -> Attended:
         """Attention to the words of each sentence, then to the sentences of each text.
