@@ -1,0 +1,68 @@
+"""Peak memory of `icaps train` on a small and on a large file: it must not grow with the data.
+
+    python -m benchmarks.memory [--lines 100000 2000000]
+
+Each training runs in a process of its own, from reading the file to the saved model, with one epoch
+of a small network. Resident memory counts the processes that encode one by one, and mapped files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SETTINGS = ("epochs=1", "batch_size=512", "fixed_dim=32", "region_dim=64")
+CLASSES, WORDS_OF_A_CLASS, WORDS_OF_A_TEXT = 4, 1_000, 10
+
+
+def write_texts(path: Path, lines: int) -> None:
+    """A CSV file of labelled texts; classes that are neighbours share words."""
+    rng = random.Random(1)
+    words = [f"w{number}" for number in range((CLASSES + 1) * WORDS_OF_A_CLASS)]
+    with path.open("w", encoding="utf-8") as file:
+        file.write("label,text\n")
+        for _ in range(lines):
+            label = rng.randrange(CLASSES)
+            first = label * WORDS_OF_A_CLASS
+            text = rng.choices(words[first : first + 2 * WORDS_OF_A_CLASS], k=WORDS_OF_A_TEXT)
+            file.write(f"{label},{' '.join(text)}\n")
+
+
+def train(lines: int) -> tuple[float, float]:
+    """Megabytes at the peak, and seconds, of a training on so many lines."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_texts(folder / "texts.csv", lines)
+        command = [sys.executable, "-m", "icaps", "train", "--data", str(folder / "texts.csv")]
+        command += ["--out", str(folder / "model")]
+        command += [word for setting in SETTINGS for word in ("--set", setting)]
+        started = time.perf_counter()
+        process = subprocess.Popen(command, env=os.environ | {"ICAPS_DATA": str(folder / "cache")})
+        _, status, usage = os.wait4(process.pid, 0)
+        if os.waitstatus_to_exitcode(status):
+            raise RuntimeError("the training failed")
+        return usage.ru_maxrss / 1024, time.perf_counter() - started
+
+
+def main() -> None:
+    """Trains on each number of lines and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 2_000_000])
+    peaks = []
+    print("| lines | peak, MB | against the first | seconds |\n|---|---|---|---|")
+    for lines in parser.parse_args().lines:
+        peak, seconds = train(lines)
+        peaks.append(peak)
+        print(
+            f"| {lines:,} | {peak:.0f} | {peak / peaks[0] - 1:+.1%} | {seconds:.0f} |", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
