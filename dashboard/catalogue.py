@@ -41,13 +41,17 @@ def roots() -> list[Path]:
 
 
 def find_models() -> list[ModelFolder]:
-    """All models, newest first; named by the end of their path that tells them apart."""
+    """All models: the newest first, and last the shipped ones by name, whose times are a clone's.
+
+    Named by the end of their path that tells them apart.
+    """
     found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
         folder.resolve(): _stamp(folder) for folder in found if not folder.name.startswith(".")
     }
     folders = sorted(
-        (path for path, stamp in stamps.items() if stamp), key=lambda p: (-stamps[p], p)
+        (path for path, stamp in stamps.items() if stamp),
+        key=lambda path: (0, path) if path.parent == SHIPPED else (-stamps[path], path),
     )
     return [ModelFolder(_name(folder, folders), folder, stamps[folder]) for folder in folders]
 

@@ -34,6 +34,18 @@ def test_the_newest_model_comes_first(models: Path) -> None:
     assert [model.stamp for model in catalogue.find_models()] == [4, 3, 2]
 
 
+def test_shipped_models_come_last_by_name(
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = tmp_path / "checkpoints"
+    monkeypatch.setattr(catalogue, "SHIPPED", shipped)
+    monkeypatch.setenv("ICAPS_MODELS", os.pathsep.join(map(str, [shipped, models])))
+    make(shipped / "a", 8)
+    make(shipped / "b", 9)
+    make(models / "own", 1)
+    assert names() == ["own", "a", "b"]
+
+
 def test_what_is_no_checkpoint_is_left_out(models: Path) -> None:
     make(models / "notes", name="thesis.txt")
     make(models / ".half-written")
