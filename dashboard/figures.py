@@ -16,6 +16,7 @@ ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
 GREY = "#8a979e"
 MAX_POINTS = 200
 LABEL = 22  # characters
+MAX_CLASSES = 8  # more would push the text off the page, and share colours
 
 
 def class_colors(classes: Sequence[str]) -> dict[str, str]:
@@ -23,12 +24,23 @@ def class_colors(classes: Sequence[str]) -> dict[str, str]:
     return dict(zip(classes, cycle(PALETTE)))
 
 
+def drawn_classes(explanation: Explanation) -> list[str]:
+    """The classes that are drawn, in their order: the target and the highest norms."""
+    ranked = sorted(
+        zip(explanation.classes, explanation.scores, strict=True),
+        key=lambda pair: (pair[0] != explanation.target, -pair[1]),
+    )
+    kept = {name for name, _ in ranked[:MAX_CLASSES]}
+    return [name for name in explanation.classes if name in kept]
+
+
 def norm_table(explanation: Explanation) -> pd.DataFrame:
-    """A row a class: class, norm, probability, label with what the class is here."""
+    """A row a drawn class: class, norm, probability, label with what the class is here."""
     roles = {explanation.target: "explained"}
     if not explanation.blank:
         roles[explanation.predicted] = "predicted"
     rows = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
+    drawn = drawn_classes(explanation)
     return pd.DataFrame(
         [
             (
@@ -38,14 +50,17 @@ def norm_table(explanation: Explanation) -> pd.DataFrame:
                 f"{norm:.2f}" + (f"  ◂ {roles[name]}" if name in roles else ""),
             )
             for name, norm, probability in rows
+            if name in drawn
         ],
         columns=["class", "norm", "probability", "label"],
     )
 
 
 def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
-    """A bar a class, as long as the norm of its capsule; `ink` is the colour of writing."""
+    """A bar a drawn class, as long as its capsule's norm; `ink` is the colour of writing."""
     colors = class_colors(explanation.classes)
+    drawn = drawn_classes(explanation)
+    reach = 1.5 if max(map(len, drawn)) <= 12 else 2.2  # long names leave labels less room
     base = alt.Chart(norm_table(explanation)).encode(
         y=alt.Y(
             "class:N",
@@ -60,7 +75,7 @@ def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
                 labelColor=ink,
             ),
         ),
-        x=alt.X("norm:Q", scale=alt.Scale(domain=[0, 1.5]), axis=None),
+        x=alt.X("norm:Q", scale=alt.Scale(domain=[0, reach]), axis=None),
         tooltip=[
             alt.Tooltip("class:N", title="Class"),
             alt.Tooltip("norm:Q", title="Norm", format=".4f"),
@@ -71,11 +86,11 @@ def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
         color=alt.Color(
             "class:N",
             legend=None,
-            scale=alt.Scale(domain=list(colors), range=list(colors.values())),
+            scale=alt.Scale(domain=drawn, range=[colors[name] for name in drawn]),
         )
     )
     labels = base.mark_text(align="left", dx=6, fontSize=13, color=ink).encode(text="label:N")
-    height = 30 * len(explanation.classes)
+    height = 30 * len(drawn)
     return (bars + labels).properties(height=height, padding=0).configure_view(stroke=None)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures import ACCENT, GREY, LABEL, class_colors, shorten
+from dashboard.figures import ACCENT, GREY, LABEL, class_colors, drawn_classes, shorten
 from icaps.results import Explanation, KGram
 
-MAX_KGRAMS, MAX_CLASSES = 16, 8  # lines that the picture can bear
+MAX_KGRAMS = 16  # lines that the picture can bear
 HOVER = 120  # characters
 
 
@@ -68,16 +68,6 @@ def routing_picture(explanation: Explanation, ink: str) -> go.Figure:
 def drawn_kgrams(explanation: Explanation) -> tuple[KGram, ...]:
     """As many K-grams as the routing picture can bear."""
     return explanation.kgrams[:MAX_KGRAMS]
-
-
-def drawn_classes(explanation: Explanation) -> list[str]:
-    """The classes in the routing picture, in their order: the target and the highest norms."""
-    ranked = sorted(
-        zip(explanation.classes, explanation.scores, strict=True),
-        key=lambda pair: (pair[0] != explanation.target, -pair[1]),
-    )
-    kept = {name for name, _ in ranked[:MAX_CLASSES]}
-    return [name for name in explanation.classes if name in kept]
 
 
 def plotly_text(text: str, length: int = LABEL) -> str:

@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard import figures
 from dashboard.batch import to_csv
-from dashboard.routing_picture import drawn_classes, drawn_kgrams, routing_picture
+from dashboard.figures import drawn_classes
+from dashboard.routing_picture import drawn_kgrams, routing_picture
 from dashboard.shaded_text import text_card
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
@@ -39,6 +40,9 @@ def show_answer(explanation: Explanation) -> None:
     with bars:
         chart = figures.norm_bars(explanation, _ink())
         st.altair_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
+        others = len(explanation.classes) - len(drawn_classes(explanation))
+        if others:
+            st.caption(f"{others} classes of lower norms are left out.")
     if explanation.text:
         st.html(text_card(explanation))
 

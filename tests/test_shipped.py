@@ -20,7 +20,11 @@ PLAIN = [
     ("ag_news", "Business", "Shares slid after the bank cut its profit forecast for the quarter."),
     ("ag_news", "World", "Rebel troops shelled the border town as peace talks collapsed."),
     ("ag_news", "Sci/Tech", "A new browser patch closes a hole that let worms infect computers."),
-    ("newsgroups", "rec.sport.hockey", "The goalie stopped every shot. Our team made the playoffs."),
+    (
+        "newsgroups",
+        "rec.sport.hockey",
+        "The goalie stopped every shot. Our team made the playoff.",
+    ),
     ("newsgroups", "sci.space", "The shuttle reached its orbit. NASA plans a lunar mission next."),
     ("newsgroups", "rec.motorcycles", "I rode my bike all day. Wear a helmet on a motorcycle!"),
 ]

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from dashboard import figures
+from dashboard.figures import MAX_CLASSES, drawn_classes
 from dashboard.routing_picture import (
-    MAX_CLASSES,
     MAX_KGRAMS,
-    drawn_classes,
     drawn_kgrams,
     plotly_text,
     routing_picture,
@@ -213,7 +212,15 @@ def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
     )
     assert len(drawn_kgrams(many)) == MAX_KGRAMS
     # The target, though its norm is the lowest, and the highest norms, in the order of classes.
-    assert drawn_classes(many) == ["c0", *names[12 - MAX_CLASSES + 1 :]]
+    drawn = ["c0", *names[12 - MAX_CLASSES + 1 :]]
+    assert drawn_classes(many) == drawn
+    bars = figures.norm_bars(many, "#111111").to_dict()
+    (rows,) = bars["datasets"].values()
+    assert [row["class"] for row in rows] == drawn
+    scale = bars["layer"][0]["encoding"]["color"]["scale"]  # each keeps its colour
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+        name: figures.class_colors(names)[name] for name in drawn
+    }
     only = replace(many, kgrams=many.kgrams[:1])
     assert len(lines_of(routing_picture(only, "#111111"))) == 1 + MAX_CLASSES
 
