@@ -1,6 +1,7 @@
 """What the server does before its first visitor."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from tests.dashboard.visitor import HOME, errors, open_app, verdict
 
 
 def serve() -> None:
-    """The life of a server without visitors."""
+    """The life of a server without visitors, on a thread where no event loop is running yet."""
 
     async def live() -> None:
         async with serving.ready(st.App(HOME)):
             pass
 
-    asyncio.run(live())
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, live()).result()
 
 
 def test_the_first_visitor_waits_for_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
