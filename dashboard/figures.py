@@ -1,27 +1,16 @@
 """Charts of results: pure functions, from a result to an Altair chart."""
 
 from collections.abc import Sequence
-from itertools import cycle
 
 import altair as alt
 import pandas as pd
 
+from icaps.charts import ACCENT, class_colors, shorten
 from icaps.render import printable
 from icaps.results import CapsuleReason, Explanation
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; yellow comes last, as it is
-# faint on white.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#d9c800")
-ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
-GREY = "#8a979e"
 MAX_POINTS = 200
-LABEL = 22  # characters
 MAX_CLASSES = 8  # more would push the text off the page, and share colours
-
-
-def class_colors(classes: Sequence[str]) -> dict[str, str]:
-    """A steady colour a class, by the order of classes."""
-    return dict(zip(classes, cycle(PALETTE)))
 
 
 def drawn_classes(explanation: Explanation) -> list[str]:
@@ -142,12 +131,6 @@ def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) ->
     names = named.mark_text(dy=-11, fontSize=12, color=ink).encode(text="label:N")
     hits = base.mark_circle(size=260, opacity=0)  # easier to point at than a thin line
     return alt.layer(line, dots, names, hits).properties(height=110).configure_view(stroke=None)
-
-
-def shorten(text: str, length: int = LABEL) -> str:
-    """One line of at most `length` characters."""
-    line = " ".join(printable(text).split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def _middles(explanation: Explanation, reason: CapsuleReason) -> set[int]:

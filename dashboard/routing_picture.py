@@ -7,7 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures import ACCENT, GREY, LABEL, class_colors, drawn_classes, shorten
+from dashboard.figures import drawn_classes
+from icaps.charts import ACCENT, GREY, LABEL, class_colors, shorten
 from icaps.results import Explanation, KGram
 
 MAX_KGRAMS = 16  # lines that the picture can bear
@@ -35,7 +36,7 @@ def routing_picture(explanation: Explanation, ink: str) -> go.Figure:
             (1.0, middle[kgram.capsule]),
             8 * kgram.attention / strongest,
             ACCENT,
-            f"“{plotly_text(kgram.text, HOVER)}” → capsule {kgram.capsule}"
+            f"“{plotly_text(kgram.text, HOVER)}” → {plotly_text(kgram.capsule_label, HOVER)}"
             f"<br>α {kgram.attention:.4f}",
         )
         for kgram in kgrams
@@ -46,14 +47,14 @@ def routing_picture(explanation: Explanation, ink: str) -> go.Figure:
             (2.0, right[name]),
             12 * routing,
             colors[name],
-            f"capsule {reason.capsule} → {plotly_text(name, HOVER)}<br>β {routing:.4f}",
+            f"{plotly_text(reason.label, HOVER)} → {plotly_text(name, HOVER)}<br>β {routing:.4f}",
         )
         for reason in reasons
         for name, routing in zip(explanation.classes, reason.routing, strict=True)
         if name in right
     ]
     names = [shorten(text) for text in texts.values()]
-    capsules = [f"capsule {number}" for number in middle]
+    capsules = [shorten(reason.name or reason.label) for reason in reasons]
     scores = dict(zip(explanation.classes, explanation.scores, strict=True))
     ends = [f"{shorten(name)} {scores[name]:.2f}" for name in classes]
     nodes = [

@@ -12,6 +12,7 @@ from dashboard.batch import to_csv
 from dashboard.figures import drawn_classes
 from dashboard.routing_picture import drawn_kgrams, routing_picture
 from dashboard.shaded_text import text_card
+from icaps.charts import class_colors
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
 
@@ -118,7 +119,7 @@ def _verdict(explanation: Explanation) -> str:
     if explanation.blank:
         lines = [f'<p class="verdict">{verdict(explanation)}</p>']
     else:
-        color = figures.class_colors(explanation.classes)[explanation.predicted]
+        color = class_colors(explanation.classes)[explanation.predicted]
         lines = [
             f'<p class="verdict" style="border-color:{color}">{escape(explanation.predicted)}</p>',
             f'<p class="sure">{escape(_sureness(explanation))}</p>',
@@ -171,11 +172,12 @@ def _show_attention(explanation: Explanation) -> None:
     target = explanation.classes.index(explanation.target)
     for reason in explanation.capsules:
         st.html(
-            f'<p class="chart-title">Capsule {reason.capsule} <span>β {reason.routing[target]:.2f} '
+            f'<p class="chart-title">{escape(reason.name or f"Capsule {reason.capsule}")} '
+            f"<span>β {reason.routing[target]:.2f} "
             f"for {escape(explanation.target)}</span></p>"
         )
         chart = figures.attention_line(explanation, reason, _ink())
-        st.altair_chart(chart, width="stretch", alt=f"Attention of capsule {reason.capsule}")
+        st.altair_chart(chart, width="stretch", alt=f"Attention of {reason.label}")
 
 
 def _left_out(explanation: Explanation) -> str:

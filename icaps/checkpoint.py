@@ -7,11 +7,14 @@ import json
 import math
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -26,6 +29,8 @@ FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
 CONFIG, VOCABULARY, CLASSES = "config.json", "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
+CAPSULES = "capsules.json"  # names that users gave to primary capsules
+MAX_NAME = 60  # characters of such a name
 LAST = "last"  # folder of the state of a training that isn't finished
 
 
@@ -34,7 +39,7 @@ class Checkpoint:
     """All that a checkpoint folder holds.
 
     `inverse_temperature` turns norms into probabilities; `history` has a record an epoch;
-    `metrics` is free-form.
+    `metrics` is free-form; `capsule_names` are those that were given, by number.
     """
 
     network: ICapsNet
@@ -44,6 +49,7 @@ class Checkpoint:
     inverse_temperature: float
     metrics: dict[str, Any]
     history: list[dict[str, Any]]
+    capsule_names: dict[int, str] = field(default_factory=dict)
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
@@ -59,16 +65,50 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
     check_place(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
+        with replacing(folder) as scratch:
             if folder.exists():
                 shutil.copytree(folder, scratch, dirs_exist_ok=True)
             _write(checkpoint, scratch)
-            _swap(scratch, folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         raise CheckpointError(f"The checkpoint can't be written to {folder}: {error}") from error
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A new folder that takes the place of `folder` when the block ends; an error leaves nothing."""
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        yield scratch
+        _swap(scratch, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
+    """Gives a primary capsule of a checkpoint a name, which stands for its number everywhere.
+
+    White space is made single, and a name without anything else takes the name away.
+
+    Raises:
+        ConfigError: There is no such capsule, or the name is too long.
+        CheckpointError: The folder is damaged, or can't be written.
+    """
+    folder, name = Path(folder), " ".join(name.split())
+    config = config_from_dict(ModelConfig, _read_json(folder / CONFIG)["model"])
+    if not 0 <= capsule < config.num_capsules:
+        raise ConfigError(f"There is no capsule {capsule}; they are 0 to {config.num_capsules - 1}.")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise ConfigError(
+            f"The name {name!r} can't be used; give at most {MAX_NAME} characters that can be seen."
+        )
+    try:
+        with FileLock(folder / f".{CAPSULES}.lock"):
+            names = _read_names(folder / CAPSULES) | {capsule: name}
+            scratch = folder / f".{CAPSULES}"
+            _write_json({str(i): names[i] for i in sorted(names) if names[i]}, scratch)
+            scratch.replace(folder / CAPSULES)
+    except OSError as error:
+        raise CheckpointError(f"The name can't be written to {folder}: {error}") from error
 
 
 def check_place(folder: str | Path) -> None:
@@ -115,6 +155,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         inverse_temperature,
         _read_json(folder / METRICS),
         _read_history(folder / HISTORY),
+        _read_names(folder / CAPSULES),
     )
 
 
@@ -131,6 +172,8 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     }
     _write_json(config, folder / CONFIG)
     _write_json(checkpoint.metrics, folder / METRICS)
+    names = {str(i): name for i, name in sorted(checkpoint.capsule_names.items())}
+    _write_json(names, folder / CAPSULES)
     lines = [json.dumps(record) + "\n" for record in checkpoint.history]
     (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
     (folder / CLASSES).write_text("\n".join(checkpoint.classes) + "\n", encoding="utf-8")
@@ -186,6 +229,17 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in _read_text(path).splitlines()]
     except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
+
+
+def _read_names(path: Path) -> dict[int, str]:
+    """Names by the number of their capsule; an older checkpoint has no such file."""
+    if not path.exists():
+        return {}
+    names = _read_json(path)
+    try:
+        return {int(number): str(name) for number, name in names.items()}
+    except ValueError as error:
         raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,6 +63,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history_: A record an epoch.
         metrics_: What is known of the training: sizes, seed, best epoch, coverage of vectors.
         inverse_temperature_: See `predict_proba`.
+        muted_: Numbers of primary capsules that are switched off; see `without`.
+        capsule_names_: What users called primary capsules, by number.
     """
 
     def __init__(
@@ -159,6 +162,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         norms = predict_norms(network, validation)
         self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
         self.network_ = network
+        self.muted_: tuple[int, ...] = ()
+        self.capsule_names_: dict[int, str] = {}
         self.history_ = [dataclasses.asdict(record) for record in course.history]
         self.interrupted_ = course.interrupted
         self.metrics_ |= {
@@ -243,7 +248,30 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     config.hierarchical,
                     None if target is None else classes.index(target),
                     Top(top_capsules, top_kgrams, top_sentences),
+                    self.capsule_names_,
                 )
+
+    def without(self, capsules: Iterable[int]) -> ICapsClassifier:
+        """The same model with these primary capsules switched off, too; `save` knows nothing of it.
+
+        What is off votes for no class, and takes no part in explanations.
+
+        Raises:
+            ConfigError: There is no such capsule, or none would be left.
+        """
+        self._fitted()
+        known = range(self.network_.config.num_capsules)
+        muted = tuple(sorted({*self.muted_, *capsules}))
+        if not set(muted) <= set(known):
+            raise ConfigError(
+                f"Capsules {', '.join(map(str, muted))} can't be switched off: they are 0 to "
+                f"{len(known) - 1}."
+            )
+        if len(muted) == len(known):
+            raise ConfigError("With all capsules switched off there is no model; keep one.")
+        other = copy.copy(self)
+        other.muted_ = muted
+        return other
 
     def save(self, folder: str | Path) -> None:
         """Writes a checkpoint folder; CheckpointError where it can't be written."""
@@ -257,6 +285,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.inverse_temperature_,
                 self.metrics_,
                 self.history_,
+                self.capsule_names_,
             ),
             folder,
         )
@@ -275,6 +304,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.inverse_temperature_ = checkpoint.inverse_temperature
         classifier.metrics_ = checkpoint.metrics
         classifier.history_ = checkpoint.history
+        classifier.muted_, classifier.capsule_names_ = (), checkpoint.capsule_names
         return classifier
 
     def _encode_labels(self, texts: list[str], y: Sequence[Any]) -> NDArray[np.int64]:
@@ -331,7 +361,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, texts: Sequence[str]) -> Iterator[list[Reading]]:
         self._fitted()
-        return read_texts(self.network_, self.vocabulary_, check_texts(texts))
+        return read_texts(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
 
     def _say(self, line: str) -> None:
         if self.report is not None and distributed.rank() == 0:

@@ -1,4 +1,4 @@
-"""The `icaps` command: train, evaluate, explain, presets, data.
+"""The `icaps` command: train, evaluate, explain, interpret, presets, data.
 
 Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
 Ctrl-C with what was reached saved.
@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
-from icaps.data.commands import add_bad_rows_option, add_reading_options, reading_options
+from icaps.data.commands import (
+    add_bad_rows_option,
+    add_reading_options,
+    reading_options,
+    say_problems,
+)
 from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import ConfigError, DataError, ICapsError
+from icaps.interpret.commands import add_parser as add_interpret
 
 if TYPE_CHECKING:
     from icaps.data.source import Source
@@ -98,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add_reading_options(evaluate)
     add_bad_rows_option(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    _add_mute(evaluate)
     _add_timeout(evaluate)
     evaluate.set_defaults(command=_evaluate)
 
@@ -114,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument(
         "--top-sentences", type=int, default=1, metavar="N", help="for models of long texts"
     )
+    _add_mute(explain)
     explain.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
     explain.add_argument(
         "texts",
@@ -123,12 +131,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.set_defaults(command=_explain)
 
+    _add_timeout(add_interpret(commands))
+
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")
     presets.set_defaults(command=_presets)
 
     add_data_commands(commands)
     return parser
+
+
+def _add_mute(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mute",
+        action="append",
+        type=int,
+        default=[],
+        metavar="CAPSULE",
+        help="switch off a primary capsule, by number; may be repeated",
+    )
 
 
 def _add_timeout(parser: argparse.ArgumentParser) -> None:
@@ -191,7 +212,7 @@ def _train_together(options: argparse.Namespace, model: ModelConfig, train: Trai
     classifier.fit_stream(source, workers=os.cpu_count() or 1)
     first = not distributed.rank()
     if first:
-        _say_problems(source, "train")
+        say_problems(source, "train")
         classifier.save(options.out)  # whatever becomes of the test
         progress.say(f"saved to {options.out}")
     if classifier.interrupted_:
@@ -201,7 +222,7 @@ def _train_together(options: argparse.Namespace, model: ModelConfig, train: Trai
     if test is not None:
         scores = classifier.metrics_["test"] = evaluate(classifier, _pairs(test))
         if first:
-            _say_problems(test, "test")
+            say_problems(test, "test")
             classifier.save(options.out)
             progress.say(f"test accuracy {scores['accuracy']:.2%}")
     return 0
@@ -216,13 +237,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     from icaps.progress import Progress
 
     with distributed.process_group("auto", options.timeout):
-        classifier = ICapsClassifier.load(options.model)
+        classifier = ICapsClassifier.load(options.model).without(options.mute)
         place = resolve(options.data, Progress(sys.stderr))
         source = open_source(place, "test", **reading_options(options))
         scores = evaluate(classifier, _pairs(source))
         first = distributed.rank() == 0
     if first:
-        _say_problems(source, "test")
+        say_problems(source, "test")
         _print_scores(scores, options.json)
     return 0
 
@@ -244,7 +265,7 @@ def _print_scores(scores: dict[str, Any], as_json: bool) -> None:
 def _explain(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
 
-    classifier = ICapsClassifier.load(options.model)
+    classifier = ICapsClassifier.load(options.model).without(options.mute)
     texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
     while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
         for explanation in classifier.explain(
@@ -271,15 +292,6 @@ def _presets(options: argparse.Namespace) -> int:
 
 def _pairs(source: Source) -> Iterator[tuple[str, str]]:
     return ((record.text, record.label) for record in source)
-
-
-def _say_problems(source: Source, part: str) -> None:
-    """Tells the rows that were left out."""
-    for problems in source.problems.first.values():
-        for problem in problems:
-            print(f"left out: {problem}", file=sys.stderr)
-    if source.problems:
-        print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -115,12 +115,18 @@ class TrainConfig:
     margin_present: float = 0.9  # m+
     margin_absent: float = 0.1  # m-
     absent_weight: float = 0.5  # lambda
+    purity_weight: float = 0.0  # of the winner's class (specialisation.py); 0 is off: the paper
+    spread_weight: float = 0.0  # of the use of all capsules (specialisation.py); 0 is off
+    winner_sharpness: float = 20.0  # of the soft winner in both
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "accumulate", "epochs", "patience"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("min_frequency", "clip_norm", "absent_weight", "seed"):
+        for name in (
+            *("min_frequency", "clip_norm", "absent_weight", "seed"),
+            *("purity_weight", "spread_weight", "winner_sharpness"),
+        ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.data.records import in_order
 from icaps.data.source import Source, open_source
+from icaps.errors import DataError
 from icaps.text import EncodedText
 
 if TYPE_CHECKING:
@@ -49,6 +50,24 @@ def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
         DataError: Nothing is there, the columns can't be told, or a row is bad.
     """
     return LabelledTexts.from_source(open_source(path, part, **options))
+
+
+def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each label among a model's classes (labels,).
+
+    Raises:
+        DataError: A label is none of them.
+    """
+    numbers = {name: n for n, name in enumerate(classes)}
+    found = []
+    for label in labels:
+        if label not in numbers:
+            raise DataError(
+                f"The data has the class {label!r}, which the model lacks; it knows "
+                f"{', '.join(classes)}."
+            )
+        found.append(numbers[label])
+    return np.array(found, dtype=np.int64)
 
 
 class Sliced(Protocol):

@@ -10,10 +10,13 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+Value = TypeVar("Value")
 
 
 @contextmanager
@@ -97,6 +100,14 @@ def copy_from_first(values: Iterable[Tensor]) -> None:
     if world() > 1:
         for value in values:
             dist.broadcast(value, 0)
+
+
+def gathered(value: Value) -> list[Value]:
+    """What each process gave, in their order; it travels as pickles between these processes."""
+    values = [value] * world()
+    if world() > 1:
+        dist.all_gather_object(values, value)
+    return values
 
 
 def same_everywhere(text: str) -> bool:

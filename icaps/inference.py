@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from icaps.corpus import Corpus
-from icaps.model import ICapsNet
+from icaps import distributed
+from icaps.corpus import Corpus, class_numbers
+from icaps.layers import Packed
+from icaps.model import Activity, ICapsNet
 from icaps.sentences import encode
 from icaps.text import UNK, EncodedText, Vocabulary
 
 BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
+CHUNK = 2_000  # texts of a stream that are held at a time
 
 
 class Reading(NamedTuple):
@@ -33,20 +39,38 @@ class Reading(NamedTuple):
     @property
     def blank(self) -> bool:
         """Whether the vocabulary has none of the text's words."""
-        return not bool((self.encoded.ids != UNK).any())
+        return self.encoded.blank
+
+
+class Pass(NamedTuple):
+    """A batch of labelled texts of a stream that went through the network.
+
+    numbers (texts,), where each stands in the stream, from 0; labels (texts,), class numbers; known
+    (texts,), whether any of a text's words is in the vocabulary; the batch and what it showed.
+    """
+
+    numbers: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    known: NDArray[np.bool_]
+    packed: Packed
+    activity: Activity
 
 
 def read_texts(
-    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str]
+    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
 ) -> Iterator[list[Reading]]:
-    """Readings of texts, a batch at a time; a text without a known word has norms of 0."""
+    """Readings of texts, a batch at a time; a text without a known word has norms of 0.
+
+    Args:
+        network: In eval mode.
+        vocabulary: That of the network.
+        texts: In memory.
+        muted: Numbers of primary capsules that are switched off.
+    """
     encoded = encode(vocabulary, texts, network.config)
-    device = network.fixed_embedding.device
-    for start, stop in _batch_bounds([len(text.ids) for text in encoded]):
+    kept = kept_capsules(network, muted) if muted else None
+    for start, stop, _, activity in _passes(network, encoded, kept):
         batch = encoded[start:stop]
-        packed = Corpus.from_encoded(batch, [0] * len(batch)).pack()
-        with torch.inference_mode():
-            activity = network(packed.to(device))
         words = activity.attention.cpu().split([len(text.ids) for text in batch])
         sentences = activity.sentence_attention.cpu().split([len(t.sentences) for t in batch])
         columns = (activity.class_norms.cpu(), activity.routing.cpu(), words, sentences)
@@ -54,6 +78,48 @@ def read_texts(
             _silenced(Reading(*values))
             for values in zip(texts[start:stop], batch, *columns, strict=True)
         ]
+
+
+def stream_passes(
+    network: ICapsNet,
+    vocabulary: Vocabulary,
+    classes: Sequence[str],
+    labelled: Iterable[tuple[str, str]],
+) -> Iterator[Pass]:
+    """This process's share of a stream of texts and names of classes, in bounded memory.
+
+    Raises:
+        DataError: A label is none of the classes.
+    """
+    stream, seen = iter(labelled), 0
+    while chunk := list(islice(stream, CHUNK)):
+        labels = class_numbers((label for _, label in chunk), classes)
+        mine = np.arange(len(chunk))[distributed.share()]
+        encoded = encode(vocabulary, [chunk[n][0] for n in mine], network.config)
+        for start, stop, packed, activity in _passes(network, encoded, None):
+            numbers = mine[start:stop]
+            known = np.array([not text.blank for text in encoded[start:stop]], dtype=bool)
+            yield Pass(seen + numbers, labels[numbers], known, packed, activity)
+        seen += len(chunk)
+
+
+def kept_capsules(network: ICapsNet, muted: Sequence[int]) -> Tensor:
+    """(I,), 0 for each capsule of `muted` and 1 for the others."""
+    kept = torch.ones(network.config.num_capsules, device=network.fixed_embedding.device)
+    kept[list(muted)] = 0
+    return kept
+
+
+def _passes(
+    network: ICapsNet, encoded: Sequence[EncodedText], kept: Tensor | None
+) -> Iterator[tuple[int, int, Packed, Activity]]:
+    device = network.fixed_embedding.device
+    for start, stop in _batch_bounds([len(text.ids) for text in encoded]):
+        batch = encoded[start:stop]
+        packed = Corpus.from_encoded(batch, [0] * len(batch)).pack()
+        with torch.inference_mode():
+            activity = network(packed.to(device), kept)
+        yield start, stop, packed, activity
 
 
 def _silenced(reading: Reading) -> Reading:

@@ -210,22 +210,45 @@ class CapsuleLayer(nn.Module):
         self.capsule_bias = nn.Parameter(torch.zeros(num_capsules, num_classes, class_dim))
         nn.init.normal_(self.capsule_weight, std=1 / math.sqrt(primary_dim))
 
-    def forward(self, primary_capsules: Tensor) -> Routed:
-        """Routes primary capsules (texts, I, d_p) to class capsules."""
+    def forward(self, primary_capsules: Tensor, kept: Tensor | None = None) -> Routed:
+        """Routes primary capsules (texts, I, d_p) to class capsules.
+
+        `kept` (I,) is 0 for each capsule that is switched off and 1 for the others; None keeps all.
+        """
+        votes = self.vote(primary_capsules)
+        kept = votes.new_ones(votes.shape[1]) if kept is None else kept
+        class_capsules, routing = self.route(votes, kept[None])
+        return Routed(class_capsules[:, 0], routing[:, 0], votes)
+
+    def vote(self, primary_capsules: Tensor) -> Tensor:
+        """The prediction vectors of primary capsules (texts, I, d_p): (texts, I, J, d_c)."""
         shared = self.capsule_weight.dim() == 3
         product = "bip,jcp->bijc" if shared else "bip,ijcp->bijc"
-        votes = torch.einsum(product, primary_capsules, self.capsule_weight) + self.capsule_bias
-        logits = votes.new_zeros(votes.shape[:3])
+        return torch.einsum(product, primary_capsules, self.capsule_weight) + self.capsule_bias
+
+    def route(self, votes: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+        """Dynamic routing of the same votes from several sets of capsules (Algorithm 1).
+
+        Args:
+            votes: (texts, I, J, d_c).
+            kept: (sets, I), 1 for each capsule of a set and 0 for the others, which vote for
+                nothing and have no routing.
+
+        Returns:
+            Class capsules (texts, sets, J, d_c) and routing (texts, sets, I, J).
+        """
+        logits = votes.new_zeros(votes.shape[0], len(kept), *votes.shape[1:3])
         for step in range(self.iterations):
-            routing = logits.softmax(dim=2)  # over classes: outputs compete for inputs (eq. 9)
-            class_capsules = squash(torch.einsum("bij,bijc->bjc", routing, votes))
+            # Over classes: outputs compete for inputs (eq. 9).
+            routing = logits.softmax(dim=3) * kept[..., None]
+            class_capsules = squash(torch.einsum("bsij,bijc->bsjc", routing, votes))
             if step + 1 == self.iterations:
                 break
             seen = (votes, class_capsules)
             if not self.route_gradient:
                 seen = (votes.detach(), class_capsules.detach())
-            logits = logits + torch.einsum("bijc,bjc->bij", *seen)
-        return Routed(class_capsules, routing, votes)
+            logits = logits + torch.einsum("bijc,bsjc->bsij", *seen)
+        return class_capsules, routing
 
 
 def segment_softmax(scores: Tensor, lengths: Tensor) -> Tensor:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
 from icaps import distributed
+from icaps.corpus import class_numbers
 from icaps.errors import DataError
+from icaps.inference import CHUNK
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
-
-CHUNK = 2_000  # texts that are held at a time
 
 
 def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -
         DataError: There is no text, or a label is none of the model's classes.
     """
     classes = [str(name) for name in classifier.classes_]
-    confusion = _count(classifier, labelled, {name: n for n, name in enumerate(classes)})
+    confusion = _count(classifier, labelled, classes)
     texts = int(confusion.sum())
     if not texts:
         raise DataError("There are no texts to score.")
@@ -63,20 +63,15 @@ def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -
 
 
 def _count(
-    classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]], numbers: dict[str, int]
+    classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]], classes: list[str]
 ) -> NDArray[np.int64]:
     """How often each class (row) was taken for each (column) by all processes together."""
-    confusion = torch.zeros(len(numbers), len(numbers), dtype=torch.int64)
+    confusion = torch.zeros(len(classes), len(classes), dtype=torch.int64)
     stream, mine = iter(labelled), distributed.share()
     while chunk := list(islice(stream, CHUNK)):
-        for _, label in chunk:
-            if label not in numbers:
-                raise DataError(
-                    f"The data has the class {label!r}, which the model lacks; it knows "
-                    f"{', '.join(numbers)}."
-                )
+        true = class_numbers((label for _, label in chunk), classes)[mine]
         predicted = classifier.predict([text for text, _ in chunk[mine]])
-        for (_, label), guess in zip(chunk[mine], predicted, strict=True):
-            confusion[numbers[label], numbers[str(guess)]] += 1
+        for label, guess in zip(true, class_numbers(map(str, predicted), classes), strict=True):
+            confusion[label, guess] += 1
     counts: NDArray[np.int64] = distributed.add_up(confusion).numpy()
     return counts

@@ -80,22 +80,28 @@ class ICapsNet(nn.Module):
             route_gradient=config.route_gradient,
         )
 
-    def forward(self, batch: Packed) -> Activity:
-        """Runs the texts of a batch; an empty text has no attention and zero primary capsules."""
-        ids = self._drop_words(batch.ids)
-        words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
-        embedding = torch.cat([self.fixed_embedding[words], self.trained_embedding(words)], 1)
-        embedding = F.dropout(embedding, self.config.embedding_dropout, self.training)
-        regions = self.region(self.region.project(embedding), rows, batch.lengths)  # (T, d_w)
-        regions = F.dropout(self.activation(regions), self.config.dropout, self.training)
+    def forward(self, batch: Packed, kept: Tensor | None = None) -> Activity:
+        """Runs the texts of a batch; an empty text has no attention and zero primary capsules.
+
+        `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
+        """
+        regions = self.regions(self._drop_words(batch.ids), batch.lengths)  # (T, d_w)
         primary, *attention = self.attention(regions, batch.lengths, batch.sentences)
         if self.config.squash_primary:
             primary = squash(primary)
-        routed = self.capsules(primary)
+        routed = self.capsules(primary, kept)
         norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)  # (B, J)
         return Activity(
             norms, routed.class_capsules, routed.routing, routed.votes, primary, *attention
         )
+
+    def regions(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Region embeddings (T, d_w) of sentences end to end: ids (T,), lengths (sentences,)."""
+        words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
+        embedding = torch.cat([self.fixed_embedding[words], self.trained_embedding(words)], 1)
+        embedding = F.dropout(embedding, self.config.embedding_dropout, self.training)
+        regions = self.region(self.region.project(embedding), rows, lengths)
+        return F.dropout(self.activation(regions), self.config.dropout, self.training)
 
     def _drop_words(self, ids: Tensor) -> Tensor:
         if not self.training or self.config.word_dropout == 0:

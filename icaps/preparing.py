@@ -83,7 +83,7 @@ def prepare_texts(
     vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
     corpus = Corpus.from_encoded(encode(vocabulary, texts, model), labels.tolist())
     names = (str(name) for name in classes[labels])
-    content = _hash(zip(texts, names, strict=True))
+    content = content_hash(zip(texts, names, strict=True))
     return Prepared(content, classes, vocabulary, corpus, training, held_out)
 
 
@@ -153,7 +153,7 @@ def _read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, st
             numbers.append(seen.setdefault(record.label, len(seen)))
             yield record.text, record.label
 
-    content = _hash(counted())
+    content = content_hash(counted())
     classes = np.array(sorted(seen), dtype=object)
     if len(classes) < 2:
         raise DataError(f"All {len(numbers)} texts have one class; a classifier needs two.")
@@ -162,7 +162,8 @@ def _read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, st
     return classes, sorted_numbers[np.frombuffer(numbers, np.intc)], content
 
 
-def _hash(labelled: Iterable[tuple[str, str]]) -> str:
+def content_hash(labelled: Iterable[tuple[str, str]]) -> str:
+    """The same for the same texts and labels in the same order, and practically for no others."""
     digest = hashlib.blake2b(digest_size=16)
     for text, label in labelled:
         line = f"{len(text)}\n{text}\n{label}\n"

@@ -18,6 +18,7 @@ class Progress:
         self._bar: tqdm | None = None
         self._download: tqdm | None = None
         self._file = ""  # that is downloaded
+        self._texts: tqdm | None = None
 
     def say(self, line: str) -> None:
         """Writes a line, above the bar where there is one."""
@@ -51,3 +52,10 @@ class Progress:
         if done == total:
             self._download.close()
             self._download = None
+
+    def on_texts(self, count: int) -> None:
+        """Counts texts that were read, of a stream whose length is not known."""
+        if self._texts is None:
+            quiet = not self._stream.isatty()
+            self._texts = tqdm(unit=" texts", file=self._stream, disable=quiet)
+        self._texts.update(count)

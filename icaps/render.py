@@ -174,7 +174,7 @@ def _shaded(explanation: Explanation, start: int, end: int) -> str:
 def describe(kgram: KGram) -> str:
     """One K-gram in a line."""
     return (
-        f"“{kgram.text}” · capsule {kgram.capsule} · "
+        f"“{kgram.text}” · {kgram.capsule_label} · "
         f"β {kgram.routing:.2f} · α {kgram.attention:.2f}"
     )
 
@@ -211,7 +211,7 @@ def evidence_table(explanation: Explanation) -> str:
     """The K-grams with their capsules and weights, as an HTML table."""
     long = bool(explanation.sentences)
     body = "".join(
-        f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{kgram.capsule}'
+        f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{escape(_short_label(kgram))}'
         f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
         + (f'<td class="n">{kgram.sentence + 1}<td class="n">{kgram.sentence_attention:.3f}' * long)
         for kgram in explanation.kgrams
@@ -223,6 +223,11 @@ def evidence_table(explanation: Explanation) -> str:
         f'<th class="n">Routing β<th class="n">Attention α{more}</thead>'
         f"<tbody>{body}</tbody></table>"
     )
+
+
+def _short_label(kgram: KGram) -> str:
+    """The capsule in a column of its own."""
+    return kgram.capsule_label if kgram.capsule_name else str(kgram.capsule)
 
 
 def explanation_page(explanation: Explanation) -> str:
@@ -248,7 +253,7 @@ def explanation_text(explanation: Explanation) -> str:
     """Lines for a terminal; texts are quoted as JSON, so that each K-gram keeps to its line."""
     lines = [verdict(explanation), *notices(explanation)]
     lines += [
-        f"  {json.dumps(kgram.text, ensure_ascii=False)}  capsule {kgram.capsule}  "
+        f"  {json.dumps(kgram.text, ensure_ascii=False)}  {kgram.capsule_label}  "
         f"routing {kgram.routing:.3f}  attention {kgram.attention:.3f}"
         + f"  sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})"
         * bool(explanation.sentences)

@@ -16,7 +16,8 @@ class KGram:
 
     `routing` is beta_ij of the capsule for the target class, `attention` alpha^i_n of the position
     in the middle, `sentence_attention` rho^i_m of the sentence, whose number (from 0) is
-    `sentence`; for a model that doesn't split texts they are 1 and 0.
+    `sentence`; for a model that doesn't split texts they are 1 and 0. `capsule_name` is what a user
+    called the capsule, empty when nothing.
     """
 
     text: str
@@ -27,6 +28,17 @@ class KGram:
     attention: float
     sentence: int = 0
     sentence_attention: float = 1.0
+    capsule_name: str = ""
+
+    @property
+    def capsule_label(self) -> str:
+        """The capsule as it is shown."""
+        return capsule_label(self.capsule, self.capsule_name)
+
+
+def capsule_label(capsule: int, name: str = "") -> str:
+    """A capsule as it is shown: by its name where it has one, and always by its number."""
+    return f"{name} (capsule {capsule})" if name else f"capsule {capsule}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class SentenceWeight:
 
 @dataclass(frozen=True)
 class CapsuleReason:
-    """One of the most routed primary capsules.
+    """One of the most routed primary capsules, with the name that a user gave it.
 
     beta_i1..beta_iJ, alpha^i_1..alpha^i_N and rho^i_1..rho^i_M.
     """
@@ -62,6 +74,12 @@ class CapsuleReason:
     routing: tuple[float, ...]
     attention: tuple[float, ...]
     sentence_attention: tuple[float, ...] = (1.0,)
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The capsule as it is shown."""
+        return capsule_label(self.capsule, self.name)
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,11 @@ class EncodedText:
     truncated: bool
 
     @property
+    def blank(self) -> bool:
+        """Whether the vocabulary has none of the words."""
+        return not bool((self.ids != UNK).any())
+
+    @property
     def unknown_share(self) -> float:
         """Share of the words that the vocabulary lacks, 0 to 1; 0 where there are no words."""
         return float((self.ids == UNK).mean()) if self.ids.size else 0.0

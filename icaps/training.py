@@ -18,6 +18,7 @@ from icaps.corpus import Corpus
 from icaps.interruption import Interruption
 from icaps.model import ICapsNet
 from icaps.resume import Last, State
+from icaps.specialisation import specialisation_loss
 from icaps.updates import Updates
 
 PREDICT_BATCH = 512  # texts a pass where no gradient is kept
@@ -246,8 +247,11 @@ class _Run:
             if not len(numbers):
                 continue
             part = batch.select(numbers)
-            norms = self._network(part.pack().to(device)).class_norms
-            mean = margin_loss(norms, torch.from_numpy(part.labels).to(device), self._config)
+            activity = self._network(part.pack().to(device))
+            labels = torch.from_numpy(part.labels).to(device)
+            mean = margin_loss(activity.class_norms, labels, self._config)
+            if self._config.purity_weight or self._config.spread_weight:
+                mean = mean + specialisation_loss(activity.routing, labels, self._config)
             share = mean * (len(part) / len(batch))
             share.backward()
             loss += share.item()

@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from icaps.data.source import Source
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -59,6 +61,15 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """What was given of those options, as `open_source` takes it."""
     names = ("text", "label", "encoding", "delimiter", "on_bad_rows")
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
+
+
+def say_problems(source: Source, part: str) -> None:
+    """Tells the rows that were left out."""
+    for problems in source.problems.first.values():
+        for problem in problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    if source.problems:
+        print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)
 
 
 def _add_check(commands: Commands) -> None:

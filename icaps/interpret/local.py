@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +56,10 @@ def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> li
     starts = [0, *ends]
     left = (kernel_size - 1) // 2
     spotted = []
-    for capsule in largest(reading.routing[:, target], top.capsules):
+    routing = reading.routing[:, target]
+    for capsule in largest(routing, top.capsules):
+        if not routing[capsule]:  # it is switched off
+            continue
         for sentence in largest(reading.sentence_attention[:, capsule], top.sentences):
             start, end = starts[sentence], ends[sentence]
             for step in largest(reading.attention[start:end, capsule], top.kgrams):
@@ -94,8 +99,11 @@ def explain(
     hierarchical: bool,
     target: int | None,
     top: Top,
+    names: Mapping[int, str] = MappingProxyType({}),
 ) -> Explanation:
     """The explanation of one text for a class, the predicted one when `target` is None.
+
+    `names` are what users called capsules, by number.
 
     Raises:
         ConfigError: A number of `top` is below 1.
@@ -117,7 +125,7 @@ def explain(
         probabilities=probabilities,
         margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
         kernel_size=kernel_size,
-        kgrams=tuple(_kgram(reading, spotted_one, spans, target) for spotted_one in spotted),
+        kgrams=tuple(_kgram(reading, found, spans, target, names) for found in spotted),
         words=tuple(
             WordCount(start, end, count) for (start, end), count in zip(spans, counts, strict=True)
         ),
@@ -128,6 +136,7 @@ def explain(
                 tuple(reading.routing[i].tolist()),
                 tuple(reading.attention[:, i].tolist()),
                 tuple(reading.sentence_attention[:, i].tolist()),
+                names.get(i, ""),
             )
             for i in capsules
         ),
@@ -137,7 +146,13 @@ def explain(
     )
 
 
-def _kgram(reading: Reading, spotted: Spotted, spans: list[list[int]], target: int) -> KGram:
+def _kgram(
+    reading: Reading,
+    spotted: Spotted,
+    spans: list[list[int]],
+    target: int,
+    names: Mapping[int, str],
+) -> KGram:
     start, end = spans[spotted.first][0], spans[spotted.last - 1][1]
     return KGram(
         text=reading.text[start:end],
@@ -148,6 +163,7 @@ def _kgram(reading: Reading, spotted: Spotted, spans: list[list[int]], target: i
         attention=float(reading.attention[spotted.position, spotted.capsule]),
         sentence=spotted.sentence,
         sentence_attention=float(reading.sentence_attention[spotted.sentence, spotted.capsule]),
+        capsule_name=names.get(spotted.capsule, ""),
     )
 
 

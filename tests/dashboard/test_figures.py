@@ -15,6 +15,7 @@ from dashboard.routing_picture import (
 )
 from dashboard.shaded_text import legend_row, text_card
 from icaps.classifier import ICapsClassifier
+from icaps.charts import class_colors, shorten
 from icaps.results import CapsuleReason, Explanation, KGram, WordCount
 
 TEXT = "oil and gas fall"
@@ -55,12 +56,12 @@ def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation
 
 def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     names = [f"class {n}" for n in range(8)]
-    colors = figures.class_colors(names)
+    colors = class_colors(names)
     assert list(colors) == names
     assert len(set(colors.values())) == 8
-    assert figures.class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
-    assert figures.class_colors([*names, "ninth"])["ninth"] == colors["class 0"]
-    expected = figures.class_colors(EXPLANATION.classes)
+    assert class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
+    assert class_colors([*names, "ninth"])["ninth"] == colors["class 0"]
+    expected = class_colors(EXPLANATION.classes)
     scale = figures.norm_bars(EXPLANATION, "#111111").to_dict()["layer"][0]["encoding"]["color"]
     assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
     ends = routing_picture(EXPLANATION, "#111111").data[-1]
@@ -148,10 +149,10 @@ def test_words_of_a_chart_are_shown_as_typed() -> None:
 
 
 def test_labels_are_cut_to_one_line() -> None:
-    assert figures.shorten(" a\n b\x00 ") == "a b\ufffd"
-    assert figures.shorten("a" * 22) == "a" * 22
-    assert figures.shorten("a" * 23) == "a" * 21 + "…"
-    assert figures.shorten("abc de", 5) == "abc…"
+    assert shorten(" a\n b\x00 ") == "a b\ufffd"
+    assert shorten("a" * 22) == "a" * 22
+    assert shorten("a" * 23) == "a" * 21 + "…"
+    assert shorten("abc de", 5) == "abc…"
 
 
 def lines_of(picture: Any) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def test_routing_lines_are_as_thick_as_their_weights() -> None:
         for name, beta in zip(EXPLANATION.classes, routing, strict=True):
             line = lines[f"capsule {capsule} → {name}"]
             assert line.line.width / to_business == pytest.approx(beta / 0.8)
-            assert line.line.color == figures.class_colors(EXPLANATION.classes)[name]
+            assert line.line.color == class_colors(EXPLANATION.classes)[name]
             assert line.text.endswith(f"<br>β {beta:.4f}")
     assert lines["“gas fall” → capsule 2"].text.endswith("<br>α 0.4000")
 
@@ -219,7 +220,7 @@ def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
     assert [row["class"] for row in rows] == drawn
     scale = bars["layer"][0]["encoding"]["color"]["scale"]  # each keeps its colour
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
-        name: figures.class_colors(names)[name] for name in drawn
+        name: class_colors(names)[name] for name in drawn
     }
     only = replace(many, kgrams=many.kgrams[:1])
     assert len(lines_of(routing_picture(only, "#111111"))) == 1 + MAX_CLASSES
@@ -238,7 +239,7 @@ def test_plotly_gets_no_html_of_the_users() -> None:
     for text in shown:
         assert "<" not in text.replace("<br>", "")
     assert html.unescape(plotly_text(HOSTILE, 100)) == HOSTILE
-    assert html.unescape(picture.data[-3].text[0]) == figures.shorten(HOSTILE)
+    assert html.unescape(picture.data[-3].text[0]) == shorten(HOSTILE)
 
 
 def test_the_legend_has_the_shades_that_occur() -> None:

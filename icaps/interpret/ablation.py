@@ -1,0 +1,173 @@
+"""Primary capsules switched off at inference: what each costs, and which few are enough.
+
+A capsule that is off votes for nothing, and all else stays as it was trained. Nothing below the
+capsule layer is computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from icaps.inference import Pass
+from icaps.interpret.winners import Winners
+from icaps.layers import CapsuleLayer
+
+ROUTED_AT_ONCE = 2_000_000  # routing weights, which bounds memory
+SAMPLE = 2_000  # texts that the search for a smallest set looks at
+ENOUGH = 0.99  # share of the accuracy that such a set keeps
+
+
+@dataclass
+class KnockOut:
+    """What switching off each capsule alone does to the predictions of labelled texts.
+
+    Attributes:
+        confusion: (1 + I, J, J), texts of each class (row) taken for each (column): with all
+            capsules, then with capsule 0 off, with capsule 1 off, and so on.
+        own_right: (I,), texts that a capsule won which are still right when it is off.
+    """
+
+    confusion: NDArray[np.int64]
+    own_right: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, classes: int, capsules: int) -> KnockOut:
+        """Of no text."""
+        shape = 1 + capsules, classes, classes
+        return cls(np.zeros(shape, np.int64), np.zeros(capsules, np.int64))
+
+    def add(self, layer: CapsuleLayer, batch: Pass, winners: Winners) -> None:
+        """Counts a batch; a blank text is taken for the first class, as always."""
+        capsules = len(self.own_right)
+        kept = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
+        predicted = np.zeros((len(batch.labels), 1 + capsules), dtype=np.int64)
+        known = np.flatnonzero(batch.known)
+        norms = norms_of_sets(layer, batch.activity.votes[known], kept)
+        predicted[known] = norms.argmax(2)
+        places = np.arange(1 + capsules), batch.labels[:, None], predicted
+        np.add.at(self.confusion, places, 1)
+        own = predicted[known, 1 + winners.capsules] == winners.labels
+        np.add.at(self.own_right, winners.capsules, own)
+
+    def merge(self, other: KnockOut) -> None:
+        """Adds what another part of the corpus came to."""
+        self.confusion += other.confusion
+        self.own_right += other.own_right
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """(1 + I,), share of right predictions with all capsules, then with each one off."""
+        right = np.trace(self.confusion, axis1=1, axis2=2)
+        shares: NDArray[np.float64] = right / max(int(self.confusion[0].sum()), 1)
+        return shares
+
+    def recall(self) -> NDArray[np.float64]:
+        """(1 + I, J), share of each class's texts that are right; NaN where it has none."""
+        right = np.diagonal(self.confusion, axis1=1, axis2=2)
+        texts = self.confusion[0].sum(1)
+        return np.divide(right, texts, out=np.full(right.shape, np.nan), where=texts > 0)
+
+
+def norms_of_sets(layer: CapsuleLayer, votes: Tensor, kept: Tensor) -> NDArray[np.float32]:
+    """Class norms (texts, sets, J) with each set of capsules.
+
+    Args:
+        layer: Routes the votes.
+        votes: (texts, I, J, d_c), of all capsules.
+        kept: (sets, I), 1 for the capsules of a set and 0 for those that are off.
+    """
+    kept = kept.to(votes)
+    size = len(kept) * votes.shape[1] * votes.shape[2]
+    parts = [np.zeros((0, len(kept), votes.shape[2]), np.float32)]
+    with torch.inference_mode():
+        for part in votes.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
+            class_capsules, _ = layer.route(part, kept)
+            parts.append(torch.linalg.vector_norm(class_capsules, dim=3).cpu().numpy())
+    return np.concatenate(parts)
+
+
+@dataclass
+class Sample:
+    """An even sample of a stream's texts, SAMPLE at most, the same whatever the batches are.
+
+    primary (texts, I, d_p); labels (texts,); keys (texts,), by which texts were let in.
+    """
+
+    primary: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+
+    @classmethod
+    def empty(cls, capsules: int, size: int) -> Sample:
+        """Of no text."""
+        primary = np.zeros((0, capsules, size), np.float32)
+        return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+    def add(self, batch: Pass) -> None:
+        """Lets in those known texts of a batch whose numbers have the smallest keys."""
+        known = np.flatnonzero(batch.known)
+        keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
+        primary = batch.activity.primary_capsules[known].cpu().numpy()
+        self.merge(Sample(primary, batch.labels[known], keys))
+
+    def merge(self, other: Sample) -> None:
+        """Adds the sample of another part of the stream."""
+        keys = np.concatenate([self.keys, other.keys])
+        kept = np.argsort(keys)[:SAMPLE]
+        self.primary = np.concatenate([self.primary, other.primary])[kept]
+        self.labels = np.concatenate([self.labels, other.labels])[kept]
+        self.keys = keys[kept]
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, whose multiples are even
+
+
+class FewCapsules(NamedTuple):
+    """A small set of capsules, the sample's accuracy with them alone, and that with all."""
+
+    capsules: tuple[int, ...]
+    accuracy: float
+    of_all: float
+
+
+def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
+    """Few capsules that keep ENOUGH of the sample's accuracy, found by a greedy search.
+
+    From all, each step switches off the one without which most texts are right, the lower on a
+    tie, as long as enough of them stay right.
+    """
+    votes = _votes(layer, sample)
+    capsules = tuple(range(votes.shape[1]))
+    of_all = accuracy = float(_accuracies(layer, votes, torch.ones(1, len(capsules)), sample)[0])
+    while len(capsules) > 1:
+        kept = torch.zeros(len(capsules), votes.shape[1])
+        kept[:, list(capsules)] = 1
+        kept[range(len(capsules)), list(capsules)] = 0
+        accuracies = _accuracies(layer, votes, kept, sample)
+        best = int(accuracies.argmax())
+        if accuracies[best] < ENOUGH * of_all:
+            break
+        accuracy = float(accuracies[best])
+        capsules = capsules[:best] + capsules[best + 1 :]
+    return FewCapsules(capsules, accuracy, of_all)
+
+
+def _votes(layer: CapsuleLayer, sample: Sample) -> Tensor:
+    with torch.inference_mode():
+        device = layer.capsule_bias.device
+        return layer.vote(torch.from_numpy(sample.primary).to(device))
+
+
+def _accuracies(
+    layer: CapsuleLayer, votes: Tensor, kept: Tensor, sample: Sample
+) -> NDArray[np.float64]:
+    """Share of the sample that each set of capsules gets right (sets,); 0 for an empty sample."""
+    right = norms_of_sets(layer, votes, kept).argmax(2) == sample.labels[:, None]
+    shares: NDArray[np.float64] = right.sum(0) / max(len(right), 1)
+    return shares

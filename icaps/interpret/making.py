@@ -1,0 +1,106 @@
+"""The global view of a checkpoint: made of labelled texts, or taken from where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from icaps.data.catalog import DATASETS, locate
+from icaps.data.names import resolve
+from icaps.data.source import open_source
+from icaps.data.synthetic import NAME as SYNTHETIC
+from icaps.errors import CheckpointError, DataError
+from icaps.interpret.ablation import smallest_set
+from icaps.interpret.corpus_level import count
+from icaps.interpret.global_view import GlobalView, Origin, load_view, weights_fingerprint
+from icaps.preparing import Labelled, content_hash
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
+
+
+class Data(NamedTuple):
+    """Data as a user named it, its part ("train", "test"), and options of `open_source`."""
+
+    name: str
+    part: str
+    reading: dict[str, Any]
+
+
+class Text(NamedTuple):
+    """A text of the data that a view was made of, and the name of its class."""
+
+    text: str
+    label: str
+
+
+def make_view(
+    classifier: ICapsClassifier,
+    checkpoint: str | Path,
+    source: Data,
+    records: Iterable[Labelled],
+    on_texts: Callable[[int], None] = lambda _: None,
+) -> GlobalView:
+    """The view of these texts: the one in the checkpoint folder when it is of them, else a new one.
+
+    Args:
+        classifier: As it is in the folder, on a device.
+        checkpoint: The folder.
+        source: Where they come from.
+        records: Labelled texts, the same each time they are read.
+        on_texts: See `corpus_level.count`.
+
+    Raises:
+        DataError: There is no text, or a label is none of the model's classes.
+    """
+    content = content_hash(_pairs(records))
+    shape = len(classifier.classes_), classifier.network_.config.num_capsules
+    try:
+        kept = load_view(checkpoint, *shape)
+    except CheckpointError:  # damaged: this is what mends it
+        kept = None
+    if kept is not None and kept.origin.content == content:
+        return kept
+    counts = count(classifier, _pairs(records), on_texts)
+    named = source.name in (*DATASETS, SYNTHETIC)
+    origin = Origin(
+        source.name if named else str(Path(source.name).absolute()),
+        source.part,
+        source.reading,
+        content,
+        weights_fingerprint(checkpoint),
+    )
+    few = smallest_set(classifier.network_.capsules, counts.sample)
+    return GlobalView(origin, counts.tally, counts.knock_out, few)
+
+
+def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
+    """Texts by their numbers, from the data that a view was made of.
+
+    Raises:
+        DataError: The data is not on this machine, or has changed; the message says what to do.
+    """
+    if origin.source in DATASETS and locate(origin.source) is None:
+        raise DataError(
+            f"The texts of {origin.source} are not on this machine; `icaps data fetch "
+            f"{origin.source}` brings them."
+        )
+    place = resolve(origin.source)
+    wanted, found = set(numbers), dict[int, Text]()
+
+    def collected() -> Iterator[tuple[str, str]]:
+        for number, record in enumerate(open_source(place, origin.part, **origin.reading)):
+            if number in wanted:
+                found[number] = Text(record.text, record.label)
+            yield record.text, record.label
+
+    if content_hash(collected()) != origin.content:
+        raise DataError(
+            f"The texts in {place} are not those that were counted. Run `icaps interpret` again."
+        )
+    return found
+
+
+def _pairs(records: Iterable[Labelled]) -> Iterator[tuple[str, str]]:
+    return ((record.text, record.label) for record in records)

@@ -1,0 +1,211 @@
+"""How far the matrix C can be trusted: intervals, controls, and which capsules say nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from icaps.interpret.tally import Tally
+
+TOP = (1, 3, 5)  # capsules whose share of a row is told
+ALIVE_SHARE = 0.01  # of all texts, that a capsule wins at least to be called alive
+NEUTRAL = 0.95  # entropy of a capsule's classes, of at most 1, from which it is class-neutral
+SAME_WORDS, SAME_QUERY = 0.5, 0.8  # overlap of words and cosine of queries of a duplicate
+SHUFFLES = 200
+RESAMPLES = 1_000
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """How sparse a row of C is, beside rows of the same length drawn from shuffled winners.
+
+    entropy: Of the row's shares, in nats; top_share: {1: ..., 3: ..., 5: ...}, the share of its
+    largest cells. NaN for a class that was never predicted.
+    """
+
+    entropy: float
+    top_share: dict[int, float]
+    shuffled_entropy: float
+    shuffled_top_share: dict[int, float]
+
+
+def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
+    """The shape of each row of C (J, I).
+
+    The control keeps how often each capsule wins and each class is predicted, and shuffles which
+    goes with which: what it shows is not due to classes. It is the mean of SHUFFLES draws.
+    """
+    random = np.random.default_rng(seed)
+    draws = np.stack([_shuffled(frequency, random) for _ in range(SHUFFLES)])
+    return [
+        RowShape(
+            float(_entropy(frequency[j])),
+            {top: float(_top_share(frequency[j], top)) for top in TOP},
+            float(_entropy(draws[:, j]).mean()),
+            {top: float(_top_share(draws[:, j], top).mean()) for top in TOP},
+        )
+        for j in range(len(frequency))
+    ]
+
+
+def share_intervals(
+    frequency: NDArray[np.int64], level: float = 0.95, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bootstrap interval of each cell's share of its row: the low and the high end (J, I).
+
+    Drawing texts again is drawing a multinomial of the cells. NaN in a row without texts.
+    """
+    random = np.random.default_rng(seed)
+    total = int(frequency.sum())
+    nothing = np.full(frequency.shape, np.nan)
+    if not total:
+        return nothing, nothing
+    low, high = nothing.copy(), nothing.copy()
+    rows = frequency.sum(1)
+    for j in np.flatnonzero(rows):  # by row, which bounds memory
+        lengths = random.binomial(total, rows[j] / total, RESAMPLES)
+        drawn = random.multinomial(lengths, frequency[j] / rows[j])
+        shares = drawn / np.maximum(lengths, 1)[:, None]
+        low[j], high[j] = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def alive(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(I,), whether each capsule wins ALIVE_SHARE of the texts or more."""
+    wins = frequency.sum(0)
+    enough: NDArray[np.bool_] = (wins > 0) & (wins >= ALIVE_SHARE * wins.sum())
+    return enough
+
+
+def dead(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(I,), whether each capsule never wins."""
+    return np.asarray(frequency.sum(0) == 0)
+
+
+def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(I,), whether each capsule that wins is chosen for every class alike.
+
+    That is when its share of each class's texts differs so little that the entropy of these
+    shares, over log J, is at least NEUTRAL.
+    """
+    rows = frequency.sum(1)
+    present = rows > 0
+    rates = frequency[present] / rows[present, None]
+    if present.sum() < 2:
+        return np.zeros(frequency.shape[1], dtype=bool)
+    even = _entropy(rates.T) / np.log(present.sum())
+    return np.asarray((even >= NEUTRAL) & ~dead(frequency))
+
+
+def purity(frequency: NDArray[np.int64]) -> float:
+    """Share of all wins that go to the winner's main class, from 1/J to 1; NaN without texts."""
+    total = frequency.sum()
+    return float(frequency.max(0).sum() / total) if total else float("nan")
+
+
+def duplicates(tally: Tally, cosine: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Pairs of alive capsules with much the same words and similar effective queries (I, I)."""
+    numbers = np.flatnonzero(alive(tally.frequency)).tolist()
+    words = {i: tally.words_of(tally.column(i)) for i in numbers}
+    return [
+        (i, k)
+        for i in numbers
+        for k in numbers
+        if i < k
+        and cosine[i, k] >= SAME_QUERY
+        and overlap(words[i], words[k]) >= SAME_WORDS
+    ]
+
+
+def overlap(one: Mapping[int, int], other: Mapping[int, int]) -> float:
+    """Common mass of two distributions of words, from 0 to 1; 0 where one has none."""
+    totals = sum(one.values()), sum(other.values())
+    if not all(totals):
+        return 0.0
+    return float(sum(min(one[w] / totals[0], other[w] / totals[1]) for w in one if w in other))
+
+
+def divergence(one: Mapping[int, int], other: Mapping[int, int]) -> float:
+    """Jensen-Shannon divergence of two distributions of words, in bits, from 0 to 1."""
+    words = sorted(one.keys() | other.keys())
+    p, q = (np.array([counts.get(w, 0) for w in words], float) for counts in (one, other))
+    p, q = p / p.sum(), q / q.sum()
+    mixed = (p + q) / 2
+    return float((_entropy(mixed) - (_entropy(p) + _entropy(q)) / 2) / np.log(2))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How alike two models' capsules are, matched one to one by their words.
+
+    pairs: (capsule of the one, capsule of the other, overlap of their words); overlap: their mean,
+    weighted by the wins of the one; random_overlap: the same for random matches.
+    """
+
+    pairs: tuple[tuple[int, int, float], ...]
+    overlap: float
+    random_overlap: float
+
+
+def agreement(
+    one: Tally,
+    other: Tally,
+    words: Sequence[str],
+    other_words: Sequence[str],
+    seed: int = 0,
+) -> Agreement:
+    """Matches the alive capsules of two models, such as of two seeds, to share most words.
+
+    `words` and `other_words` are those of the two vocabularies.
+    """
+    left, right = _by_word(one, words), _by_word(other, other_words)
+    common = np.array([[overlap(a, b) for b in right.values()] for a in left.values()])
+    rows, columns = linear_sum_assignment(common, maximize=True)
+    numbers, others = list(left), list(right)
+    pairs = [
+        (numbers[r], others[c], float(common[r, c])) for r, c in zip(rows, columns, strict=True)
+    ]
+    wins = one.frequency.sum(0)[[i for i, _, _ in pairs]]
+    random = np.random.default_rng(seed)
+    drawn = [common[rows, random.permutation(columns)] for _ in range(SHUFFLES)]
+    return Agreement(
+        tuple(pairs),
+        float(np.average([common for *_, common in pairs], weights=wins)),
+        float(np.mean([np.average(values, weights=wins) for values in drawn])),
+    )
+
+
+def _by_word(tally: Tally, words: Sequence[str]) -> dict[int, Counter[str]]:
+    return {
+        i: Counter({words[w]: n for w, n in tally.words_of(tally.column(i)).items()})
+        for i in np.flatnonzero(alive(tally.frequency)).tolist()
+    }
+
+
+def _shuffled(frequency: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    left = frequency.sum(0)
+    rows = []
+    for length in frequency.sum(1):
+        row = random.multivariate_hypergeometric(left, length, method="marginals")
+        rows.append(row)
+        left = left - row
+    return np.array(rows)
+
+
+def _entropy(counts: NDArray[np.number]) -> NDArray[np.float64]:
+    """Entropy along the last axis, in nats; NaN where there is nothing."""
+    totals = counts.sum(-1, keepdims=True)
+    shares = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-(shares * logs).sum(-1))
+
+
+def _top_share(counts: NDArray[np.int64], top: int) -> NDArray[np.float64]:
+    total = counts.sum(-1)
+    largest = np.sort(counts, axis=-1)[..., -top:].sum(-1)
+    return np.asarray(np.divide(largest, total, out=np.full(total.shape, np.nan), where=total > 0))

@@ -1,0 +1,94 @@
+"""The winner of each text of a batch: section 2.6 with k1 = k2 = 1, without a loop over texts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.inference import Pass
+
+
+class Winners(NamedTuple):
+    """Of each text with a known word: the class it got, the capsule that won, and its K-gram.
+
+    numbers (texts,), where each stands in the stream; labels and predicted (texts,), class numbers;
+    capsules (texts,), the capsule with the largest routing weight for the predicted class; kgrams
+    (texts, K), word ids, ABSENT where the window passes the sentence's ends; routing (texts, I),
+    beta_ij for the predicted class j; contribution (texts, I), beta_ij (u_j|i . cc_j) / |cc_j|,
+    whose sum over capsules is the length of cc_j before the squash.
+    """
+
+    numbers: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    capsules: NDArray[np.int64]
+    kgrams: NDArray[np.int64]
+    routing: NDArray[np.float32]
+    contribution: NDArray[np.float32]
+
+
+ABSENT = -1  # in place of a word's id
+
+
+def find_winners(batch: Pass, kernel_size: int) -> Winners:
+    """Ties go to the lower number and the earlier place, as in `local.spot_kgrams`."""
+    known = np.flatnonzero(batch.known)
+    activity = batch.activity
+    predicted = activity.class_norms.cpu().numpy()[known].argmax(1).astype(np.int64)
+    routing = activity.routing.cpu().numpy()[known, :, predicted]  # (texts, I)
+    capsules = routing.argmax(1)
+    votes = activity.votes[known, :, predicted]  # (texts, I, d_c)
+    class_capsules = activity.class_capsules[known, predicted]  # (texts, d_c)
+    lengths = np.linalg.norm(class_capsules.cpu().numpy(), axis=1, keepdims=True)
+    along = np.einsum("bic,bc->bi", votes.cpu().numpy(), class_capsules.cpu().numpy())
+    return Winners(
+        batch.numbers[known],
+        batch.labels[known],
+        predicted,
+        capsules,
+        _kgrams(batch, known, capsules, kernel_size),
+        routing,
+        routing * np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0),
+    )
+
+
+def _kgrams(
+    batch: Pass, known: NDArray[np.int64], capsules: NDArray[np.int64], kernel_size: int
+) -> NDArray[np.int64]:
+    """The K-gram around the position that each text's capsule attends to most (texts, K)."""
+    ids, lengths, counts = (part.cpu().numpy() for part in batch.packed)
+    ends = lengths.cumsum()
+    text_of_sentence = np.repeat(np.arange(len(counts)), counts)
+    winner = np.full(len(counts), ABSENT)
+    winner[known] = capsules
+    kept = np.flatnonzero(winner[text_of_sentence] != ABSENT)
+    rho = batch.activity.sentence_attention.cpu().numpy()
+    sentences = kept[_first_largest(rho[kept, winner[text_of_sentence[kept]]], counts[known])]
+    places = _ranges(ends[sentences] - lengths[sentences], lengths[sentences])
+    alpha = batch.activity.attention.cpu().numpy()
+    attended = alpha[places, np.repeat(capsules, lengths[sentences])]
+    middles = places[_first_largest(attended, lengths[sentences])]
+    window = middles[:, None] + np.arange(kernel_size) - (kernel_size - 1) // 2
+    inside = window >= (ends - lengths)[sentences, None]
+    inside &= window < ends[sentences, None]
+    kgrams: NDArray[np.int64] = np.where(inside, ids[window.clip(0, len(ids) - 1)], ABSENT)
+    return kgrams
+
+
+def _ranges(firsts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Runs of numbers end to end, each of a length from its first."""
+    before = lengths.cumsum() - lengths
+    return np.arange(lengths.sum()) + np.repeat(firsts - before, lengths)
+
+
+def _first_largest(values: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each segment of `values`, none empty, has its largest: the first such place."""
+    if not len(lengths):
+        return np.zeros(0, dtype=np.int64)
+    starts = lengths.cumsum() - lengths
+    segment = np.repeat(np.arange(len(lengths)), lengths)
+    largest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[segment])
+    places: NDArray[np.int64] = largest[np.unique(segment[largest], return_index=True)[1]]
+    return places

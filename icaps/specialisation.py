@@ -1,0 +1,38 @@
+"""A term of the loss that gives primary capsules subjects of their own: ours, not the paper's.
+
+With the paper's loss alone the matrix C says little. W_j is shared by all capsules, so the vector
+in a capsule and not its number tells the class: a few capsules win the texts of every class, and
+the others win none. Here the capsule that wins a text is made to tell its class, which is the
+mutual information of winner and class, and all capsules are made to win.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from icaps.config import TrainConfig
+
+
+def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
+    """purity_weight H(class | winner) - spread_weight H(winner), in nats, over a batch.
+
+    The winner of a text is the capsule with the largest routing weight for the text's class
+    (section 2.6, k1 = 1), made soft by a softmax over capsules of winner_sharpness times beta.
+
+    Args:
+        routing: beta_ij (texts, I, J).
+        labels: (texts,), class numbers.
+        config: Gives the two weights and the sharpness.
+    """
+    own = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
+    winners = (config.winner_sharpness * own).softmax(1)
+    joint = routing.new_zeros(routing.shape[2], routing.shape[1])  # (J, I), adds up to 1
+    joint = joint.index_add(0, labels, winners) / len(labels)
+    winner_entropy = _entropy(joint.sum(0))
+    class_entropy = _entropy(joint) - winner_entropy  # H(class | winner), by the chain rule
+    return config.purity_weight * class_entropy - config.spread_weight * winner_entropy
+
+
+def _entropy(shares: Tensor) -> Tensor:
+    return torch.special.entr(shares.clamp(min=torch.finfo(shares.dtype).tiny)).sum()
