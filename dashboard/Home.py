@@ -19,7 +19,7 @@ if __name__ == "__main__":
     st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
     views.load_style()
     state.restore()
-    nav.build(ROOT).run()
+    nav.build().run()
 else:
     from dashboard import serving
 

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from icaps.checkpoint import CONFIG, WEIGHTS
+from icaps.checkpoint import CAPSULES, CONFIG, WEIGHTS
+from icaps.interpret.global_view import FOLDER, VIEW
 
 ROOT = Path(__file__).resolve().parents[1]
+_LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that come after the training
 SHIPPED, OWN = ROOT / "checkpoints", ROOT / "runs"
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A checkpoint folder, whole or damaged; `stamp` changes when it is written anew."""
+    """A checkpoint folder, whole or damaged; `stamp` changes when anything in it is written."""
 
     name: str
     path: Path
@@ -47,13 +49,18 @@ def find_models() -> list[ModelFolder]:
     """
     found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
-        folder.resolve(): _stamp(folder) for folder in found if not folder.name.startswith(".")
+        folder.resolve(): _stamp(folder, CONFIG, WEIGHTS)
+        for folder in found
+        if not folder.name.startswith(".")
     }
     folders = sorted(
         (path for path, stamp in stamps.items() if stamp),
         key=lambda path: (0, path) if path.parent == SHIPPED else (-stamps[path], path),
     )
-    return [ModelFolder(_name(folder, folders), folder, stamps[folder]) for folder in folders]
+    return [
+        ModelFolder(_name(folder, folders), folder, max(stamps[folder], _stamp(folder, *_LATER)))
+        for folder in folders
+    ]
 
 
 def _name(folder: Path, folders: Sequence[Path]) -> str:
@@ -65,7 +72,7 @@ def _name(folder: Path, folders: Sequence[Path]) -> str:
     return str(folder)
 
 
-def _stamp(folder: Path) -> int:
-    """Time of the last change to the files that make a checkpoint; 0 where there is none."""
-    files = [folder / CONFIG, folder / WEIGHTS]
+def _stamp(folder: Path, *names: str) -> int:
+    """Time of the last change to these files; 0 where there is none."""
+    files = [folder / name for name in names]
     return max((file.stat().st_mtime_ns for file in files if file.is_file()), default=0)

@@ -1,7 +1,5 @@
 """Charts of results: pure functions, from a result to an Altair chart."""
 
-from collections.abc import Sequence
-
 import altair as alt
 import pandas as pd
 

@@ -5,24 +5,23 @@ from pathlib import Path
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+_FOLDER = Path(__file__).resolve().parents[1] / "pages"
+_PAGES = {
+    "explain": ("Explain", ":material/format_ink_highlighter:"),
+    "many": ("Many texts", ":material/table_rows:"),
+    "capsules": ("Capsules", ":material/grid_on:"),
+    "queries": ("Queries", ":material/scatter_plot:"),
+}
 
-def build(root: Path) -> StreamlitPage:
+
+def build() -> StreamlitPage:
     """The navigation; returns the page that the visitor chose."""
-    folder = root / "pages"
-    return st.navigation(
-        [
-            st.Page(
-                folder / "explain.py",
-                title="Explain",
-                icon=":material/format_ink_highlighter:",
-                url_path="explain",
-                default=True,
-            ),
-            st.Page(
-                folder / "many.py",
-                title="Many texts",
-                icon=":material/table_rows:",
-                url_path="many",
-            ),
-        ]
+    return st.navigation([page(name) for name in _PAGES])
+
+
+def page(name: str) -> StreamlitPage:
+    """A page, for navigation and links, by the name of its file."""
+    title, icon = _PAGES[name]
+    return st.Page(
+        _FOLDER / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "explain"
     )

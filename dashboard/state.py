@@ -12,12 +12,20 @@ import streamlit as st
 
 from dashboard.cached import Settings
 from dashboard.examples import EXAMPLES
+from icaps.charts import SELECTED
 from icaps.render import printable
 
 MAX_LINK = 2_000  # characters of text that an address may carry
 MAX_TEXT = 200_000
 PREDICTED = "the predicted class"
+NO_CAPSULE = -1
+MAX_CAPSULE = 9_999
 BOUNDS = {"k1": (1, 8), "k2": (1, 5), "sentences": (1, 5)}
+EVERY = "every class"
+# What the address of a page holds.
+EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences")
+CAPSULES = ("model", "capsule", "cell_class")
+QUERIES = ("model", "capsule")
 _START: dict[str, str | int] = {
     "text": next(iter(EXAMPLES.values())),
     "model": "",
@@ -25,6 +33,8 @@ _START: dict[str, str | int] = {
     "k1": 2,
     "k2": 2,
     "sentences": 1,
+    "capsule": NO_CAPSULE,
+    "cell_class": EVERY,
 }
 
 
@@ -37,9 +47,13 @@ def restore() -> None:
     state = st.session_state
     asked = st.query_params.to_dict()
     if "published" not in state:
-        state.published = {}
+        state.published, state.published_names = {}, EXPLAIN
         state.update(_START | _read(asked))
-    elif "model" in asked and asked != state.published and _address() == state.published:
+    elif (
+        "model" in asked
+        and asked != state.published
+        and _address(state.published_names) == state.published
+    ):
         state.update(_read(asked))
         state.example = None
 
@@ -49,9 +63,9 @@ def first_question() -> tuple[str, Settings]:
     return str(_START["text"]), Settings(None, *(int(_START[key]) for key in BOUNDS))
 
 
-def publish() -> None:
-    """Puts the question in the address."""
-    st.session_state.published = _address()
+def publish(names: Sequence[str]) -> None:
+    """Puts what a page shows in its address."""
+    st.session_state.published, st.session_state.published_names = _address(names), names
     if st.query_params.to_dict() != st.session_state.published:
         st.query_params.from_dict(st.session_state.published)
 
@@ -61,7 +75,7 @@ def link() -> str:
     return f"?{urlencode(st.session_state.published)}"
 
 
-def choose_among(key: str, options: Sequence[str]) -> None:
+def choose_among(key: str, options: Sequence[Any]) -> None:
     """Falls back to the first option where the one that was chosen is not among them."""
     if st.session_state[key] not in options:
         st.session_state[key] = options[0]
@@ -83,6 +97,18 @@ def forget_example() -> None:
     st.session_state.example = None
 
 
+def pick(chart: str) -> None:
+    """Takes over what was clicked in a chart: a cell, or a capsule."""
+    for picked in st.session_state[chart].selection[SELECTED]:
+        st.session_state.capsule = picked["capsule"]
+        st.session_state.cell_class = picked.get("class", EVERY)
+
+
+def open_text(text: str) -> None:
+    """Makes a text the one that is explained."""
+    st.session_state.text, st.session_state.example = text, None
+
+
 def keep_table(question: Any, table: pd.DataFrame) -> None:
     """Keeps the answers to many texts for this visitor."""
     st.session_state.table = (question, table)
@@ -94,20 +120,24 @@ def kept_table(question: Any) -> pd.DataFrame | None:
     return table if asked == question else None
 
 
-def _address() -> dict[str, str]:
-    """The question as the parameters of a link, without a text that is too long for one."""
-    names = [name for name in _START if name != "text" or text_fits_link()]
-    return {name: str(st.session_state[name]) for name in names}
+def _address(names: Sequence[str]) -> dict[str, str]:
+    """These as the parameters of a link, without a text that is too long for one."""
+    held = [name for name in names if name != "text" or text_fits_link()]
+    return {name: str(st.session_state[name]) for name in held}
+
+
+def _is_published() -> bool:
+    return _address(st.session_state.published_names) == st.session_state.published
 
 
 def _read(asked: dict[str, str]) -> dict[str, str | int]:
     """The part of the question that an address holds; numbers out of bounds are left out."""
     found: dict[str, str | int] = {
         name: printable(asked[name])[:MAX_TEXT]
-        for name in ("text", "model", "target")
+        for name in ("text", "model", "target", "cell_class")
         if name in asked
     }
-    for name, (low, high) in BOUNDS.items():
+    for name, (low, high) in {**BOUNDS, "capsule": (0, MAX_CAPSULE)}.items():
         numbers = {str(number): number for number in range(low, high + 1)}
         if asked.get(name) in numbers:
             found[name] = numbers[asked[name]]

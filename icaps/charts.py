@@ -6,10 +6,11 @@ who draw alone.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from itertools import cycle
-from pathlib import Path
+from typing import Literal
 
 import altair as alt
 import pandas as pd
@@ -71,32 +72,36 @@ def heatmap(
                 ticks=False, domain=False, labelLimit=140, labelOverlap=True, labelColor=ink
             ),
         ),
-        tooltip=[
-            alt.Tooltip("class:N", title="Class"),
-            alt.Tooltip("capsule:O", title="Capsule"),
-            alt.Tooltip("name:N", title="Name"),
-            alt.Tooltip("count:Q", title="Texts won", format=",d"),
-            alt.Tooltip("share:Q", title="Share of the class", format=".2%"),
-            alt.Tooltip("low:Q", title="95% from", format=".2%"),
-            alt.Tooltip("high:Q", title="to", format=".2%"),
-            alt.Tooltip("accuracy:Q", title="Accuracy in the cell", format=".1%"),
-            alt.Tooltip("routing:Q", title="Mean routing β", format=".4f"),
-            alt.Tooltip("contribution:Q", title="Mean contribution", format=".4f"),
-        ],
     )
     largest = max(float(cells[value].max()), 1e-9)
     picked = alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click")
     framed, capsule = (json.dumps(part) for part in chosen or ("", -1))
     frame = f"datum.class === {framed} && datum.capsule === {capsule}"
-    rectangles = base.mark_rect(cornerRadius=2, strokeWidth=2).encode(
-        color=alt.Color(
-            f"{value}:Q",
-            title=VALUES[value],
-            scale=alt.Scale(range=["#2f89a812", "#2f89a8", "#0f4a63"], domainMin=0),
-            legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
-        ),
-        stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
-    ).add_params(picked)
+    rectangles = (
+        base.mark_rect(cornerRadius=2, strokeWidth=2)
+        .encode(
+            color=alt.Color(
+                f"{value}:Q",
+                title=VALUES[value],
+                scale=alt.Scale(range=["#2f89a812", "#2f89a8", "#0f4a63"], domainMin=0),
+                legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
+            ),
+            stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
+            tooltip=[  # here alone: a mark with a tip takes the clicks of what lies under it
+                alt.Tooltip("class:N", title="Class"),
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("count:Q", title="Texts won", format=",d"),
+                alt.Tooltip("share:Q", title="Share of the class", format=".2%"),
+                alt.Tooltip("low:Q", title="95% from", format=".2%"),
+                alt.Tooltip("high:Q", title="to", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy in the cell", format=".1%"),
+                alt.Tooltip("routing:Q", title="Mean routing β", format=".4f"),
+                alt.Tooltip("contribution:Q", title="Mean contribution", format=".4f"),
+            ],
+        )
+        .add_params(picked)
+    )
     layers = [rectangles]
     if len(order) <= MAX_WRITTEN and value in ("count", "right", "wrong"):
         written = base.transform_filter(f"datum.{value} > 0").mark_text(fontSize=10)
@@ -108,7 +113,8 @@ def heatmap(
             )
         )
     height = min(max(26 * len(classes), 110), 900)
-    return alt.layer(*layers).properties(height=height).configure_view(stroke=None)
+    chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
+    return chart
 
 
 def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
@@ -133,7 +139,10 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
     )
     bars = base.mark_bar(cornerRadius=2, color=color)
     labels = base.mark_text(align="left", dx=5, color=ink).encode(text="count:Q")
-    return (bars + labels).properties(height=22 * max(len(words), 1)).configure_view(stroke=None)
+    chart: alt.LayerChart = (
+        (bars + labels).properties(height=22 * max(len(words), 1)).configure_view(stroke=None)
+    )
+    return chart
 
 
 def query_map(
@@ -149,45 +158,52 @@ def query_map(
     base = alt.Chart(points).encode(
         x=alt.X("x:Q", title=None, axis=plain, scale=alt.Scale(padding=60)),
         y=alt.Y("y:Q", title=None, axis=plain, scale=alt.Scale(padding=25)),
-        tooltip=[
-            alt.Tooltip("capsule:O", title="Capsule"),
-            alt.Tooltip("name:N", title="Name"),
-            alt.Tooltip("words:N", title="Words"),
-            alt.Tooltip("main_class:N", title="Serves"),
-            alt.Tooltip("wins:Q", title="Texts won", format=",d"),
-            alt.Tooltip("purity:Q", title="Purity", format=".1%"),
-            alt.Tooltip("x:Q", format=".3f"),
-            alt.Tooltip("y:Q", format=".3f"),
-        ],
     )
     picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
-    dots = base.mark_circle(opacity=0.85, strokeWidth=3).encode(
-        size=alt.Size("wins:Q", title="texts won", scale=alt.Scale(range=[40, 900]), legend=None),
-        color=alt.condition(
-            "datum.main_class !== ''",
-            alt.Color(
-                "main_class:N",
-                title=None,
-                scale=alt.Scale(domain=served, range=[colors[name] for name in served]),
-                legend=alt.Legend(orient="top", symbolLimit=20, columns=5, labelLimit=160),
+    dots = (
+        base.mark_circle(opacity=0.85, strokeWidth=3)
+        .encode(
+            tooltip=[
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("words:N", title="Words"),
+                alt.Tooltip("main_class:N", title="Serves"),
+                alt.Tooltip("wins:Q", title="Texts won", format=",d"),
+                alt.Tooltip("purity:Q", title="Purity", format=".1%"),
+                alt.Tooltip("x:Q", format=".3f"),
+                alt.Tooltip("y:Q", format=".3f"),
+            ],
+            size=alt.Size(
+                "wins:Q", title="texts won", scale=alt.Scale(range=[40, 900]), legend=None
             ),
-            alt.value(GREY),
-        ),
-        stroke=alt.condition(
-            f"datum.capsule === {-1 if chosen is None else chosen}",
-            alt.value(ink),
-            alt.value("transparent"),
-        ),
-    ).add_params(picked)
-    names = base.mark_text(dy=-16, fontSize=11, color=ink).encode(text="label:N")
-    return (dots + names).properties(height=520).configure_view(stroke=None)
+            color=alt.condition(
+                "datum.main_class !== ''",
+                alt.Color(
+                    "main_class:N",
+                    title=None,
+                    scale=alt.Scale(domain=served, range=[colors[name] for name in served]),
+                    legend=alt.Legend(orient="top", symbolLimit=20, columns=5, labelLimit=160),
+                ),
+                alt.value(GREY),
+            ),
+            stroke=alt.condition(
+                f"datum.capsule === {-1 if chosen is None else chosen}",
+                alt.value(ink),
+                alt.value("transparent"),
+            ),
+        )
+        .add_params(picked)
+    )
+    names = base.mark_text(dy=-22, fontSize=11, color=ink).encode(text="label:N")
+    chart: alt.LayerChart = (dots + names).properties(height=520).configure_view(stroke=None)
+    return chart
 
 
 def knock_out_bars(
     capsules: pd.DataFrame, order: Sequence[int], chosen: int | None, ink: str
 ) -> alt.Chart:
     """What switching off each capsule costs in accuracy; `capsules` is from `tables.capsules`."""
-    return (
+    chart: alt.Chart = (
         alt.Chart(capsules)
         .mark_bar(cornerRadius=2)
         .encode(
@@ -219,9 +235,12 @@ def knock_out_bars(
         .properties(height=170)
         .configure_view(stroke=None)
     )
+    return chart
 
 
-def write_image(chart: alt.TopLevelMixin, path: Path) -> None:
-    """Writes a chart as the PNG or SVG that the name says, on white, without a browser."""
-    chart.save(path, scale_factor=2 if path.suffix == ".png" else 1)
-
+def image(chart: alt.TopLevelMixin, kind: Literal["png", "svg"]) -> bytes:
+    """A chart as the bytes of a "png" or "svg", made without a browser."""
+    data = io.BytesIO() if kind == "png" else io.StringIO()
+    chart.save(data, format=kind, scale_factor=2 if kind == "png" else 1)
+    value = data.getvalue()
+    return value.encode() if isinstance(value, str) else value

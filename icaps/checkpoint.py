@@ -75,7 +75,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of `folder` when the block ends; an error leaves nothing."""
+    """A new folder that takes the place of `folder` when the block ends without an error."""
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         yield scratch
@@ -95,8 +95,9 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
     """
     folder, name = Path(folder), " ".join(name.split())
     config = config_from_dict(ModelConfig, _read_json(folder / CONFIG)["model"])
-    if not 0 <= capsule < config.num_capsules:
-        raise ConfigError(f"There is no capsule {capsule}; they are 0 to {config.num_capsules - 1}.")
+    last = config.num_capsules - 1
+    if not 0 <= capsule <= last:
+        raise ConfigError(f"There is no capsule {capsule}; they are 0 to {last}.")
     if len(name) > MAX_NAME or not name.isprintable():
         raise ConfigError(
             f"The name {name!r} can't be used; give at most {MAX_NAME} characters that can be seen."

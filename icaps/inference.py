@@ -16,7 +16,7 @@ from icaps.corpus import Corpus, class_numbers
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
 from icaps.sentences import encode
-from icaps.text import UNK, EncodedText, Vocabulary
+from icaps.text import EncodedText, Vocabulary
 
 BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
 CHUNK = 2_000  # texts of a stream that are held at a time

@@ -174,8 +174,7 @@ def _shaded(explanation: Explanation, start: int, end: int) -> str:
 def describe(kgram: KGram) -> str:
     """One K-gram in a line."""
     return (
-        f"“{kgram.text}” · {kgram.capsule_label} · "
-        f"β {kgram.routing:.2f} · α {kgram.attention:.2f}"
+        f"“{kgram.text}” · {kgram.capsule_label} · β {kgram.routing:.2f} · α {kgram.attention:.2f}"
     )
 
 

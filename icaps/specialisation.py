@@ -35,4 +35,6 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
 
 
 def _entropy(shares: Tensor) -> Tensor:
-    return torch.special.entr(shares.clamp(min=torch.finfo(shares.dtype).tiny)).sum()
+    # Where a share is 0 its gradient would be infinite.
+    kept: Tensor = shares.clamp(min=torch.finfo(shares.dtype).tiny)
+    return -(kept * kept.log()).sum()

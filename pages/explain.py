@@ -14,7 +14,7 @@ def main() -> None:
         return
     text = questions.ask_text()
     settings = questions.ask_settings(model)
-    state.publish()
+    state.publish(state.EXPLAIN)
     explanation = cached.explain(model, text, settings)
     views.show_answer(explanation)
     views.show_reasons(explanation)

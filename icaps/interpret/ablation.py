@@ -71,7 +71,9 @@ class KnockOut:
         """(1 + I, J), share of each class's texts that are right; NaN where it has none."""
         right = np.diagonal(self.confusion, axis1=1, axis2=2)
         texts = self.confusion[0].sum(1)
-        return np.divide(right, texts, out=np.full(right.shape, np.nan), where=texts > 0)
+        return np.asarray(
+            np.divide(right, texts, out=np.full(right.shape, np.nan), where=texts > 0)
+        )
 
 
 def norms_of_sets(layer: CapsuleLayer, votes: Tensor, kept: Tensor) -> NDArray[np.float32]:

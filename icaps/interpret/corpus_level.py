@@ -73,5 +73,3 @@ def count(
     if not whole.knock_out.confusion[0].sum():
         raise DataError("There are no texts to interpret.")
     return whole
-
-

@@ -1,8 +1,8 @@
 """What a model has learnt, as its checkpoint folder keeps it: counts over a corpus, and of which.
 
-    global_view/view.json           where the counts come from, typical texts, the smallest set
-    global_view/counts.safetensors  matrices
-    global_view/words.parquet       class, capsule, word and count; kgrams.parquet likewise
+global_view/view.json           where the counts come from, typical texts, the smallest set
+global_view/counts.safetensors  matrices
+global_view/words.parquet       class, capsule, word and count; kgrams.parquet likewise
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from icaps.interpret.tally import Cell, Tally, Typical
 
 FOLDER = "global_view"
 _VERSION = 1
-_VIEW, _COUNTS, _WORDS, _KGRAMS = "view.json", "counts.safetensors", "words.parquet", "kgrams.parquet"
+VIEW = "view.json"
+_COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
 _MATRICES = ("frequency", "right", "routing", "contribution")
 _AGAIN = "Run `icaps interpret` on the model again."
 
@@ -93,7 +94,7 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
     if not folder.is_dir():
         return None
     try:
-        facts = json.loads((folder / _VIEW).read_text(encoding="utf-8"))
+        facts = json.loads((folder / VIEW).read_text(encoding="utf-8"))
         if facts["version"] != _VERSION:
             raise CheckpointError(f"{folder} is of version {facts['version']}. {_AGAIN}")
         origin = Origin(**facts["origin"])
@@ -114,7 +115,7 @@ def _write(view: GlobalView, folder: Path) -> None:
         "few": view.few._asdict(),
         "typical": [[*cell, [*map(list, texts)]] for cell, texts in sorted(tally.typical.items())],
     }
-    (folder / _VIEW).write_text(json.dumps(facts), encoding="utf-8")
+    (folder / VIEW).write_text(json.dumps(facts), encoding="utf-8")
     matrices = {name: np.ascontiguousarray(getattr(tally, name)) for name in _MATRICES}
     matrices |= {"confusion": knock_out.confusion, "own_right": knock_out.own_right}
     save_file(matrices, folder / _COUNTS)
@@ -129,8 +130,15 @@ def _read(
     matrices = load_file(folder / _COUNTS)
     if any(matrices[name].shape != shape for name in _MATRICES):
         raise ValueError(f"its matrices are not {shape[0]} classes x {shape[1]} capsules")
-    tally = Tally(*(matrices[name] for name in _MATRICES), int(facts["blank"]))
-    tally.dropped = int(facts["dropped"])
+    blank, dropped = int(facts["blank"]), int(facts["dropped"])
+    tally = Tally(
+        matrices["frequency"],
+        matrices["right"],
+        matrices["routing"],
+        matrices["contribution"],
+        blank=blank,
+        dropped=dropped,
+    )
     for j, i, texts in facts["typical"]:
         tally.typical[j, i] = [Typical(*text) for text in texts]
     tally.words.update(_read_counts(folder / _WORDS))

@@ -86,7 +86,8 @@ def map_queries(
         points = tsne.fit_transform(vectors).astype(np.float64)
     random = np.random.default_rng(seed)
     controls = [_preservation(vectors, random.permutation(points)) for _ in range(_CONTROLS)]
-    shuffled = None if controls[0] is None else float(np.mean(controls))
+    scored = [score for score in controls if score is not None]
+    shuffled = float(np.mean(scored)) if scored else None
     return QueryMap(points, space, method, seed, used, _preservation(vectors, points), shuffled)
 
 

@@ -74,6 +74,11 @@ class Report:
         queries = cosines(query_vectors(self.classifier.network_, "effective"))
         return trust.duplicates(self.view.tally, queries)
 
+    @cached_property
+    def distinctness(self) -> trust.Distinctness:
+        """See `trust.distinctness`."""
+        return trust.distinctness(self.view.tally)
+
     def words(self, capsule: int, **options: Any) -> pd.DataFrame:
         """See `tables.words`, of a capsule's cells."""
         tally = self.view.tally
@@ -107,6 +112,8 @@ class Report:
             "neutral": capsules["capsule"][capsules["neutral"]].tolist(),
             "duplicates": [list(pair) for pair in self.duplicates],
             "purity": _number(trust.purity(tally.frequency)),
+            "divergence": _number(self.distinctness.between),
+            "divergence_random": _number(self.distinctness.random),
             "knockout": capsules["accuracy"].tolist(),
             "smallest_set": few._asdict() | {"capsules": list(few.capsules)},
             "names": {str(i): name for i, name in self.classifier.capsule_names_.items()},
@@ -221,14 +228,14 @@ class Report:
         return self.capsules.assign(words=[", ".join(words) for words in texts], label=labels)
 
     def _write_pictures(self, folder: Path) -> None:
-        from icaps import charts
+        from icaps.charts import image
 
         drawn = {}
         for name, chart in self.pictures().items():
             wide = chart.properties(width=900)
-            charts.write_image(wide, folder / f"{name}.png")
-            charts.write_image(wide, folder / f"{name}.svg")
-            drawn[name] = (folder / f"{name}.svg").read_text(encoding="utf-8")
+            (folder / f"{name}.png").write_bytes(image(wide, "png"))
+            (folder / f"{name}.svg").write_bytes(svg := image(wide, "svg"))
+            drawn[name] = svg.decode()
         (folder / "report.html").write_text(report_page(self, drawn), encoding="utf-8")
 
 

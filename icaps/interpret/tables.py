@@ -130,6 +130,7 @@ def words(
 
     Without `all_words` those that are stop words or punctuation are left out.
     """
+
     def wanted(counts: Mapping[int, int]) -> dict[int, int]:
         known = vocabulary.words
         return {w: n for w, n in counts.items() if all_words or is_telling(known[w])}
@@ -154,6 +155,7 @@ def kgrams(
     all_words: bool = True,
 ) -> pd.DataFrame:
     """The K-grams of cells by relevance, likewise; without `all_words` those with a telling one."""
+
     def show(kgram: Words) -> str:
         return " ".join(vocabulary.words[word] for word in kgram)
 

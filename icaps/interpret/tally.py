@@ -28,9 +28,6 @@ class Typical(NamedTuple):
     number: int
 
 
-_counters, _lists = partial(defaultdict, Counter), partial(defaultdict, list)
-
-
 @dataclass
 class Tally:
     """Counts over texts. Tallies of parts of a corpus add up to the tally of the whole.
@@ -52,10 +49,10 @@ class Tally:
     routing: NDArray[np.float64]
     contribution: NDArray[np.float64]
     blank: int = 0
-    words: dict[Cell, Counter[int]] = field(default_factory=_counters)
-    kgrams: dict[Cell, Counter[Words]] = field(default_factory=_counters)
+    words: dict[Cell, Counter[int]] = field(default_factory=partial(defaultdict, Counter))
+    kgrams: dict[Cell, Counter[Words]] = field(default_factory=partial(defaultdict, Counter))
     dropped: int = 0
-    typical: dict[Cell, list[Typical]] = field(default_factory=_lists)
+    typical: dict[Cell, list[Typical]] = field(default_factory=partial(defaultdict, list))
 
     @classmethod
     def empty(cls, classes: int, capsules: int) -> Tally:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from icaps.interpret.tally import Tally
+from icaps.interpret.tally import Item, Tally
 
 TOP = (1, 3, 5)  # capsules whose share of a row is told
 ALIVE_SHARE = 0.01  # of all texts, that a capsule wins at least to be called alive
@@ -116,13 +116,11 @@ def duplicates(tally: Tally, cosine: NDArray[np.float64]) -> list[tuple[int, int
         (i, k)
         for i in numbers
         for k in numbers
-        if i < k
-        and cosine[i, k] >= SAME_QUERY
-        and overlap(words[i], words[k]) >= SAME_WORDS
+        if i < k and cosine[i, k] >= SAME_QUERY and overlap(words[i], words[k]) >= SAME_WORDS
     ]
 
 
-def overlap(one: Mapping[int, int], other: Mapping[int, int]) -> float:
+def overlap(one: Mapping[Item, int], other: Mapping[Item, int]) -> float:
     """Common mass of two distributions of words, from 0 to 1; 0 where one has none."""
     totals = sum(one.values()), sum(other.values())
     if not all(totals):
@@ -137,6 +135,45 @@ def divergence(one: Mapping[int, int], other: Mapping[int, int]) -> float:
     p, q = p / p.sum(), q / q.sum()
     mixed = (p + q) / 2
     return float((_entropy(mixed) - (_entropy(p) + _entropy(q)) / 2) / np.log(2))
+
+
+@dataclass(frozen=True)
+class Distinctness:
+    """How different the words of capsules of one class are, in bits, from 0 to 1.
+
+    between: Mean divergence of the pairs of alive capsules that share a main class; random: the
+    same where each pair's words are mixed and dealt out again, in parts of the same sizes. NaN
+    where no class has two.
+    """
+
+    between: float
+    random: float
+
+
+def distinctness(tally: Tally, seed: int = 0) -> Distinctness:
+    """Whether capsules of one class are about different things."""
+    random = np.random.default_rng(seed)
+    main = tally.frequency.argmax(0)
+    numbers = np.flatnonzero(alive(tally.frequency)).tolist()
+    words = {i: tally.words_of(tally.column(i)) for i in numbers}
+    pairs = [(i, k) for i in numbers for k in numbers if i < k and main[i] == main[k]]
+    if not pairs:
+        return Distinctness(float("nan"), float("nan"))
+    between = [divergence(words[i], words[k]) for i, k in pairs]
+    mixed = [divergence(*_dealt_again(words[i], words[k], random)) for i, k in pairs]
+    return Distinctness(float(np.mean(between)), float(np.mean(mixed)))
+
+
+def _dealt_again(
+    one: Counter[int], other: Counter[int], random: np.random.Generator
+) -> tuple[dict[int, int], dict[int, int]]:
+    both = one + other
+    counts = np.fromiter(both.values(), np.int64)
+    part = random.multivariate_hypergeometric(counts, one.total(), method="marginals")
+    return (
+        dict(zip(both, part.tolist(), strict=True)),
+        dict(zip(both, (counts - part).tolist(), strict=True)),
+    )
 
 
 @dataclass(frozen=True)
@@ -164,6 +201,8 @@ def agreement(
     `words` and `other_words` are those of the two vocabularies.
     """
     left, right = _by_word(one, words), _by_word(other, other_words)
+    if not (left and right):
+        return Agreement((), float("nan"), float("nan"))
     common = np.array([[overlap(a, b) for b in right.values()] for a in left.values()])
     rows, columns = linear_sum_assignment(common, maximize=True)
     numbers, others = list(left), list(right)
@@ -175,7 +214,7 @@ def agreement(
     drawn = [common[rows, random.permutation(columns)] for _ in range(SHUFFLES)]
     return Agreement(
         tuple(pairs),
-        float(np.average([common for *_, common in pairs], weights=wins)),
+        float(np.average(common[rows, columns], weights=wins)),
         float(np.mean([np.average(values, weights=wins) for values in drawn])),
     )
 

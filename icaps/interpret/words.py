@@ -14,7 +14,7 @@ class Weighted(NamedTuple):
     """A word or K-gram as it is read, its count, and its relevance."""
 
     text: str
-    count: int
+    frequency: int
     relevance: float
 
 

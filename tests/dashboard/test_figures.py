@@ -14,8 +14,8 @@ from dashboard.routing_picture import (
     routing_picture,
 )
 from dashboard.shaded_text import legend_row, text_card
-from icaps.classifier import ICapsClassifier
 from icaps.charts import class_colors, shorten
+from icaps.classifier import ICapsClassifier
 from icaps.results import CapsuleReason, Explanation, KGram, WordCount
 
 TEXT = "oil and gas fall"

@@ -1,0 +1,30 @@
+"""The queries of the capsules as a map, and the words that each one looks for."""
+
+from dashboard import cached, capsule_views, guards, query_views, sidebar, state, views
+from dashboard import capsule_questions as ask
+
+
+def main() -> None:
+    views.show_title(
+        "What the capsules look for",
+        "Each primary capsule has a query that attends to words. Near queries look for the same.",
+    )
+    model = sidebar.choose_model()
+    if model is None:
+        views.how_to_train()
+        return
+    report = cached.report(model)
+    if report is None:
+        capsule_views.how_to_interpret(model)
+        return
+    made = cached.query_map(model, *query_views.ask_map())
+    ask.chosen_cell(report)
+    query_views.show_map(report, made)
+    capsule = ask.which_capsule(report)
+    state.publish(state.QUERIES)
+    query_views.show_words(cached.pointed_words(model)[capsule], capsule)
+    query_views.show_cosines(report)
+
+
+with guards.shown():
+    main()
