@@ -33,9 +33,11 @@ def load(model: ModelFolder) -> ICapsClassifier:
     return _load(str(model.path), model.stamp)
 
 
-def explain(model: ModelFolder, text: str, settings: Settings) -> Explanation:
-    """Explains one text; the same question is answered from memory."""
-    return _explain(str(model.path), model.stamp, text, settings)
+def explain(
+    model: ModelFolder, text: str, settings: Settings, muted: tuple[int, ...] = ()
+) -> Explanation:
+    """Explains one text, with capsules switched off; the same question is answered from memory."""
+    return _explain(str(model.path), model.stamp, text, settings, muted)
 
 
 def explain_many(
@@ -81,8 +83,11 @@ def _load(path: str, stamp: int) -> ICapsClassifier:
 
 
 @st.cache_data(max_entries=200, show_spinner=False)
-def _explain(path: str, stamp: int, text: str, settings: Settings) -> Explanation:
-    (explanation,) = _load(path, stamp).explain([text], **settings._asdict())
+def _explain(
+    path: str, stamp: int, text: str, settings: Settings, muted: tuple[int, ...]
+) -> Explanation:
+    classifier = _load(path, stamp).without(muted)
+    (explanation,) = classifier.explain([text], **settings._asdict())
     return explanation
 
 

@@ -32,60 +32,42 @@ def how_to_draw(report: Report) -> tuple[str, list[int]]:
     return value, column_order(report.view.tally.frequency, order)
 
 
-def chosen_cell(report: Report) -> tuple[str, int]:
-    """The class and capsule that were picked, or else the capsule that wins most."""
+def chosen_cell(report: Report) -> tuple[str | None, int]:
+    """The class, None for all, and capsule that were picked, or else that which wins most."""
     state.choose_among("cell_class", [state.EVERY, *report.classes])
     state.choose_among("capsule", _by_wins(report))
-    return st.session_state.cell_class, st.session_state.capsule
+    return _one_class(st.session_state.cell_class), st.session_state.capsule
 
 
 def which_capsule(report: Report) -> int:
     """Asks for the capsule."""
     numbers = _by_wins(report)
     state.choose_among("capsule", numbers)
-    labels = dict(zip(numbers, report.labelled_capsules()["label"][numbers], strict=True))
+    labels = dict(zip(numbers, report.labelled_capsules["label"][numbers], strict=True))
     capsule: int = st.selectbox(
         "Capsule", numbers, format_func=labels.__getitem__, key="capsule", persist_state="session"
     )
     return capsule
 
 
-def which_cell(report: Report) -> tuple[int, str | None]:
-    """Asks for the capsule and the class, None for all classes; a click in the heatmap does so."""
-    left, right = st.columns(2, gap="medium")
+def which_cell(model: ModelFolder, report: Report) -> tuple[int, str | None]:
+    """Asks for the capsule and the class, None for all; a click in the heatmap does the same.
+
+    Raises:
+        CheckpointError: The capsule's new name can't be written.
+    """
+    left, middle, right = st.columns([5, 4, 2], gap="medium", vertical_alignment="bottom")
     with left:
         capsule = which_capsule(report)
-    name = right.selectbox(
+    with right:
+        _new_name(model, report, capsule)
+    name = middle.selectbox(
         "Texts of",
         [state.EVERY, *report.classes],
         key="cell_class",
         persist_state="session",
     )
-    return capsule, None if name == state.EVERY else name
-
-
-def new_name(model: ModelFolder, report: Report, capsule: int) -> None:
-    """Offers to rename the capsule; the name is kept with the model.
-
-    Raises:
-        CheckpointError: It can't be written.
-    """
-    known = report.classifier.capsule_names_.get(capsule, "")
-    with (
-        st.popover("Rename", icon=":material/edit:", type="tertiary"),
-        st.form(f"name {capsule}", border=False),
-    ):
-        name = st.text_input(
-            f"Name of capsule {capsule}",
-            known,
-            max_chars=MAX_NAME,
-            help="It stands for the number everywhere, for all who use this model. "
-            "Leave it empty to take it away.",
-        )
-        wanted = st.form_submit_button("Keep")
-    if wanted and name != known:
-        rename_capsule(model.path, capsule, name)
-        st.rerun()
+    return capsule, _one_class(name)
 
 
 def which_words(report: Report, capsule: int, class_name: str | None, kind: str) -> pd.DataFrame:
@@ -112,6 +94,30 @@ def which_words(report: Report, capsule: int, class_name: str | None, kind: str)
         where = [(report.classes.index(class_name), capsule)]
     make = tables.words if kind == WORDS else tables.kgrams
     return make(tally, report.classifier.vocabulary_, where, **options)
+
+
+def _new_name(model: ModelFolder, report: Report, capsule: int) -> None:
+    """Offers to rename the capsule; the name is kept with the model."""
+    known = report.classifier.capsule_names_.get(capsule, "")
+    with (
+        st.popover("Rename", icon=":material/edit:", type="tertiary"),
+        st.form(f"name {capsule}", border=False),
+    ):
+        name = st.text_input(
+            f"Name of capsule {capsule}",
+            known,
+            max_chars=MAX_NAME,
+            help="It stands for the number everywhere, for all who use this model. "
+            "Leave it empty to take it away.",
+        )
+        wanted = st.form_submit_button("Keep")
+    if wanted and name != known:
+        rename_capsule(model.path, capsule, name)
+        st.rerun()
+
+
+def _one_class(name: str) -> str | None:
+    return None if name == state.EVERY else name
 
 
 def _by_wins(report: Report) -> Sequence[int]:

@@ -31,28 +31,34 @@ def how_to_interpret(model: ModelFolder) -> None:
 
 def show_facts(report: Report) -> None:
     """How much was counted, and how clear the pattern is."""
-    facts = report.to_dict()
-    alive, pure, top, right = st.columns(4, gap="medium")
-    alive.metric(
-        "Capsules alive",
-        f"{facts['alive']} of {len(facts['knockout'])}",
-        help=f"They win 1% of the texts or more; {facts['dead']} never win.",
+    facts = report.facts
+    rows = (
+        (
+            "Capsules alive",
+            f"{facts['alive']} of {len(facts['knockout'])}",
+            f"They win 1% of the texts or more; {facts['dead']} never win.",
+        ),
+        (
+            "Purity",
+            _percent(facts["purity"]),
+            "Share of all wins that go to the winner's main class.",
+        ),
+        (
+            "Top 3 of a class",
+            _percent(_mean(facts["top_share"])),
+            "Share of a class's texts that its three largest capsules win, mean of the classes; "
+            f"with shuffled winners {_percent(_mean(facts['top_share_shuffled']))}.",
+        ),
+        ("Accuracy", _percent(facts["accuracy"]), _counted(report)),
     )
-    pure.metric(
-        "Purity",
-        _percent(facts["purity"]),
-        help="Share of all wins that go to the winner's main class.",
-    )
-    top.metric(
-        "Top 3 of a class",
-        _percent(_mean(facts["top_share"])),
-        help="Share of a class's texts that its three largest capsules win, mean of the classes; "
-        f"with shuffled winners {_percent(_mean(facts['top_share_shuffled']))}.",
-    )
-    right.metric("Accuracy", _percent(facts["accuracy"]), help=_counted(report))
+    with st.container(horizontal=True, gap="large"):
+        for label, value, about in rows:
+            st.metric(label, value, help=about, width=150)
 
 
-def show_heatmap(report: Report, value: str, order: Sequence[int], chosen: tuple[str, int]) -> None:
+def show_heatmap(
+    report: Report, value: str, order: Sequence[int], chosen: tuple[str | None, int]
+) -> None:
     """The matrix C; a click picks a cell."""
 
     def draw(ink: str) -> object:
@@ -72,7 +78,8 @@ def show_heatmap(report: Report, value: str, order: Sequence[int], chosen: tuple
 
 def tabs() -> Sequence[DeltaGenerator]:
     """The parts of what is told about a capsule."""
-    return st.tabs(["Words", "K-grams", "Typical texts", "Switched off"])
+    names = ["Words", "K-grams", "Typical texts", "Switched off"]
+    return st.tabs(names, key="capsule_tab", on_change="rerun")
 
 
 def show_words(report: Report, table: pd.DataFrame, class_name: str | None, capsule: int) -> None:
@@ -143,7 +150,10 @@ def show_knock_out(report: Report, capsule: int, order: Sequence[int]) -> None:
 
 def show_sparsity(report: Report) -> None:
     """The shape of each row, beside shuffled winners."""
-    with st.expander("Is the pattern due to the classes?", icon=":material/rule:"):
+    title = "Is the pattern due to the classes?"
+    with st.expander(title, icon=":material/rule:", key="sparsity", on_change="rerun") as box:
+        if not box.open:
+            return
         st.write(
             "Share of each class's texts that its largest capsules win, beside the mean of "
             f"{trust.SHUFFLES} shuffles of which text was won by which capsule. Entropy is in nats."
@@ -153,9 +163,14 @@ def show_sparsity(report: Report) -> None:
         st.dataframe(report.capsules, width="stretch", hide_index=True)
 
 
-def compare(model: ModelFolder, report: Report, others: Sequence[ModelFolder]) -> None:
+def show_comparison(model: ModelFolder, report: Report, others: Sequence[ModelFolder]) -> None:
     """The model beside another one of the same classes."""
-    with st.expander("Compare with another model", icon=":material/compare_arrows:"):
+    title = "Compare with another model"
+    with st.expander(
+        title, icon=":material/compare_arrows:", key="compare", on_change="rerun"
+    ) as box:
+        if not box.open:  # each model takes its time and memory
+            return
         reports = {other.name: cached.report(other) for other in others}
         same = {
             name: found
@@ -183,7 +198,7 @@ def compare(model: ModelFolder, report: Report, others: Sequence[ModelFolder]) -
 
 
 def _clarity(report: Report) -> dict[str, str]:
-    facts = report.to_dict()
+    facts = report.facts
     about = report.capsules[report.capsules["state"] == "alive"]
     return {
         "accuracy": f"{facts['accuracy']:.2%}",

@@ -40,7 +40,7 @@ def ask_map() -> tuple[str, str, float, int]:
 
 def show_map(report: Report, made: QueryMap) -> None:
     """The map with its score; a click picks a capsule."""
-    points = tables.query_points(made, report.labelled_capsules())
+    points = tables.query_points(made, report.labelled_capsules)
     chosen = st.session_state.capsule
     charted.show(
         lambda ink: charts.query_map(points, report.classes, chosen, ink),

@@ -7,6 +7,7 @@ from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.examples import EXAMPLES
 from icaps.render import printable
+from icaps.results import capsule_label
 
 
 def ask_text() -> str:
@@ -48,6 +49,21 @@ def ask_settings(model: ModelFolder) -> Settings:
         place.slider(label, *state.BOUNDS[key], key=key, persist_state="session")
     chosen = None if target == state.PREDICTED else target
     return Settings(chosen, *(st.session_state[key] for key in state.BOUNDS))
+
+
+def ask_muted(model: ModelFolder) -> tuple[int, ...]:
+    """Which primary capsules are switched off for this text; not all of them."""
+    classifier = cached.load(model)
+    numbers = range(classifier.network_.config.num_capsules)
+    names = classifier.capsule_names_
+    muted = st.multiselect(
+        "Capsules that are switched off",
+        numbers,
+        format_func=lambda i: capsule_label(i, names.get(i, "")),
+        max_selections=max(len(numbers) - 1, 1),
+        key="muted",
+    )
+    return tuple(sorted(muted))
 
 
 def ask_texts() -> tuple[str, ...]:

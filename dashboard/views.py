@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import figures
+from dashboard import figures, guards, nav
 from dashboard.batch import to_csv
+from dashboard.charted import ink
 from dashboard.figures import drawn_classes
 from dashboard.routing_picture import drawn_kgrams, routing_picture
 from dashboard.shaded_text import text_card
@@ -16,7 +18,6 @@ from icaps.charts import class_colors
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
 
-_INK = {"light": "#1c2830", "dark": "#e6ecef"}
 _STYLE_FILE = Path(__file__).with_name("style.css")
 _DOWNLOAD = ":material/download:"
 _PLAIN_CHART = {"displayModeBar": False}
@@ -39,7 +40,7 @@ def show_answer(explanation: Explanation) -> None:
     with words:
         st.html(_verdict(explanation))
     with bars:
-        chart = figures.norm_bars(explanation, _ink())
+        chart = figures.norm_bars(explanation, ink())
         st.altair_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
         others = len(explanation.classes) - len(drawn_classes(explanation))
         if others:
@@ -59,12 +60,40 @@ def show_reasons(explanation: Explanation) -> None:
     with evidence:
         if evidence.open:
             st.html(f'<div class="evidence">{evidence_table(explanation)}</div>')
+            _link_capsules(explanation)
     with routing:
         if routing.open:
             _show_routing(explanation)
     with attention:
         if attention.open:
             _show_attention(explanation)
+
+
+@contextmanager
+def what_if() -> Iterator[bool]:
+    """The place where capsules are switched off for this text, and whether it is open."""
+    title = "What if capsules were switched off?"
+    with st.expander(title, icon=":material/toggle_off:", key="what_if", on_change="rerun") as box:
+        yield bool(box.open)
+
+
+def show_without(explanation: Explanation, other: Explanation) -> None:
+    """The norms with all capsules beside those without some, and whether the class changes."""
+    table = pd.DataFrame(
+        {
+            "class": explanation.classes,
+            "with all": explanation.scores,
+            "without them": other.scores,
+        }
+    )
+    table["change"] = table["without them"] - table["with all"]
+    if other.predicted != explanation.predicted:
+        st.warning(
+            guards.plain(f"Without them it is {other.predicted}, not {explanation.predicted}."),
+            icon=":material/swap_horiz:",
+        )
+    numbers = dict.fromkeys(table.columns[1:3], "{:.3f}") | {"change": "{:+.3f}"}
+    st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
 
 
 def show_exports(explanation: Explanation, link: str) -> None:
@@ -152,7 +181,7 @@ def _show_routing(explanation: Explanation) -> None:
         "Each K-gram speaks to the primary capsule that attends to it, and each capsule sends its "
         "vote to the classes. Thicker lines weigh more; point at one for its number."
     )
-    picture = routing_picture(explanation, _ink())
+    picture = routing_picture(explanation, ink())
     st.plotly_chart(picture, width="stretch", config=_PLAIN_CHART, alt=_routes(explanation))
     left_out = _left_out(explanation)
     if left_out:
@@ -176,8 +205,20 @@ def _show_attention(explanation: Explanation) -> None:
             f"<span>β {reason.routing[target]:.2f} "
             f"for {escape(explanation.target)}</span></p>"
         )
-        chart = figures.attention_line(explanation, reason, _ink())
+        chart = figures.attention_line(explanation, reason, ink())
         st.altair_chart(chart, width="stretch", alt=f"Attention of {reason.label}")
+
+
+def _link_capsules(explanation: Explanation) -> None:
+    """The way to what each capsule does, over all texts."""
+    with st.container(horizontal=True):
+        for reason in explanation.capsules:
+            asked = {"model": st.session_state.model, "capsule": str(reason.capsule)}
+            st.page_link(
+                nav.page("capsules"),
+                label=f"What {guards.plain(reason.label)} does",
+                query_params={**asked, "cell_class": explanation.predicted},
+            )
 
 
 def _left_out(explanation: Explanation) -> str:
@@ -195,7 +236,3 @@ def _norms(explanation: Explanation) -> str:
 def _routes(explanation: Explanation) -> str:
     capsules: Sequence[int] = [reason.capsule for reason in explanation.capsules]
     return f"Routing of capsules {', '.join(map(str, capsules))}; the same numbers are in Evidence."
-
-
-def _ink() -> str:
-    return _INK.get(st.context.theme.type or "light", _INK["light"])

@@ -43,7 +43,7 @@ def heatmap(
     cells: pd.DataFrame,
     value: str,
     order: Sequence[int],
-    chosen: tuple[str, int] | None,
+    chosen: tuple[str | None, int] | None,
     ink: str,
 ) -> alt.LayerChart:
     """The matrix C, classes by capsules.
@@ -52,7 +52,7 @@ def heatmap(
         cells: From `tables.cells`.
         value: The column that is drawn, of `tables.VALUES`.
         order: Capsules from left to right.
-        chosen: The class and capsule that have a frame.
+        chosen: The class and capsule that have a frame; without a class the whole column has.
         ink: Colour of writing.
     """
     classes = list(dict.fromkeys(cells["class"]))
@@ -75,8 +75,10 @@ def heatmap(
     )
     largest = max(float(cells[value].max()), 1e-9)
     picked = alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click")
-    framed, capsule = (json.dumps(part) for part in chosen or ("", -1))
-    frame = f"datum.class === {framed} && datum.capsule === {capsule}"
+    framed, capsule = chosen or (None, -1)
+    frame = f"datum.capsule === {capsule}"
+    if framed is not None:
+        frame += f" && datum.class === {json.dumps(framed)}"
     rectangles = (
         base.mark_rect(cornerRadius=2, strokeWidth=2)
         .encode(
@@ -104,7 +106,9 @@ def heatmap(
     )
     layers = [rectangles]
     if len(order) <= MAX_WRITTEN and value in ("count", "right", "wrong"):
-        written = base.transform_filter(f"datum.{value} > 0").mark_text(fontSize=10)
+        room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
+        some = base.transform_filter(f"datum.{value} > 0")
+        written = some.mark_text(fontSize=10, opacity=room)
         dark = f"datum.{value} > {0.45 * largest}"
         layers.append(
             written.encode(
@@ -112,7 +116,7 @@ def heatmap(
                 color=alt.condition(dark, alt.value("#ffffff"), alt.value(ink)),
             )
         )
-    height = min(max(26 * len(classes), 110), 900)
+    height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis
     chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
     return chart
 
@@ -140,7 +144,7 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
     bars = base.mark_bar(cornerRadius=2, color=color)
     labels = base.mark_text(align="left", dx=5, color=ink).encode(text="count:Q")
     chart: alt.LayerChart = (
-        (bars + labels).properties(height=22 * max(len(words), 1)).configure_view(stroke=None)
+        (bars + labels).properties(height=30 + 22 * len(words)).configure_view(stroke=None)
     )
     return chart
 
@@ -232,7 +236,7 @@ def knock_out_bars(
                 alt.Tooltip("other_cost:Q", title="Lost on others", format=".3%"),
             ],
         )
-        .properties(height=170)
+        .properties(height=230)
         .configure_view(stroke=None)
     )
     return chart

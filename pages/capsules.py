@@ -23,23 +23,26 @@ def main() -> None:
     value, order = ask.how_to_draw(report)
     chosen = ask.chosen_cell(report)
     capsule_views.show_heatmap(report, value, order, chosen)
-    capsule, class_name = ask.which_cell(report)
+    capsule, class_name = ask.which_cell(model, report)
     state.publish(state.CAPSULES)
-    ask.new_name(model, report, capsule)
     words, kgrams, texts, off = capsule_views.tabs()
     with words:
-        table = ask.which_words(report, capsule, class_name, ask.WORDS)
-        capsule_views.show_words(report, table, class_name, capsule)
+        if words.open:
+            table = ask.which_words(report, capsule, class_name, ask.WORDS)
+            capsule_views.show_words(report, table, class_name, capsule)
     with kgrams:
-        table = ask.which_words(report, capsule, class_name, ask.KGRAMS)
-        capsule_views.show_words(report, table, class_name, capsule)
-    with texts, guards.shown():
-        capsule_views.show_typical(model, report, capsule, class_name)
+        if kgrams.open:
+            table = ask.which_words(report, capsule, class_name, ask.KGRAMS)
+            capsule_views.show_words(report, table, class_name, capsule)
+    with texts:
+        if texts.open:
+            capsule_views.show_typical(model, report, capsule, class_name)
     with off:
-        capsule_views.show_knock_out(report, capsule, order)
+        if off.open:
+            capsule_views.show_knock_out(report, capsule, order)
     capsule_views.show_sparsity(report)
     others = [other for other in find_models() if other != model]
-    capsule_views.compare(model, report, others)
+    capsule_views.show_comparison(model, report, others)
 
 
 with guards.shown():

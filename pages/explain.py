@@ -18,6 +18,10 @@ def main() -> None:
     explanation = cached.explain(model, text, settings)
     views.show_answer(explanation)
     views.show_reasons(explanation)
+    with views.what_if() as opened:
+        if opened:
+            muted = questions.ask_muted(model)
+            views.show_without(explanation, cached.explain(model, text, settings, muted))
     views.show_exports(explanation, state.link())
 
 

@@ -70,5 +70,5 @@ def _interpret(options: argparse.Namespace) -> int:
         if options.out:
             report.write(options.out)
             progress.say(f"wrote {options.out}")
-        print(json.dumps(report.to_dict()) if options.json else report.to_text())
+        print(json.dumps(report.facts) if options.json else report.to_text())
     return 0

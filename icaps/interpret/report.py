@@ -89,7 +89,8 @@ class Report:
         tally = self.view.tally
         return tables.kgrams(tally, self.classifier.vocabulary_, tally.column(capsule), **options)
 
-    def to_dict(self) -> dict[str, Any]:
+    @cached_property
+    def facts(self) -> dict[str, Any]:
         """Plain data for JSON.
 
         top_share: Of each class, the share of its three largest cells; knockout: the accuracy with
@@ -125,7 +126,7 @@ class Report:
 
     def to_text(self) -> str:
         """Lines for a terminal: how C is, then a line a capsule that wins, the most wins first."""
-        facts = self.to_dict()
+        facts = self.facts
         lines = [
             f"{facts['texts']} texts, accuracy {facts['accuracy']:.2%}; {facts['alive']} of "
             f"{len(facts['knockout'])} capsules alive, {facts['dead']} dead, "
@@ -136,7 +137,7 @@ class Report:
             f"(shuffled {row.shuffled_top_3:.1%})"
             for _, row in self.rows.iterrows()
         ]
-        about = self.labelled_capsules().sort_values("wins", ascending=False, kind="stable")
+        about = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
         lines += [
             f"  {capsule_label(row.capsule, row.name_)}: {row.wins} texts, {row.purity:.0%} "
             f"{row.main_class}; without it {row.cost:+.2%}; {row.words}"
@@ -156,7 +157,7 @@ class Report:
             folder.mkdir(parents=True, exist_ok=True)
             for name, table in self._tables().items():
                 table.to_csv(folder / f"{name}.csv", index=False)
-            text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+            text = json.dumps(self.facts, ensure_ascii=False, indent=1)
             (folder / "interpretation.json").write_text(text, encoding="utf-8")
             self._write_pictures(folder)
         except OSError as error:
@@ -210,13 +211,14 @@ class Report:
 
         order = column_order(self.view.tally.frequency, "class")
         made = map_queries(query_vectors(self.classifier.network_, "effective"), "effective")
-        points = tables.query_points(made, self.labelled_capsules())
+        points = tables.query_points(made, self.labelled_capsules)
         return {
             "C": charts.heatmap(self.cells, "count", order, None, _INK),
             "knockout": charts.knock_out_bars(self.capsules, order, None, _INK),
             "queries": charts.query_map(points, self.classes, None, _INK),
         }
 
+    @cached_property
     def labelled_capsules(self) -> pd.DataFrame:
         """The table of capsules with its telling words, and a label: the name, or the first two."""
         texts = [

@@ -75,7 +75,7 @@ def report_page(report: Report, drawn: Mapping[str, str]) -> str:
 
 
 def _lead(report: Report) -> str:
-    facts = report.to_dict()
+    facts = report.facts
     blank = f" {facts['blank']:,} more have no word that the model knows." * bool(facts["blank"])
     return (
         f"Counted over {facts['texts']:,} texts ({escape(report.view.origin.part)}), of which "
@@ -105,7 +105,7 @@ def _row_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _capsule_table(report: Report) -> pd.DataFrame:
-    about = report.labelled_capsules().sort_values("wins", ascending=False, kind="stable")
+    about = report.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
     kgrams = [
         ", ".join(report.kgrams(i, top=4, all_words=False)["kgram"]) for i in about["capsule"]
     ]
