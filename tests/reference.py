@@ -5,6 +5,7 @@ autograd gives gradients to compare as well.
 """
 
 import math
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -97,10 +98,11 @@ def run(
     iterations: int,
     activation: str = "none",
     squash_primary: bool = False,
+    muted: Collection[int] = (),
 ) -> dict[str, Tensor]:
     """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p).
 
-    A text of one sentence without weights for sentences is read as section 2.3 says; any other as
+    Capsules of `muted` have votes of zero. A text of one sentence without weights for sentences is read as section 2.3 says; any other as
     section 2.5 says, with rho (I, M) as well.
     """
     functions = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
@@ -118,7 +120,8 @@ def run(
     weight, bias = weights["capsules.capsule_weight"], weights["capsules.capsule_bias"]
     votes = [
         [
-            (weight[j] if weight.dim() == 3 else weight[i][j]) @ primary[i] + bias[i][j]
+            ((weight[j] if weight.dim() == 3 else weight[i][j]) @ primary[i] + bias[i][j])
+            * (i not in muted)
             for j in range(bias.shape[1])
         ]
         for i in heads
@@ -130,4 +133,6 @@ def run(
         "attention": torch.stack([torch.stack(alpha) for _, alpha, _ in attended]),
         "rho": torch.stack([torch.stack(rho) for _, _, rho in attended]),
         "primary": torch.stack(primary),
+        "votes": torch.stack([torch.stack(row) for row in votes]),
+        "outputs": torch.stack(outputs),
     }

@@ -123,6 +123,8 @@ def pointed_words(
 
 def _pca(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """The two directions of largest variance; zeros where there are fewer."""
+    if len(vectors) < 2:
+        return np.zeros((len(vectors), 2))
     size = min(2, *vectors.shape)
     points = PCA(size, random_state=0).fit_transform(vectors)
     return np.asarray(np.pad(points, [(0, 0), (0, 2 - size)]))

@@ -1,0 +1,268 @@
+"""The matrix C and all that is counted beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig
+from icaps.data.source import open_source
+from icaps.errors import DataError
+from icaps.inference import stream_passes
+from icaps.interpret.corpus_level import Counts, count
+from icaps.interpret.tally import TYPICAL, Tally
+from icaps.interpret.winners import find_winners
+from icaps.metrics import evaluate
+from icaps.model import ICapsNet
+from icaps.sentences import encode
+from icaps.text import Vocabulary
+from tests.conftest import make_texts
+from tests.interpret import plain
+
+WORDS = ["bread", "soup", "rose", "soil", "mast", "keel", "tide", "the", "and", "we"]
+CLASSES = ("kitchen", "garden", "harbour")
+SIZES = {
+    "fixed_dim": 3,
+    "trained_dim": 2,
+    "region_dim": 12,
+    "query_dim": 3,
+    "class_dim": 4,
+    "max_words": None,
+}
+
+
+def untrained(**options: object) -> ICapsClassifier:
+    """A classifier with random weights, of which no two capsules or texts are alike."""
+    config = ModelConfig(**SIZES | options)
+    vocabulary = Vocabulary.build([" ".join(WORDS), " ".join(map(str.capitalize, WORDS))], 0)
+    torch.manual_seed(3)
+    vectors = torch.randn(len(vocabulary), config.fixed_dim)
+    network = ICapsNet(config, len(vocabulary), len(CLASSES), vectors)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.6)
+    return of_network(network.eval(), vocabulary)
+
+
+def of_network(network: ICapsNet, vocabulary: Vocabulary) -> ICapsClassifier:
+    classifier = ICapsClassifier(network.config, device="cpu")
+    classifier.network_, classifier.vocabulary_ = network, vocabulary
+    classifier.classes_ = np.array(CLASSES, dtype=object)
+    classifier.inverse_temperature_ = 1.0
+    classifier.muted_, classifier.capsule_names_ = (), {}
+    return classifier
+
+
+def texts(n: int, seed: int = 0) -> list[tuple[str, str]]:
+    random = np.random.default_rng(seed)
+    made = []
+    for _ in range(n):
+        sentences = [
+            " ".join(random.choice(WORDS, random.integers(1, 7))).capitalize() + "."
+            for _ in range(random.integers(1, 4))
+        ]
+        made.append((" ".join(sentences), str(random.choice(CLASSES))))
+    return made
+
+
+def documents(
+    classifier: ICapsClassifier, labelled: list[tuple[str, str]]
+) -> list[list[list[int]]]:
+    encoded = encode(
+        classifier.vocabulary_, [text for text, _ in labelled], classifier.network_.config
+    )
+    return [
+        [part.tolist() for part in np.split(text.ids, text.sentences.cumsum()[:-1])]
+        for text in encoded
+    ]
+
+
+def assert_equal(tally: Tally, expected: plain.Plain) -> None:
+    for name in ("frequency", "right"):
+        assert nonzero(getattr(tally, name)) == {
+            k: v for k, v in getattr(expected, name).items() if v
+        }
+    for name in ("routing", "contribution"):
+        found = nonzero(getattr(tally, name))
+        assert found == pytest.approx(dict(getattr(expected, name)), rel=2e-4, abs=2e-4)
+    assert tally.words == expected.words
+    assert tally.kgrams == expected.kgrams
+    assert set(tally.typical) == set(expected.typical)
+    for cell, found in tally.typical.items():
+        wanted = expected.typical[cell][:TYPICAL]
+        assert [text.contribution for text in found] == pytest.approx([g for g, _ in wanted], 1e-4)
+        assert [text.number for text in found] == [number for _, number in wanted]
+
+
+def nonzero(matrix: np.ndarray) -> dict[tuple[int, int], float]:
+    places = np.argwhere(matrix).tolist()
+    return {(j, i): matrix[j, i].item() for j, i in places}
+
+
+OPTIONS = [
+    {},
+    {"hierarchical": True},
+    {"kernel_size": 2, "squash_primary": True, "activation": "tanh"},
+    {"kernel_size": 5, "share_class_weight": False, "routing_iterations": 2},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_counts_are_those_of_plain_python(options: dict[str, object]) -> None:
+    classifier = untrained(**options)
+    labelled = texts(60)
+    labels = [CLASSES.index(label) for _, label in labelled]
+    expected = plain.interpret(classifier.network_, documents(classifier, labelled), labels)
+    assert len(expected.frequency) >= 3  # or the test would show little
+    assert_equal(count(classifier, labelled).tally, expected)
+
+
+def hand_set() -> ICapsClassifier:
+    """Two capsules: 0 reads "bread" and votes for the kitchen, 1 "rose" and the garden.
+
+    A word's embedding is a direction of its own; a capsule's query points to its word, its value
+    is the share of attention on it, and its vote goes to its class alone.
+    """
+    config = ModelConfig(
+        fixed_dim=2,
+        trained_dim=0,
+        kernel_size=1,
+        region_dim=2,
+        query_dim=1,
+        class_dim=1,
+        routing_iterations=1,
+        share_class_weight=False,
+    )
+    vocabulary = Vocabulary(("<pad>", "<unk>", "bread", "rose", "the"), (0, 0, 1, 1, 1))
+    vectors = torch.tensor([[0.0, 0], [0, 0], [1, 0], [0, 1], [0, 0]])
+    network = ICapsNet(config, 5, 3, vectors)
+    with torch.no_grad():
+        network.region.weight.copy_(torch.eye(2)[None])
+        network.region.bias.zero_()
+        network.attention.primary_queries.fill_(10)
+        network.attention.key_weight.copy_(torch.eye(2)[:, None])
+        network.attention.value_weight.copy_(torch.eye(2)[:, None])
+        network.capsules.capsule_bias.zero_()
+        network.capsules.capsule_weight.zero_()
+        network.capsules.capsule_weight[0, 0] = network.capsules.capsule_weight[1, 1] = 3
+    return of_network(network.eval(), vocabulary)
+
+
+def test_a_network_set_by_hand() -> None:
+    labelled = [
+        ("the bread", "kitchen"),
+        ("rose the the", "kitchen"),
+        ("bread rose rose", "garden"),
+    ]
+    counts = count(hand_set(), labelled)
+    # With one iteration each routing weight is 1/3, so that the lower capsule wins every text.
+    assert counts.tally.frequency.tolist() == [[1, 0], [2, 0], [0, 0]]
+    assert counts.tally.right.tolist() == [[1, 0], [1, 0], [0, 0]]
+    # Capsule 0 attends to "bread" where it is, and else to the first word, which is as good.
+    assert counts.tally.words == {(0, 0): {2: 1}, (1, 0): {3: 1, 2: 1}}
+    e = np.exp(10.0)
+    alone = 3 * e / (e + 1)  # the vote of "bread" beside "the"; its third is the contribution
+    assert counts.tally.contribution[0] == pytest.approx([alone / 3, 0])
+    assert counts.knock_out.confusion[0].tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    # Without capsule 0 "the bread" has no vote, and the first class is the kitchen.
+    assert counts.knock_out.confusion[1].tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    assert counts.knock_out.confusion[2].tolist() == [[2, 0, 0], [1, 0, 0], [0, 0, 0]]
+
+
+def test_contributions_add_up_to_the_length_before_the_squash() -> None:
+    classifier = untrained()
+    (batch,) = stream_passes(classifier.network_, classifier.vocabulary_, CLASSES, texts(20))
+    winners = find_winners(batch, classifier.network_.config.kernel_size)
+    norms = batch.activity.class_norms.numpy().max(1)  # n = s^2 / (1 + s^2)
+    assert winners.contribution.sum(1) == pytest.approx(np.sqrt(norms / (1 - norms)), rel=1e-3)
+
+
+def test_halves_add_up_to_the_whole() -> None:
+    classifier = untrained(hierarchical=True)
+    labelled = texts(90, seed=1)
+    whole, part = count(classifier, labelled), count(classifier, labelled[:40])
+    rest = Counts.empty(classifier)
+    for batch in stream_passes(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
+        batch = batch._replace(numbers=batch.numbers + 40)
+        winners = find_winners(batch, classifier.network_.config.kernel_size)
+        rest.tally.add(winners, 0)
+        rest.knock_out.add(classifier.network_.capsules, batch, winners)
+        rest.sample.add(batch)
+    part.merge(rest)
+    for name in ("frequency", "right", "words", "kgrams", "blank"):
+        assert np.array_equal(getattr(part.tally, name), getattr(whole.tally, name))
+    assert part.tally.contribution == pytest.approx(whole.tally.contribution, rel=1e-5)
+    numbers = {c: [t.number for t in found] for c, found in whole.tally.typical.items()}
+    assert {c: [t.number for t in found] for c, found in part.tally.typical.items()} == numbers
+    assert np.array_equal(part.knock_out.confusion, whole.knock_out.confusion)
+    assert np.array_equal(part.knock_out.own_right, whole.knock_out.own_right)
+    assert np.array_equal(part.sample.labels, whole.sample.labels)
+
+
+def test_it_agrees_with_predictions_and_explanations(classifier: ICapsClassifier) -> None:
+    labelled = list(zip(*make_texts(150, seed=5), strict=True))
+    tally = count(classifier, labelled).tally
+    predicted = classifier.predict([text for text, _ in labelled])
+    assert tally.texts == 150
+    assert tally.frequency.sum(1).tolist() == [
+        (predicted == name).sum() for name in classifier.classes_
+    ]
+    expected = np.zeros_like(tally.frequency)
+    for explanation in classifier.explain(
+        [text for text, _ in labelled], top_capsules=1, top_kgrams=1
+    ):
+        (kgram,) = explanation.kgrams
+        expected[explanation.classes.index(explanation.predicted), kgram.capsule] += 1
+    assert np.array_equal(tally.frequency, expected)
+
+
+def test_blank_texts_stand_apart() -> None:
+    classifier = untrained()
+    labelled = [*texts(5), ("", "kitchen"), ("quillmarsh frobbled", "garden")]
+    counts = count(classifier, labelled)
+    assert (counts.tally.texts, counts.tally.blank) == (5, 2)
+    scores = evaluate(classifier, labelled)  # which takes them for the first class
+    assert counts.knock_out.confusion[0].tolist() == scores["confusion"]
+    with_one = count(classifier, labelled[5:])
+    assert (with_one.tally.texts, with_one.tally.words) == (0, {})
+
+
+def test_one_text_and_one_class() -> None:
+    counts = count(untrained(), texts(1))
+    assert counts.tally.texts == 1
+    same = [(text, "garden") for text, _ in texts(8)]
+    confusion = count(untrained(), same).knock_out.confusion[0]
+    assert confusion.sum(1).tolist() == [0, 8, 0]
+
+
+def test_wrong_data_is_told() -> None:
+    with pytest.raises(DataError, match="no texts to interpret"):
+        count(untrained(), [])
+    with pytest.raises(DataError, match="the class 'attic', which the model lacks"):
+        count(untrained(), [("bread", "attic")])
+
+
+def test_progress_is_told_and_texts_are_read_once() -> None:
+    told: list[int] = []
+
+    def stream() -> Iterator[tuple[str, str]]:
+        yield from texts(30)
+
+    count(untrained(), stream(), told.append)
+    assert sum(told) == 30
+
+
+@pytest.mark.shared_data
+def test_real_texts_with_the_shipped_model(shared_data: Path) -> None:
+    folder = Path(__file__).resolve().parents[2] / "checkpoints" / "ag_news"
+    shipped = ICapsClassifier.load(folder, device="cpu")
+    source = open_source(shared_data / "data" / "ag_news", "test")
+    labelled = [(record.text, record.label) for record in source][::38]
+    assert len(labelled) == 200
+    classes = list(shipped.classes_)
+    labels = [classes.index(label) for _, label in labelled]
+    expected = plain.interpret(shipped.network_, documents(shipped, labelled), labels)
+    assert_equal(count(shipped, labelled).tally, expected)
