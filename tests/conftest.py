@@ -1,7 +1,9 @@
 """A few hundred texts of our own, and a small model trained on them once for all tests."""
 
+import csv
 import os
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,9 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
+from icaps.data.source import open_source
+from icaps.interpret.global_view import save_view
+from icaps.interpret.making import Data, make_view
 
 torch.set_num_threads(1)  # the networks are tiny: more threads only wait for each other
 
@@ -84,6 +89,32 @@ def classifier() -> ICapsClassifier:
 def model_folder(classifier: ICapsClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "small"
     classifier.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labelled texts of the small model's classes."""
+    path = tmp_path_factory.mktemp("labelled") / "texts.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("text", "label"))
+        writer.writerows(zip(*make_texts(120, seed=9), strict=True))
+    return path
+
+
+@pytest.fixture(scope="session")
+def interpreted(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The folder of the small model with its global view."""
+    folder = tmp_path_factory.mktemp("interpreted") / "small"
+    shutil.copytree(model_folder, folder)
+    data = Data(str(data_file), "test", {})
+    save_view(make_view(classifier, folder, data, open_source(data_file, "test")), folder)
     return folder
 
 

@@ -102,8 +102,8 @@ def run(
 ) -> dict[str, Tensor]:
     """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p).
 
-    Capsules of `muted` have votes of zero. A text of one sentence without weights for sentences is read as section 2.3 says; any other as
-    section 2.5 says, with rho (I, M) as well.
+    Capsules of `muted` have votes of zero. A text of one sentence without weights for sentences is
+    read as section 2.3 says; any other as section 2.5 says, with rho (I, M) as well.
     """
     functions = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
     regions = [

@@ -110,9 +110,8 @@ def test_two_models_are_matched_by_their_words() -> None:
         np.array([[0, 30, 10], [60, 0, 0]]),
         {(1, 0): {1: 60}, (0, 1): {3: 30}, (0, 2): {2: 5, 0: 5}},
     )
-    found = trust.agreement(
-        one, other, ["oil", "cup", "goal", "moon"], ["new", "moon", "cup", "oil"]
-    )
+    words, others = ["oil", "cup", "goal", "moon"], ["new", "moon", "cup", "oil"]
+    found = trust.agreement(one, other, words, others)
     assert found.pairs == ((0, 1, 1.0), (1, 2, 0.5), (2, 0, 1.0))
     assert found.overlap == pytest.approx((30 + 10 * 0.5 + 60) / 100)
     assert 0.1 < found.random_overlap < 0.6

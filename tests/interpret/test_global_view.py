@@ -1,0 +1,145 @@
+"""The view in a checkpoint folder: kept, used again, damaged, of other weights or texts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from icaps.classifier import ICapsClassifier
+from icaps.data.source import open_source
+from icaps.errors import CheckpointError, DataError
+from icaps.interpret import making
+from icaps.interpret.global_view import FOLDER, load_view, save_view
+from icaps.interpret.making import Data, make_view, texts_of
+
+SHAPE = 3, 6
+
+
+@pytest.fixture
+def folder(interpreted: Path, tmp_path: Path) -> Path:
+    shutil.copytree(interpreted, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_round_trip(folder: Path, tmp_path: Path, interpreted: Path) -> None:
+    view = load_view(folder, *SHAPE)
+    assert view is not None
+    shutil.rmtree(folder / FOLDER)
+    assert load_view(folder, *SHAPE) is None
+    save_view(view, folder)
+    again = load_view(folder, *SHAPE)
+    assert again is not None
+    assert again.origin == view.origin
+    assert again.few == view.few
+    for name in ("words", "kgrams", "typical", "blank", "dropped"):
+        assert getattr(again.tally, name) == getattr(view.tally, name)
+    for name in ("frequency", "right", "routing", "contribution"):
+        assert np.array_equal(getattr(again.tally, name), getattr(view.tally, name))
+    assert np.array_equal(again.knock_out.confusion, view.knock_out.confusion)
+    assert np.array_equal(again.knock_out.own_right, view.knock_out.own_right)
+    for name in ("view.json", "counts.safetensors", "words.parquet"):
+        assert (folder / FOLDER / name).read_bytes() == (interpreted / FOLDER / name).read_bytes()
+        assert (folder / FOLDER / name).stat().st_mode & 0o777 == 0o644
+    assert not [path for path in folder.iterdir() if path.name.startswith(".global")]
+
+
+def test_it_is_used_again_until_texts_or_weights_change(
+    classifier: ICapsClassifier, folder: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[bool] = []
+    count = making.count
+
+    def noted(*arguments: object) -> object:
+        counted.append(True)
+        return count(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(making, "count", noted)
+    data = Data(str(data_file), "test", {})
+    texts = list(open_source(data_file, "test"))
+    make_view(classifier, folder, data, texts)
+    assert not counted
+    view = make_view(classifier, folder, data, texts[:-1])
+    assert (len(counted), view.tally.texts) == (1, 119)
+    weights = load_file(folder / "model.safetensors")
+    weights["region.bias"] += 1
+    save_file(weights, folder / "model.safetensors")
+    assert load_view(folder, *SHAPE) is None
+    make_view(classifier, folder, data, texts)
+    assert len(counted) == 2
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    "name", ["view.json", "counts.safetensors", "words.parquet", "kgrams.parquet"]
+)
+@pytest.mark.parametrize("damage", [_truncate, Path.unlink, lambda path: path.write_bytes(b"")])
+def test_damage_is_told_and_mended(
+    name: str,
+    damage: object,
+    folder: Path,
+    classifier: ICapsClassifier,
+    data_file: Path,
+) -> None:
+    damage(folder / FOLDER / name)  # type: ignore[operator]
+    with pytest.raises(CheckpointError, match=r"damaged .*Run `icaps interpret`"):
+        load_view(folder, *SHAPE)
+    data = Data(str(data_file), "test", {})
+    view = make_view(classifier, folder, data, open_source(data_file, "test"))
+    save_view(view, folder)
+    assert load_view(folder, *SHAPE) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"version": None},
+        {"origin": 3},
+        {"few": {}},
+        {"typical": [[0, 1]]},
+        {"blank": "many"},
+    ],
+)
+def test_wrong_facts_are_told(change: dict[str, object], folder: Path) -> None:
+    path = folder / FOLDER / "view.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(CheckpointError, match="Run `icaps interpret` on the model again"):
+        load_view(folder, *SHAPE)
+
+
+def test_a_view_of_another_size_is_told(folder: Path) -> None:
+    with pytest.raises(CheckpointError, match="not 4 classes x 6 capsules"):
+        load_view(folder, 4, 6)
+
+
+def test_texts_by_number(folder: Path, data_file: Path) -> None:
+    view = load_view(folder, *SHAPE)
+    assert view is not None
+    texts = list(open_source(data_file, "test"))
+    found = texts_of(view.origin, [3, 77])
+    assert {n: tuple(text) for n, text in found.items()} == {
+        n: (texts[n].text, texts[n].label) for n in (3, 77)
+    }
+
+
+def test_texts_that_changed_or_are_gone(folder: Path, tmp_path: Path, data_file: Path) -> None:
+    view = load_view(folder, *SHAPE)
+    assert view is not None
+    origin = view.origin.__class__(**{**view.origin.__dict__, "source": str(tmp_path / "copy.csv")})
+    with pytest.raises(DataError, match="There is no file or folder"):
+        texts_of(origin, [1])
+    shutil.copy(data_file, tmp_path / "copy.csv")
+    assert len(texts_of(origin, [1])) == 1
+    with (tmp_path / "copy.csv").open("a") as file:
+        file.write("one more,Sailing\n")
+    with pytest.raises(DataError, match="are not those that were counted"):
+        texts_of(origin, [1])
+    named = origin.__class__(**{**origin.__dict__, "source": "ag_news"})
+    with pytest.raises(DataError, match="`icaps data fetch ag_news` brings them"):
+        texts_of(named, [1])
