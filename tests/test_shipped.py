@@ -7,14 +7,17 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
+from icaps.interpret import trust
+from icaps.interpret.global_view import load_view
 from icaps.metrics import evaluate
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 FACTS = {  # classes, training texts with those held out, test texts; what the card says of them
     "ag_news": (4, 46_927, 7_600, "46,927 of the 120,000"),
+    "ag_news_paper": (4, 46_927, 7_600, "46,927 of the 120,000"),
     "newsgroups": (20, 2_737, 2_738, "2,737 texts"),
 }
-DATA = {"ag_news": "ag_news", "newsgroups": "newsgroups_5k"}
+DATA = {"ag_news": "ag_news", "ag_news_paper": "ag_news", "newsgroups": "newsgroups_5k"}
 PLAIN = [
     ("ag_news", "Sports", "The goalkeeper saved a penalty as the home side won the cup final."),
     ("ag_news", "Business", "Shares slid after the bank cut its profit forecast for the quarter."),
@@ -42,7 +45,8 @@ def test_no_other_model_ships() -> None:
 @pytest.mark.parametrize("name", FACTS)
 def test_it_is_small_and_says_what_it_is(name: str, shipped: dict[str, ICapsClassifier]) -> None:
     classes, training, test, words = FACTS[name]
-    assert sum(file.stat().st_size for file in (FOLDER / name).iterdir()) <= 25_000_000
+    files = [file for file in (FOLDER / name).rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) <= 25_000_000
     assert len(shipped[name].classes_) == classes
     metrics = shipped[name].metrics_
     card = (FOLDER / name / "README.md").read_text(encoding="utf-8")
@@ -63,6 +67,28 @@ def test_it_knows_plain_cases(
     (explanation,) = shipped[name].explain([text])
     assert explanation.predicted == expected
     assert all(text[k.start : k.end] == k.text for k in explanation.kgrams)
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_its_capsules_are_counted(name: str, shipped: dict[str, ICapsClassifier]) -> None:
+    classifier = shipped[name]
+    view = load_view(FOLDER / name, len(classifier.classes_), 32)
+    assert view is not None  # else it is of other weights
+    tally, test = view.tally, classifier.metrics_["test"]
+    assert view.origin.source == DATA[name]
+    assert tally.texts + tally.blank == test["n"]
+    assert view.knock_out.accuracy[0] == pytest.approx(test["accuracy"])
+    confusion = view.knock_out.confusion[0]
+    blank = confusion.sum(0) - tally.frequency.sum(1)
+    assert (blank[0], blank[1:].any()) == (tally.blank, False)  # taken for the first class
+    alive, pure = int(trust.alive(tally.frequency).sum()), trust.purity(tally.frequency)
+    card = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    if name == "ag_news_paper":
+        assert (alive, round(pure, 2)) == (4, 0.39)
+    else:
+        assert alive >= 20
+        assert pure >= 0.95
+        assert f"{alive} of 32 win 1%" in card
 
 
 @pytest.mark.shared_data

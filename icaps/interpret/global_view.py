@@ -38,7 +38,7 @@ _AGAIN = "Run `icaps interpret` on the model again."
 class Origin:
     """What counts were made of.
 
-    source: The data's name, or its path; part: "test" or "train"; reading: how it is read, as
+    source: The data as the user named it; part: "test" or "train"; reading: how it is read, as
     `open_source` takes it; content: the fingerprint of texts and labels; weights: of the model.
     """
 

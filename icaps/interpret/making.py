@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from icaps.data.catalog import DATASETS, locate
 from icaps.data.names import resolve
 from icaps.data.source import open_source
+from icaps.data.storage import data_folder
 from icaps.data.synthetic import NAME as SYNTHETIC
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import smallest_set
@@ -42,7 +44,7 @@ def make_view(
     records: Iterable[Labelled],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> GlobalView:
-    """The view of these texts: the one in the checkpoint folder when it is of them, else a new one.
+    """The view of these texts: the counts in the checkpoint folder when they are of them, or new.
 
     Args:
         classifier: As it is in the folder, on a device.
@@ -54,23 +56,15 @@ def make_view(
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
     """
-    content = content_hash(_pairs(records))
+    origin = Origin(*source, content_hash(_pairs(records)), weights_fingerprint(checkpoint))
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     try:
         kept = load_view(checkpoint, *shape)
     except CheckpointError:  # damaged: this is what mends it
         kept = None
-    if kept is not None and kept.origin.content == content:
-        return kept
+    if kept is not None and kept.origin.content == origin.content:
+        return dataclasses.replace(kept, origin=origin)
     counts = count(classifier, _pairs(records), on_texts)
-    named = source.name in (*DATASETS, SYNTHETIC)
-    origin = Origin(
-        source.name if named else str(Path(source.name).absolute()),
-        source.part,
-        source.reading,
-        content,
-        weights_fingerprint(checkpoint),
-    )
     few = smallest_set(classifier.network_.capsules, counts.sample)
     return GlobalView(origin, counts.tally, counts.knock_out, few)
 
@@ -78,15 +72,12 @@ def make_view(
 def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
     """Texts by their numbers, from the data that a view was made of.
 
+    That is a path here, or what has this name in the folder of data sets or in `data`.
+
     Raises:
         DataError: The data is not on this machine, or has changed; the message says what to do.
     """
-    if origin.source in DATASETS and locate(origin.source) is None:
-        raise DataError(
-            f"The texts of {origin.source} are not on this machine; `icaps data fetch "
-            f"{origin.source}` brings them."
-        )
-    place = resolve(origin.source)
+    place = _find(origin.source)
     wanted, found = set(numbers), dict[int, Text]()
 
     def collected() -> Iterator[tuple[str, str]]:
@@ -100,6 +91,27 @@ def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
             f"The texts in {place} are not those that were counted. Run `icaps interpret` again."
         )
     return found
+
+
+def _find(source: str) -> Path:
+    """Where data lies that was named on this or another machine; see `texts_of`."""
+    if source == SYNTHETIC:
+        return resolve(source)
+    if source in DATASETS and locate(source) is not None:
+        return resolve(source)
+    places = [Path(source), data_folder() / source, Path("data") / source]
+    for place in places:
+        if place.exists():
+            return resolve(place)
+    if source in DATASETS:
+        raise DataError(
+            f"The texts of {source} are not on this machine; `icaps data fetch {source}` brings "
+            "them."
+        )
+    raise DataError(
+        f"The texts of {source} are not on this machine. Put that file or folder at {places[1]}, "
+        "or start where it lies."
+    )
 
 
 def _pairs(records: Iterable[Labelled]) -> Iterator[tuple[str, str]]:

@@ -56,4 +56,4 @@ def is_telling(word: str) -> bool:
 def _stop_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # a second, when it is needed
 
-    return ENGLISH_STOP_WORDS | {"n't", "n’t"}
+    return frozenset({*ENGLISH_STOP_WORDS, "n't", "n’t"})

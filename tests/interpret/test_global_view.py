@@ -132,7 +132,7 @@ def test_texts_that_changed_or_are_gone(folder: Path, tmp_path: Path, data_file:
     view = load_view(folder, *SHAPE)
     assert view is not None
     origin = view.origin.__class__(**{**view.origin.__dict__, "source": str(tmp_path / "copy.csv")})
-    with pytest.raises(DataError, match="There is no file or folder"):
+    with pytest.raises(DataError, match=r"not on this machine\. Put that file or folder at"):
         texts_of(origin, [1])
     shutil.copy(data_file, tmp_path / "copy.csv")
     assert len(texts_of(origin, [1])) == 1
