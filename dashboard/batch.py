@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from dashboard.state import MAX_TEXT
+from icaps.data.csv_rows import allow_long_fields
 from icaps.errors import DataError
 from icaps.render import printable
 from icaps.results import Explanation
@@ -19,7 +21,7 @@ def from_lines(text: str) -> tuple[str, ...]:
     """A text a line; blank lines are left out.
 
     Raises:
-        DataError: There are more than MAX_TEXTS.
+        DataError: There are more than MAX_TEXTS, or one is longer than MAX_TEXT.
     """
     return _checked([line for line in printable(text).splitlines() if line.strip()])
 
@@ -28,7 +30,7 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
     """The texts of an uploaded file: the text column of a CSV, or a text a line of any other.
 
     Raises:
-        DataError: It can't be read, lacks the column, or holds more than MAX_TEXTS.
+        DataError: It can't be read, lacks the column, or holds too many texts or too long ones.
     """
     try:
         content = data.decode("utf-8-sig")
@@ -36,6 +38,7 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
         raise DataError("The file is not UTF-8 text; save it as UTF-8 and try again.") from error
     if not name.lower().endswith(".csv"):
         return from_lines(content)
+    allow_long_fields()
     try:
         rows = csv.DictReader(io.StringIO(printable(content), newline=""))
         if TEXT_COLUMN not in (rows.fieldnames or []):
@@ -81,4 +84,10 @@ def _checked(texts: list[str]) -> tuple[str, ...]:
             f"These are {len(texts):,} texts, and the page takes {MAX_TEXTS:,} at once; for more, "
             "use `icaps explain` on the command line."
         )
+    for number, text in enumerate(texts, start=1):
+        if len(text) > MAX_TEXT:
+            raise DataError(
+                f"Text {number:,} has {len(text):,} characters, and the page takes {MAX_TEXT:,} at "
+                "most; cut it, or use `icaps explain` on the command line."
+            )
     return tuple(texts)

@@ -59,7 +59,7 @@ def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str
     assert len(row["kgrams"]) == 3
     for kgram in row["kgrams"]:
         keys = {"text", "start", "end", "capsule", "routing", "attention"}
-        assert keys | {"sentence", "sentence_attention"} == set(kgram)
+        assert keys | {"sentence", "sentence_attention", "capsule_name"} == set(kgram)
         assert text[kgram["start"] : kgram["end"]] == kgram["text"]
     assert [text[word["start"] : word["end"]] for word in row["words"]] == [
         "Fresh",

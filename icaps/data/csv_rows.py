@@ -15,6 +15,12 @@ from icaps.data.problems import Problem
 _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')
 
 
+def allow_long_fields() -> None:
+    """Lets csv read fields of LONGEST characters."""
+    # There is one limit for the whole process: it is never lowered under another's feet.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+
+
 class CsvRows:
     """The rows of lines of delimited text; lines of spaces alone are passed over.
 
@@ -32,8 +38,7 @@ class CsvRows:
         self._delimiter = delimiter
         self._quoted = quoted
         self._number = 1
-        # csv has one limit for the whole process: it is never lowered under another's feet.
-        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+        allow_long_fields()
 
     def __iter__(self) -> Iterator[tuple[int, list[str]] | Problem]:
         """Each row with the number of its first line, from 1, or what is wrong with it."""

@@ -27,8 +27,6 @@ from icaps.interpret.report_page import report_page
 from icaps.results import capsule_label
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from icaps.classifier import ICapsClassifier
 
 TOP = 20  # words and K-grams of a capsule
@@ -205,7 +203,7 @@ class Report:
         rows = [(i, *pair) for i, pairs in enumerate(found) for pair in pairs]
         return pd.DataFrame(rows, columns=["capsule", "word", "score"])
 
-    def pictures(self) -> dict[str, alt.TopLevelMixin]:
+    def pictures(self) -> dict[str, Any]:
         """The charts by name, for paper."""
         from icaps import charts
 

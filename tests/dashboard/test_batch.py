@@ -64,12 +64,22 @@ def test_any_other_file_has_a_text_a_line() -> None:
         (b"Text;label\nbread;Cooking\n", "no column named 'text'; name one so"),
         ("text\nbread".encode("utf-16"), "save it as UTF-8"),
         ("text\ncafé".encode("latin-1"), "save it as UTF-8"),
-        (b'text\n"' + b"x" * 200_000 + b'"', "can't be read .*field"),
+        (
+            b'text\na\n"' + b"x" * 200_001 + b'"',
+            "Text 2 has 200,001 characters, and the page takes",
+        ),
+        (b'text\n"' + b"x" * 17_000_000 + b'"', "can't be read .*field"),
     ],
 )
 def test_a_csv_that_can_not_be_used_says_what_to_do(data: bytes, advice: str) -> None:
     with pytest.raises(DataError, match=advice):
         batch.from_file("texts.csv", data)
+
+
+def test_a_long_text_is_taken_whatever_was_read_before() -> None:
+    text = "x" * 200_000
+    assert batch.from_file("texts.csv", f"text\n{text}\n".encode()) == (text,)
+    assert batch.from_lines(text) == (text,)
 
 
 def test_too_many_texts_are_sent_to_the_command_line() -> None:
