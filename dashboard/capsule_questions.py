@@ -43,6 +43,8 @@ def which_capsule(report: Report) -> int:
     """Asks for the capsule."""
     numbers = _by_wins(report)
     state.choose_among("capsule", numbers)
+    # Set anew, the browser takes the label of now, which a renamed capsule has changed.
+    st.session_state.capsule = st.session_state.capsule
     labels = dict(zip(numbers, report.labelled_capsules["label"][numbers], strict=True))
     capsule: int = st.selectbox(
         "Capsule", numbers, format_func=labels.__getitem__, key="capsule", persist_state="session"

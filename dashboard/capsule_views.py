@@ -51,7 +51,7 @@ def show_facts(report: Report) -> None:
         ),
         ("Accuracy", _percent(facts["accuracy"]), _counted(report)),
     )
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         for label, value, about in rows:
             st.metric(label, value, help=about, width=150)
 

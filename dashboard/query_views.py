@@ -23,7 +23,8 @@ _METHODS = {"tsne": "t-SNE", "pca": "PCA, which is linear"}
 
 def ask_map() -> tuple[str, str, float, int]:
     """Which space, by which method, with what perplexity and seed."""
-    first, second, third, fourth = st.columns([3, 3, 2, 2], gap="medium")
+    first, second = st.columns(2, gap="medium")
+    third, fourth = st.columns(2, gap="medium", vertical_alignment="bottom")
     space = first.selectbox(
         "Space", SPACES, format_func=_SPACES.__getitem__, key="space", persist_state="session"
     )

@@ -1,0 +1,267 @@
+"""The pages of capsules and queries, without a browser."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from icaps.checkpoint import CAPSULES
+from icaps.classifier import ICapsClassifier
+from icaps.interpret import tables
+from icaps.interpret.global_view import load_view
+from icaps.interpret.report import Report
+from icaps.interpret.tally import Tally
+from tests.dashboard import visitor
+from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
+
+
+@pytest.fixture
+def folder(models: Path, interpreted: Path) -> Path:
+    """The only model, and it is interpreted."""
+    shutil.rmtree(models / "small")
+    shutil.copytree(interpreted, models / "seen")
+    return models / "seen"
+
+
+@pytest.fixture
+def report(folder: Path, classifier: ICapsClassifier) -> Report:
+    view = load_view(folder, 3, 6)
+    assert view is not None
+    return Report(classifier, view)
+
+
+def open_page(name: str, **asked: str) -> AppTest:
+    at = AppTest.from_file(str(visitor.HOME), default_timeout=30)
+    at.query_params.update(asked)
+    at.switch_page(f"../pages/{name}.py")
+    return run(at)
+
+
+def open_tab(at: AppTest, name: str) -> AppTest:
+    at.session_state["capsule_tab"] = name
+    return run(at)
+
+
+def as_table(at: AppTest, label: str, n: int = 0) -> Any:
+    """The numbers of a chart, after its switch was turned."""
+    at.toggle(key=f"table {label}").set_value(True)
+    return run(at).dataframe[n].value
+
+
+def chart(at: AppTest, n: int = 0) -> dict[str, Any]:
+    return json.loads(at.get("vega_lite_chart")[n].proto.spec)
+
+
+def most_used(tally: Tally) -> tuple[int, int]:
+    j, i = np.unravel_index(tally.frequency.argmax(), tally.frequency.shape)
+    return int(j), int(i)
+
+
+def test_a_model_that_was_not_interpreted_says_how(models: Path) -> None:
+    for name in ("capsules", "queries"):
+        at = open_page(name)
+        assert f"icaps interpret --model {models / 'small'}" in at.code[0].value
+        assert not at.get("vega_lite_chart")
+
+
+def test_the_pattern_is_told_in_numbers(report: Report) -> None:
+    at = open_page("capsules")
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert shown["Capsules alive"] == f"{report.facts['alive']} of 6"
+    assert shown["Purity"] == f"{report.facts['purity']:.1%}"
+    assert shown["Accuracy"] == f"{report.facts['accuracy']:.1%}"
+    assert any("Counted over 120 test texts" in caption.value for caption in at.caption)
+    cells = as_table(at, "C")
+    assert cells["count"].sum() == 120
+    assert cells.columns.tolist()[:3] == ["class", "capsule", "name"]
+
+
+def test_a_cell_shows_its_words(report: Report) -> None:
+    j, i = most_used(report.view.tally)
+    name = report.classes[j]
+    at = choose(open_page("capsules", model="seen", capsule=str(i)), "cell_class", name)
+    assert at.query_params == {"model": "seen", "capsule": str(i), "cell_class": name}
+    at.slider(key="lambda words").set_value(1.0)
+    at.toggle(key="all words").set_value(True)
+    table = as_table(run(at), f"words of capsule {i}")
+    expected = tables.words(report.view.tally, report.classifier.vocabulary_, [(j, i)])
+    assert table.to_dict("list") == expected.to_dict("list")
+    open_tab(at, "K-grams")
+    at.slider(key="lambda kgrams").set_value(1.0)
+    at.toggle(key="all kgrams").set_value(True)
+    table = as_table(run(at), f"kgrams of capsule {i}")
+    expected = tables.kgrams(report.view.tally, report.classifier.vocabulary_, [(j, i)])
+    assert table["kgram"].tolist() == expected["kgram"].tolist()
+
+
+def test_an_empty_cell_says_so(report: Report) -> None:
+    j, i = np.argwhere(report.view.tally.frequency == 0)[0].tolist()
+    at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
+    assert "nothing to count" in at.info[0].value
+    assert "No text was won" in open_tab(at, "Typical texts").info[0].value
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"capsule": "99"},
+        {"capsule": "-1"},
+        {"capsule": "9" * 5_000},
+        {"capsule": "two"},
+        {"cell_class": "<script>"},
+        {"capsule": "3", "cell_class": ""},
+    ],
+)
+def test_a_wrong_address_is_ignored(report: Report, asked: dict[str, str]) -> None:
+    at = open_page("capsules", model="seen", **asked)
+    largest = int(report.view.tally.frequency.sum(0).argmax())
+    right = int(asked["capsule"]) if asked.get("capsule") == "3" else largest
+    assert at.selectbox(key="capsule").value == right
+    assert at.selectbox(key="cell_class").value == "every class"
+
+
+@pytest.mark.parametrize("value", list(tables.VALUES))
+@pytest.mark.parametrize("order", ["class", "size", "clustered", "number"])
+def test_every_way_to_draw(report: Report, value: str, order: str) -> None:
+    at = open_page("capsules", model="seen")
+    at.selectbox(key="cell_value").select(value)
+    at.selectbox(key="columns").select(order)
+    spec = chart(run(at))
+    assert spec["layer"][0]["encoding"]["color"]["field"] == value
+
+
+def test_typical_texts_open_in_explain(report: Report, data_file: Path) -> None:
+    j, i = most_used(report.view.tally)
+    first = report.view.tally.typical[j, i][0]
+    at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
+    open_tab(at, "Typical texts")
+    with data_file.open(encoding="utf-8") as file:
+        text, label = list(csv.reader(file))[1 + first.number]
+    assert shown_text(at).startswith(text)
+    assert f"Text {first.number}, labelled {label}" in page_html(at)
+    at.button(key=f"open {first.number}").click()
+    run(at)
+    assert at.title[0].value == "Why this class?"
+    assert at.text_area(key="text").value == text
+
+
+def test_typical_texts_that_are_not_here(folder: Path) -> None:
+    path = folder / "global_view" / "view.json"
+    facts = json.loads(path.read_text())
+    facts["origin"]["source"] = "elsewhere.csv"
+    path.write_text(json.dumps(facts))
+    at = open_tab(open_page("capsules", model="seen"), "Typical texts")
+    assert "not on this machine" in at.info[0].value
+    assert not at.error
+
+
+def test_what_a_capsule_costs(report: Report) -> None:
+    about = report.capsules.iloc[most_used(report.view.tally)[1]]
+    at = open_page("capsules", model="seen", capsule=str(about["capsule"]))
+    open_tab(at, "Switched off")
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert shown["Accuracy lost without it"] == f"{about['cost']:+.2%}"
+    assert shown["on the texts that it won"] == f"{about['own_cost']:+.2%}"
+
+
+def test_a_name_is_kept_and_used_everywhere(report: Report, folder: Path) -> None:
+    i = most_used(report.view.tally)[1]
+    at = open_page("capsules", model="seen", capsule=str(i))
+    at.text_input[0].set_value("  bread \n& $x$ <b>soup</b> ")
+    at.button[0].click()
+    run(at)
+    name = "bread & $x$ <b>soup</b>"
+    assert json.loads((folder / CAPSULES).read_text()) == {str(i): name}
+    assert f"{name}" in at.selectbox(key="capsule").options
+    (text, _) = next(iter(_won(report, i)))
+    at = visitor.type_text(open_app(model="seen"), text)
+    assert f"{name} (capsule {i})" in visitor.evidence(at)[0][1]
+    at = open_page("capsules", model="seen", capsule=str(i))
+    at.text_input[0].set_value("")
+    at.button[0].click()
+    run(at)
+    assert json.loads((folder / CAPSULES).read_text()) == {}
+
+
+def _won(report: Report, capsule: int) -> list[tuple[str, str]]:
+    from icaps.interpret.making import texts_of
+
+    tally = report.view.tally
+    numbers = [t.number for cell in tally.column(capsule) for t in tally.typical.get(cell, [])]
+    return [tuple(text) for text in texts_of(report.view.origin, numbers).values()]
+
+
+def test_a_name_that_can_not_be_written_is_told(folder: Path) -> None:
+    if os.geteuid() == 0:
+        (folder / f".{CAPSULES}").mkdir()  # root may write anywhere, but not over a folder
+    else:
+        folder.chmod(0o555)
+    at = open_page("capsules", model="seen")
+    at.text_input[0].set_value("x")
+    at.button[0].click()
+    assert "can't be written" in visitor.errors(run(at))[0]
+    folder.chmod(0o755)
+
+
+def test_a_damaged_view_is_told(folder: Path) -> None:
+    (folder / "global_view" / "words.parquet").write_bytes(b"PAR1")
+    for name in ("capsules", "queries"):
+        (error,) = visitor.errors(open_page(name))
+        assert "damaged" in error
+        assert "icaps interpret" in error
+    assert not visitor.errors(open_app())  # explaining needs no view
+
+
+def test_a_capsule_switched_off_for_one_text(report: Report) -> None:
+    at = open_app()
+    at.session_state["what_if"] = True
+    table = run(at).dataframe[0].value
+    assert table["with all"].tolist() == table["without them"].tolist()
+    at.multiselect(key="muted").set_value([2])
+    table = run(at).dataframe[0].value
+    text = at.text_area(key="text").value
+    expected = report.classifier.without([2]).class_norms([text])[0]
+    assert table["without them"].tolist() == pytest.approx(expected.tolist())
+
+
+def test_two_models_side_by_side(folder: Path, models: Path) -> None:
+    shutil.copytree(folder, models / "other")
+    at = open_page("capsules", model="seen")
+    at.session_state["compare"] = True
+    table = run(at).dataframe[-1].value
+    assert sorted(table.columns) == ["other", "seen"]
+    assert table["other"].tolist() == table["seen"].tolist()
+    assert any("share 100.0% of them" in caption.value for caption in at.caption)
+
+
+def test_whether_the_pattern_is_due_to_classes(report: Report) -> None:
+    at = open_page("capsules", model="seen")
+    at.session_state["sparsity"] = True
+    rows, capsules = (frame.value for frame in run(at).dataframe[-2:])
+    assert rows["class"].tolist() == report.classes
+    assert capsules["state"].tolist() == report.capsules["state"].tolist()
+
+
+def test_the_queries(report: Report) -> None:
+    at = open_page("queries", model="seen", capsule="4")
+    assert at.selectbox(key="capsule").value == 4
+    assert at.query_params == {"model": "seen", "capsule": "4"}
+    assert any("Trustworthiness" in caption.value for caption in at.caption)
+    assert "seed 0, from a PCA start" in " ".join(caption.value for caption in at.caption)
+    choose(at, "method", "pca")
+    assert at.slider(key="perplexity").disabled
+    choose(at, "space", "queries")
+    points = as_table(at, "queries")
+    assert len(points) == 6
+    from icaps.interpret.queries import map_queries, query_vectors
+
+    vectors = query_vectors(report.classifier.network_, "queries")
+    assert points["x"].tolist() == pytest.approx(
+        map_queries(vectors, "queries", "pca").points[:, 0].tolist()
+    )
