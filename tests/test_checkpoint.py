@@ -2,15 +2,17 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from icaps.checkpoint import load_checkpoint, save_checkpoint
+from icaps.checkpoint import load_checkpoint, rename_capsule, save_checkpoint
 from icaps.classifier import ICapsClassifier
-from icaps.errors import CheckpointError
+from icaps.errors import CheckpointError, ConfigError
+from tests.conftest import MODEL, TRAIN, make_texts
 
 
 @pytest.fixture
@@ -192,3 +194,44 @@ def test_weights_that_are_no_numbers(folder: Path) -> None:
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"region\.bias holds no numbers"):
         load_checkpoint(folder)
+
+
+def test_names_of_capsules_are_kept(folder: Path) -> None:
+    rename_capsule(folder, 2, "  oil\nand  gas ")
+    rename_capsule(folder, 0, "<b>&")
+    assert load_checkpoint(folder).capsule_names == {0: "<b>&", 2: "oil and gas"}
+    rename_capsule(folder, 2, " ")
+    classifier = ICapsClassifier.load(folder)
+    assert classifier.capsule_names_ == {0: "<b>&"}
+    classifier.save(folder)
+    assert load_checkpoint(folder).capsule_names == {0: "<b>&"}
+    ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*make_texts(60, seed=1)).save(folder)
+    assert load_checkpoint(folder).capsule_names == {}  # other weights, other capsules
+
+
+@pytest.mark.parametrize(
+    ("capsule", "name", "fault"),
+    [
+        (6, "x", "they are 0 to 5"),
+        (-1, "x", "they are 0 to 5"),
+        (0, "x" * 61, "at most 60 characters"),
+        (0, "a\x00b", "that can be seen"),
+        (0, "a\u202eb", "that can be seen"),
+    ],
+)
+def test_names_that_can_not_be(folder: Path, capsule: int, name: str, fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        rename_capsule(folder, capsule, name)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"a": "b"}', "{"])
+def test_damaged_names(folder: Path, content: str) -> None:
+    (folder / "capsules.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"capsules\.json is damaged"):
+        load_checkpoint(folder)
+
+
+def test_two_rename_at_once(folder: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda i: rename_capsule(folder, i, f"name {i}"), range(6)))
+    assert load_checkpoint(folder).capsule_names == {i: f"name {i}" for i in range(6)}

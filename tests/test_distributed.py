@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from icaps import distributed
 from icaps.cli import main
 from icaps.config import TrainConfig
+from icaps.interpret.global_view import load_view
 from icaps.model import ICapsNet
 from icaps.training import _Run
 from tests.conftest import MODEL, make_texts
@@ -113,6 +114,25 @@ def test_two_processes_count_what_one_does(place: Path) -> None:
     done = run(torchrun("-m", "icaps", "evaluate", "--data", data, "--model", model, "--json"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == metrics(place / "one")["test"]
+
+
+def test_two_processes_interpret_what_one_does(place: Path, tmp_path: Path) -> None:
+    found = []
+    for name, launch in (("one", [sys.executable]), ("two", torchrun())):
+        model = tmp_path / name
+        shutil.copytree(place / "one", model)
+        where = ["--data", str(place / "data"), "--model", str(model), "--json"]
+        done = run([*launch, "-m", "icaps", "interpret", *where])
+        assert done.returncode == 0, done.stderr
+        found.append((json.loads(done.stdout), load_view(model, 3, 2)))
+    (alone, view), (together, other) = found
+    assert together == alone
+    assert view is not None
+    assert other is not None
+    assert other.tally.words == view.tally.words
+    assert other.tally.kgrams == view.tally.kgrams
+    assert np.array_equal(other.knock_out.confusion, view.knock_out.confusion)
+    assert other.tally.contribution == pytest.approx(view.tally.contribution, rel=1e-5)
 
 
 def test_a_killed_process_ends_all_and_any_number_goes_on(place: Path, tmp_path: Path) -> None:

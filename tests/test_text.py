@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
-import icaps.text as text_module
+import icaps.words as words_module
 from icaps.errors import CheckpointError
 from icaps.text import PAD, UNK, Vocabulary, Word, split_words
 
@@ -64,6 +64,7 @@ PIECES = st.sampled_from(
         *("n't", "'s", "U.S.", "&amp;", "quot;", "#39;", "&nbsp;", "&#769;", "&zwj;", "n #39;t"),
     ]
 )
+ASCII = st.characters(codec="ascii")
 MIXED = st.lists(PIECES, max_size=14).map("".join)
 
 
@@ -104,9 +105,18 @@ def test_every_grapheme_is_whole_and_in_one_word(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text("aNt's.,:!?-5 \n()\"\u0301İ中👩", max_size=30))
 def test_short_cuts_change_no_word(text: str) -> None:
-    slow = Split(Regex(text_module._WORD), behavior="removed", invert=True)
+    slow = Split(Regex(words_module._WORD), behavior="removed", invert=True)
     words = [Word(word, *span) for word, span in slow.pre_tokenize_str(text)]
     assert split_words(text) == words
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
+def test_ascii_is_split_into_the_same_words(text: str) -> None:
+    parts = words_module.SPLIT.pre_tokenize_str(text)
+    words, spans = words_module.words_and_spans(text)
+    assert list(zip(words, spans, strict=True)) == parts
+    assert words_module.words_alone(text) == words
 
 
 @settings(max_examples=300, deadline=None)
@@ -139,6 +149,14 @@ def test_encode_over_several_batches() -> None:
     known = vocabulary(*(str(number) for number in range(2500)))
     encoded = known.encode([str(number) for number in range(2500)])
     assert [int(text.ids[0]) for text in encoded] == list(range(2, 2502))
+
+
+def test_encode_keeps_the_order_of_ascii_and_other_texts() -> None:
+    texts = [f"{'é' if number % 3 else 'e'} {number}" for number in range(2500)]
+    known = Vocabulary.build(texts, 0)
+    for number, encoded in enumerate(known.encode(texts)):
+        assert encoded.ids.tolist() == [known.id(word) for word in texts[number].split()]
+    assert known.id("é") != UNK
 
 
 def test_encode_limits_and_shapes() -> None:

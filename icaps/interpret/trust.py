@@ -167,8 +167,8 @@ def distinctness(tally: Tally, seed: int = 0) -> Distinctness:
 def _dealt_again(
     one: Counter[int], other: Counter[int], random: np.random.Generator
 ) -> tuple[dict[int, int], dict[int, int]]:
-    both = one + other
-    counts = np.fromiter(both.values(), np.int64)
+    both = sorted(one + other)
+    counts = np.array([one[word] + other[word] for word in both])
     part = random.multivariate_hypergeometric(counts, one.total(), method="marginals")
     return (
         dict(zip(both, part.tolist(), strict=True)),
