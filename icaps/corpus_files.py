@@ -110,6 +110,10 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _encode(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
+    if not config.hierarchical:  # a text is one sentence
+        ids = vocabulary.encode_ids(texts, config.max_words)
+        lengths = np.array([len(text) for text in ids], dtype=np.int64)
+        return Encoded(np.concatenate(ids), lengths, np.ones(len(ids), dtype=np.int64))
     encoded = encode(vocabulary, texts, config)
     return Encoded(
         np.concatenate([text.ids for text in encoded]).astype(np.int32),

@@ -213,6 +213,18 @@ class Vocabulary:
             for clean, (ids, spans) in zip(batch, self._numbered(batch), strict=True)
         ]
 
+    def encode_ids(
+        self, texts: Iterable[str], max_words: int | None = None
+    ) -> list[NDArray[np.int32]]:
+        """The ids that `encode` gives each text, in half the time: nobody asks for their places."""
+        number = self._ids.get
+        return [
+            np.array(
+                [number(word, UNK) for word in words_alone(_clean(text).text)[:max_words]], "i4"
+            )
+            for text in texts
+        ]
+
     def _numbered(self, batch: list[_Clean]) -> Iterator[tuple[list[int], list[Span]]]:
         """Ids and spans of each text's words, in the order of the batch.
 
