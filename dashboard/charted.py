@@ -8,10 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.batch import to_csv
-from icaps.charts import image
+from icaps.charts import INK, image
 
-_INK = {"light": "#1c2830", "dark": "#e6ecef"}
-_PAPER = _INK["light"]
 _DOWNLOAD = ":material/download:"
 
 Draw = Callable[[str], alt.TopLevelMixin]  # from the colour of writing
@@ -19,7 +17,7 @@ Draw = Callable[[str], alt.TopLevelMixin]  # from the colour of writing
 
 def ink() -> str:
     """The colour of writing in charts, for the theme of this visitor."""
-    return _INK.get(st.context.theme.type or "light", _INK["light"])
+    return INK.get(st.context.theme.type or "light", INK["light"])
 
 
 def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any) -> None:
@@ -42,7 +40,7 @@ def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any)
             for kind, mime in (("png", "image/png"), ("svg", "image/svg+xml")):
                 st.download_button(
                     kind.upper(),
-                    lambda kind=kind: image(draw(_PAPER).properties(width=900), kind),
+                    lambda kind=kind: image(draw(INK["light"]).properties(width=900), kind),
                     f"{name}.{kind}",
                     mime,
                     key=f"{name}.{kind}",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
 
 TOP = 20  # words and K-grams of a capsule
-_INK = "#1c2830"
 
 
 @dataclass(frozen=True)
@@ -207,13 +206,14 @@ class Report:
         """The charts by name, for paper."""
         from icaps import charts
 
+        ink = charts.INK["light"]
         order = column_order(self.view.tally.frequency, "class")
         made = map_queries(query_vectors(self.classifier.network_, "effective"), "effective")
         points = tables.query_points(made, self.labelled_capsules)
         return {
-            "C": charts.heatmap(self.cells, "count", order, None, _INK),
-            "knockout": charts.knock_out_bars(self.capsules, order, None, _INK),
-            "queries": charts.query_map(points, self.classes, None, _INK),
+            "C": charts.heatmap(self.cells, "count", order, None, ink),
+            "knockout": charts.knock_out_bars(self.capsules, order, None, ink),
+            "queries": charts.query_map(points, self.classes, None, ink),
         }
 
     @cached_property
