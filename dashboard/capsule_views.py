@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cached, charted, guards, nav, state
+from dashboard import cached, charted, guards, nav, state, views
 from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.shaded_text import text_card
@@ -22,8 +22,22 @@ _SHOWN = 3  # typical texts
 _WINNER = Settings(None, top_capsules=1, top_kgrams=1, top_sentences=1)
 
 
-def how_to_interpret(model: ModelFolder) -> None:
-    """What to do where a model was not interpreted yet."""
+def report_of(model: ModelFolder | None) -> Report | None:
+    """What the model has learnt; where there is nothing, the page says what to do.
+
+    Raises:
+        CheckpointError: What is there is damaged.
+    """
+    if model is None:
+        views.how_to_train()
+        return None
+    report = cached.report(model)
+    if report is None:
+        _how_to_interpret(model)
+    return report
+
+
+def _how_to_interpret(model: ModelFolder) -> None:
     st.subheader("This model was not interpreted yet", anchor=False)
     st.write("Count what its capsules do over labelled texts, then reload this page:")
     st.code(f"python -m icaps interpret --model {model.path} --data my_texts.csv", language="bash")

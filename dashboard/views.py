@@ -14,6 +14,7 @@ from dashboard.charted import ink
 from dashboard.figures import drawn_classes
 from dashboard.routing_picture import drawn_kgrams, routing_picture
 from dashboard.shaded_text import text_card
+from dashboard.state import EVERY
 from icaps.charts import class_colors
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
@@ -217,7 +218,7 @@ def _link_capsules(explanation: Explanation) -> None:
             st.page_link(
                 nav.page("capsules"),
                 label=f"What {guards.plain(reason.label)} does",
-                query_params={**asked, "cell_class": explanation.predicted},
+                query_params={**asked, "cell_class": EVERY},
             )
 
 

@@ -1,7 +1,7 @@
 """The matrix C: which capsule decides which class, and what each capsule is about."""
 
-from dashboard import cached, capsule_views, guards, sidebar, state, views
 from dashboard import capsule_questions as ask
+from dashboard import capsule_views, guards, sidebar, state, views
 from dashboard.catalogue import find_models
 
 
@@ -12,12 +12,8 @@ def main() -> None:
         "weight for. Pick a cell to see what it is about.",
     )
     model = sidebar.choose_model()
-    if model is None:
-        views.how_to_train()
-        return
-    report = cached.report(model)
-    if report is None:
-        capsule_views.how_to_interpret(model)
+    report = capsule_views.report_of(model)
+    if model is None or report is None:
         return
     capsule_views.show_facts(report)
     value, order = ask.how_to_draw(report)

@@ -10,12 +10,8 @@ def main() -> None:
         "Each primary capsule has a query that attends to words. Near queries look for the same.",
     )
     model = sidebar.choose_model()
-    if model is None:
-        views.how_to_train()
-        return
-    report = cached.report(model)
-    if report is None:
-        capsule_views.how_to_interpret(model)
+    report = capsule_views.report_of(model)
+    if model is None or report is None:
         return
     made = cached.query_map(model, *query_views.ask_map())
     ask.chosen_cell(report)

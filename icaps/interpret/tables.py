@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from icaps.interpret import trust
 from icaps.interpret.ablation import KnockOut
 from icaps.interpret.queries import QueryMap
-from icaps.interpret.tally import Cell, Tally, Words
-from icaps.interpret.words import is_telling, most_relevant
+from icaps.interpret.tally import Cell, Item, Tally
+from icaps.interpret.words import Weighted, is_telling, most_relevant
 from icaps.text import Vocabulary
 
 VALUES = {  # columns of `cells` that a heatmap can show
@@ -118,59 +119,54 @@ def rows(tally: Tally, classes: Sequence[str]) -> pd.DataFrame:
 
 
 def words(
-    tally: Tally,
-    vocabulary: Vocabulary,
-    where: Sequence[Cell],
-    *,
-    lambda_: float = 1.0,
-    top: int = 20,
-    all_words: bool = True,
+    tally: Tally, vocabulary: Vocabulary, where: Sequence[Cell], **options: Any
 ) -> pd.DataFrame:
-    """The words of cells by relevance: word, count, relevance (`words.most_relevant`).
+    """The words of cells by relevance: word, count, relevance; options as in `_relevant`.
 
-    Without `all_words` those that are stop words or punctuation are left out.
+    Without `all_words` stop words and punctuation are left out.
     """
-
-    def wanted(counts: Mapping[int, int]) -> dict[int, int]:
-        known = vocabulary.words
-        return {w: n for w, n in counts.items() if all_words or is_telling(known[w])}
-
-    found = most_relevant(
-        wanted(tally.words_of(where)),
-        wanted(tally.words_of(tally.words)),
-        lambda_,
-        top,
-        vocabulary.words.__getitem__,
+    found = _relevant(
+        tally.words_of(where),
+        tally.words_of(tally.words),
+        lambda word: (vocabulary.words[word],),
+        **options,
     )
     return pd.DataFrame(found, columns=["word", "count", "relevance"])
 
 
 def kgrams(
-    tally: Tally,
-    vocabulary: Vocabulary,
-    where: Sequence[Cell],
+    tally: Tally, vocabulary: Vocabulary, where: Sequence[Cell], **options: Any
+) -> pd.DataFrame:
+    """The K-grams of cells by relevance, likewise; without `all_words` those with a telling one."""
+    found = _relevant(
+        tally.kgrams_of(where),
+        tally.kgrams_of(tally.kgrams),
+        lambda kgram: tuple(vocabulary.words[word] for word in kgram),
+        **options,
+    )
+    return pd.DataFrame(found, columns=["kgram", "count", "relevance"])
+
+
+def _relevant(
+    here: Mapping[Item, int],
+    everywhere: Mapping[Item, int],
+    parts: Callable[[Item], tuple[str, ...]],
     *,
     lambda_: float = 1.0,
     top: int = 20,
     all_words: bool = True,
-) -> pd.DataFrame:
-    """The K-grams of cells by relevance, likewise; without `all_words` those with a telling one."""
+) -> list[Weighted]:
+    """See `words.most_relevant`; `parts` are the words of an item."""
 
-    def show(kgram: Words) -> str:
-        return " ".join(vocabulary.words[word] for word in kgram)
+    def wanted(counts: Mapping[Item, int]) -> Mapping[Item, int]:
+        if all_words:
+            return counts
+        return {item: n for item, n in counts.items() if any(map(is_telling, parts(item)))}
 
-    def wanted(counts: Mapping[Words, int]) -> dict[Words, int]:
-        known = vocabulary.words
-        return {
-            kgram: n
-            for kgram, n in counts.items()
-            if all_words or any(is_telling(known[word]) for word in kgram)
-        }
+    def show(item: Item) -> str:
+        return " ".join(parts(item))
 
-    found = most_relevant(
-        wanted(tally.kgrams_of(where)), wanted(tally.kgrams_of(tally.kgrams)), lambda_, top, show
-    )
-    return pd.DataFrame(found, columns=["kgram", "count", "relevance"])
+    return most_relevant(wanted(here), wanted(everywhere), lambda_, top, show)
 
 
 def query_points(made: QueryMap, about: pd.DataFrame) -> pd.DataFrame:

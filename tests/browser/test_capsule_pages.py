@@ -130,7 +130,7 @@ def test_a_renamed_capsule_has_its_name_on_the_other_pages(window: Page, report:
     field = page.get_by_role("textbox", name=f"Name of capsule {capsule}")
     field.fill("")
     field.press("Enter")
-    wait_for_rest(page)
+    expect(picker(page, "Capsule")).not_to_have_value("<i>bread</i> & $x$")
 
 
 def test_charts_are_saved(window: Page, report: Report) -> None:
