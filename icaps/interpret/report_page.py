@@ -26,7 +26,7 @@ svg {{ max-width: 100%; height: auto; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .9rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0;
-  border-bottom: 1px solid #0002; overflow-wrap: anywhere; }}
+  border-bottom: 1px solid #0002; overflow-wrap: break-word; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
 </style>
 <h1>What the model has learnt</h1>
@@ -117,9 +117,9 @@ def _capsule_table(report: Report) -> pd.DataFrame:
             "Class": about["main_class"],
             "Wins": about["wins"].map("{:,}".format),
             "Purity": about["purity"].map(_percent),
-            "Cost": about["cost"].map(_percent),
-            "on its own": about["own_cost"].map(_percent),
-            "on others": about["other_cost"].map(_percent),
+            "Cost": about["cost"].map(_signed),
+            "on its own": about["own_cost"].map(_signed),
+            "on others": about["other_cost"].map(_signed),
             "Words": about["words"],
             "K-grams": kgrams,
         }
@@ -143,6 +143,10 @@ def _html(table: pd.DataFrame) -> str:
 
 def _percent(value: float) -> str:
     return "" if value != value else f"{value:.1%}"
+
+
+def _signed(value: float) -> str:
+    return "" if value != value else f"{value:+.2%}"
 
 
 def _number(value: float) -> str:
