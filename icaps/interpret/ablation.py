@@ -20,6 +20,8 @@ from icaps.layers import CapsuleLayer
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights, which bounds memory
 SAMPLE = 2_000  # texts that the search for a smallest set looks at
+SEARCHED = 300_000_000  # routing weights of a whole search, which bounds its time
+FEWEST = 50  # texts that it looks at whatever the size of the network
 ENOUGH = 0.99  # share of the accuracy that such a set keeps
 
 
@@ -142,8 +144,12 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     """Few capsules that keep ENOUGH of the sample's accuracy, found by a greedy search.
 
     From all, each step switches off the one without which most texts are right, the lower on a
-    tie, as long as enough of them stay right.
+    tie, as long as enough of them stay right. For many capsules and classes fewer texts are
+    looked at, FEWEST at least.
     """
+    capsule_count, classes = layer.capsule_bias.shape[:2]
+    texts = max(FEWEST, SEARCHED // (capsule_count**3 * classes))
+    sample = Sample(sample.primary[:texts], sample.labels[:texts], sample.keys[:texts])
     votes = _votes(layer, sample)
     capsules = tuple(range(votes.shape[1]))
     of_all = accuracy = float(_accuracies(layer, votes, torch.ones(1, len(capsules)), sample)[0])
