@@ -1,18 +1,21 @@
 """Capsules switched off: one, all one by one, and as many as can be."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.source import open_source
 from icaps.errors import ConfigError
 from icaps.interpret import ablation
 from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
 from icaps.interpret.corpus_level import count
 from icaps.layers import CapsuleLayer
 from icaps.metrics import evaluate
+from tests import reference
 from tests.conftest import make_texts
 from tests.interpret import plain
 from tests.interpret.test_corpus_level import CLASSES, documents, texts, untrained
@@ -151,3 +154,23 @@ def test_the_sample_is_even_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     gaps = np.diff([0, *numbers, 400])
     assert gaps.max() < 3 * 400 / 17  # nowhere a hole
+
+
+@pytest.mark.shared_data
+def test_real_texts_with_the_shipped_model(shared_data: Path) -> None:
+    """Routed by the equations again for each capsule, from votes that were computed once."""
+    folder = Path(__file__).resolve().parents[2] / "checkpoints" / "ag_news"
+    shipped = ICapsClassifier.load(folder, device="cpu")
+    source = open_source(shared_data / "data" / "ag_news", "test")
+    given = [(record.text, record.label) for record in source][::38]
+    found = count(shipped, given).knock_out
+    expected = np.zeros_like(found.confusion)
+    classes = list(shipped.classes_)
+    for document, (_, label) in zip(documents(shipped, given), given, strict=True):
+        votes = torch.tensor(plain.run(shipped.network_, document)["votes"], dtype=torch.float64)
+        for row in range(33):
+            left = [v for i, v in enumerate(votes) if i != row - 1]
+            outputs, _ = reference.route([list(capsule) for capsule in left], 3)
+            guess = plain.first_largest([float(output.norm()) for output in outputs])
+            expected[row, classes.index(label), guess] += 1
+    assert np.array_equal(found.confusion, expected)
