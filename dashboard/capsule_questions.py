@@ -91,9 +91,7 @@ def which_words(report: Report, capsule: int, class_name: str | None, kind: str)
     )
     options = {"lambda_": weight, "all_words": all_words, "top": 20}
     tally = report.view.tally
-    where = tally.column(capsule)
-    if class_name is not None:
-        where = [(report.classes.index(class_name), capsule)]
+    where = report.where(capsule, class_name)
     make = tables.words if kind == WORDS else tables.kgrams
     return make(tally, report.classifier.vocabulary_, where, **options)
 

@@ -232,9 +232,7 @@ def _clarity(report: Report) -> dict[str, str]:
 
 def _typical(report: Report, capsule: int, class_name: str | None) -> list[Typical]:
     tally = report.view.tally
-    where = tally.column(capsule)
-    if class_name is not None:
-        where = [(report.classes.index(class_name), capsule)]
+    where = report.where(capsule, class_name)
     texts = [text for cell in where for text in tally.typical.get(cell, [])]
     return sorted(texts, key=lambda text: (-text.contribution, text.number))[:_SHOWN]
 

@@ -170,6 +170,9 @@ def query_map(
         y=alt.Y("y:Q", title=None, axis=plain, scale=alt.Scale(padding=25)),
     )
     picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
+    legend = None  # of nothing, it would have no size
+    if served:
+        legend = alt.Legend(orient="top", symbolLimit=20, columns=4, labelLimit=150)
     dots = (
         base.mark_circle(opacity=0.85, strokeWidth=3)
         .encode(
@@ -192,7 +195,7 @@ def query_map(
                     "main_class:N",
                     title=None,
                     scale=alt.Scale(domain=served, range=[colors[name] for name in served]),
-                    legend=alt.Legend(orient="top", symbolLimit=20, columns=4, labelLimit=150),
+                    legend=legend,
                 ),
                 alt.value(GREY),
             ),

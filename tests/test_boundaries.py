@@ -59,8 +59,8 @@ ARROWS: dict[str, set[str]] = {
     },
     "interpret.report": {
         *("charts", "classifier", "errors", "interpret.global_view", "interpret.ordering"),
-        *("interpret.queries", "interpret.report_page", "interpret.tables", "interpret.trust"),
-        "results",
+        *("interpret.queries", "interpret.report_page", "interpret.tables", "interpret.tally"),
+        *("interpret.trust", "results"),
     },
     "interpret.report_page": {"interpret.report", "interpret.trust", "render"},
     "charts": {"interpret.tables", "render"},

@@ -24,6 +24,7 @@ from icaps.interpret.queries import (
     query_vectors,
 )
 from icaps.interpret.report_page import report_page
+from icaps.interpret.tally import Cell
 from icaps.results import capsule_label
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class Report:
         """See `trust.distinctness`."""
         return trust.distinctness(self.view.tally)
 
+    def where(self, capsule: int, class_name: str | None) -> list[Cell]:
+        """The cell of a capsule and a class, or all cells of the capsule."""
+        if class_name is None:
+            return self.view.tally.column(capsule)
+        return [(self.classes.index(class_name), capsule)]
+
     def words(self, capsule: int, **options: Any) -> pd.DataFrame:
         """See `tables.words`, of a capsule's cells."""
         tally = self.view.tally
@@ -124,10 +131,11 @@ class Report:
     def to_text(self) -> str:
         """Lines for a terminal: how C is, then a line a capsule that wins, the most wins first."""
         facts = self.facts
+        pure = "unknown" if facts["purity"] is None else f"{facts['purity']:.2f}"
         lines = [
             f"{facts['texts']} texts, accuracy {facts['accuracy']:.2%}; {facts['alive']} of "
             f"{len(facts['knockout'])} capsules alive, {facts['dead']} dead, "
-            f"{len(facts['duplicates'])} pairs alike; purity {facts['purity']:.2f}"
+            f"{len(facts['duplicates'])} pairs alike; purity {pure}"
         ]
         lines += [
             f"{row['class']}: the top 3 capsules have {row.top_3:.1%} "

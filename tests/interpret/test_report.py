@@ -232,3 +232,12 @@ def test_a_report_that_can_not_be_written(report: Report, tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="can't be written"):
         report.write(tmp_path / "file")
+
+
+def test_texts_without_a_known_word(tmp_path: Path) -> None:
+    classifier = untrained()
+    report = Report(classifier, _view(count(classifier, [("quillmarsh", "garden")] * 3)))
+    assert (report.facts["texts"], report.facts["blank"], report.facts["purity"]) == (0, 3, None)
+    assert "purity unknown" in report.to_text()
+    report.write(tmp_path)
+    assert "3 more have no word" in (tmp_path / "report.html").read_text(encoding="utf-8")
