@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import json
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,15 +25,17 @@ from torch.overrides import TorchFunctionMode
 from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
 from icaps.errors import CheckpointError, ConfigError
 from icaps.model import ICapsNet
+from icaps.run_folder import CONFIG, check_place
 from icaps.text import Vocabulary
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
-CONFIG, VOCABULARY, CLASSES = "config.json", "vocabulary.txt", "classes.txt"
+VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
 CAPSULES = "capsules.json"  # names that users gave to primary capsules
 MAX_NAME = 60  # characters of such a name
-LAST = "last"  # folder of the state of a training that isn't finished
+_WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
     """Writes the folder beside its place and then renames it, so that it is whole or absent.
 
     An older checkpoint there is replaced, and files in it that are no part of a checkpoint (a
-    model card, say) are kept.
+    model card, say) are kept: the same files, so that a log that is being written goes on.
 
     Raises:
         CheckpointError: The place can't be written, or holds something else.
@@ -67,7 +71,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replacing(folder) as scratch:
             if folder.exists():
-                shutil.copytree(folder, scratch, dirs_exist_ok=True)
+                written = shutil.ignore_patterns(*_WRITTEN)
+                shutil.copytree(folder, scratch, False, written, _link, dirs_exist_ok=True)
             _write(checkpoint, scratch)
     except OSError as error:
         raise CheckpointError(f"The checkpoint can't be written to {folder}: {error}") from error
@@ -110,17 +115,6 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
             scratch.replace(folder / CAPSULES)
     except OSError as error:
         raise CheckpointError(f"The name can't be written to {folder}: {error}") from error
-
-
-def check_place(folder: str | Path) -> None:
-    """Raises CheckpointError where a checkpoint must not be written: something else is there."""
-    folder = Path(folder)
-    if folder.is_dir():
-        inside = {entry.name for entry in folder.iterdir()}
-        if CONFIG in inside or inside <= {LAST}:
-            return
-    if folder.exists():
-        raise CheckpointError(f"{folder} exists and is no checkpoint; choose another place.")
 
 
 def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
@@ -194,13 +188,35 @@ def _as_bytes(vectors: Tensor) -> Tensor:
 def _swap(scratch: Path, folder: Path) -> None:
     """Puts `scratch` where `folder` is; a rename can't replace a folder that isn't empty."""
     scratch.chmod(0o755)
-    if folder.exists():
+    if not folder.exists():
+        scratch.rename(folder)
+    elif _exchanged(scratch, folder):  # then `scratch` is what is to go
+        return
+    else:
         old = folder.with_name(f"{scratch.name}-old")
         folder.rename(old)
         scratch.rename(folder)
         shutil.rmtree(old)
-    else:
-        scratch.rename(folder)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether both have changed places in one go, so that nobody finds either missing.
+
+    Linux can do so where its C library and the file system do.
+    """
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    if rename is None:
+        return False
+    paths = _AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other)
+    return bool(rename(*paths, _RENAME_EXCHANGE) == 0)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file in another place; a copy where the file system has no such links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _write_json(value: dict[str, Any], path: Path) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
 
 from icaps import distributed
 from icaps.calibration import fit_inverse_temperature
@@ -31,7 +32,14 @@ from icaps.model import ICapsNet
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
 from icaps.resume import Last, fingerprint
-from icaps.training import Callback, accuracy, choose_device, predict_norms, train
+from icaps.training import (
+    Callback,
+    Training,
+    accuracy,
+    choose_device,
+    predict_norms,
+    train,
+)
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -56,6 +64,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         report: Called with a line on what `fit` does, for a log.
         last: Folder where `fit` keeps its state after each epoch and at Ctrl-C (`resume.Last`).
         resume: Whether `fit` goes on from the state in `last`.
+        each_epoch: Called after each epoch of `fit` with a classifier of that epoch's weights,
+            which is to be used at once as they go on to change, and with the validation texts.
 
     Attributes:
         classes_: (J,), sorted.
@@ -77,6 +87,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         report: Callable[[str], None] | None = None,
         last: Path | None = None,
         resume: bool = False,
+        each_epoch: Callable[[ICapsClassifier, Corpus], None] | None = None,
     ) -> None:
         self.model = model
         self.train = train
@@ -86,6 +97,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.report = report
         self.last = last
         self.resume = resume
+        self.each_epoch = each_epoch
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments, and with `deep` every single setting as `model__NAME`, `train__NAME`."""
@@ -157,22 +169,38 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._say(f"{len(training)} training and {len(validation)} validation texts")
         self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
         last = self._open_last(prepared.content)  # before the vectors, which take their time
-        network = self._build_network(training)
-        course = train(network, training, validation, self.train, self.callbacks, last)
-        norms = predict_norms(network, validation)
-        self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
-        self.network_ = network
-        self.muted_: tuple[int, ...] = ()
-        self.capsule_names_: dict[int, str] = {}
-        self.history_ = [dataclasses.asdict(record) for record in course.history]
-        self.interrupted_ = course.interrupted
-        self.metrics_ |= {
+        network, coverage = self._build_network(training)
+        self.metrics_: dict[str, Any] = {
+            "vectors": names(self.vectors),
+            "vector_coverage": coverage,
             "seed": self.train.seed,
             "training_texts": len(training),
             "validation_texts": len(validation),
             "vocabulary_size": len(self.vocabulary_),
+        }
+
+        def tell(network: ICapsNet, norms: Tensor, course: Training) -> None:
+            if self.each_epoch is not None:
+                now = copy.copy(self)._take(network, norms, validation, course)
+                self.each_epoch(now, validation)
+
+        course = train(network, training, validation, self.train, self.callbacks, last, tell)
+        return self._take(network, predict_norms(network, validation), validation, course)
+
+    def _take(
+        self, network: ICapsNet, norms: Tensor, validation: Corpus, course: Training
+    ) -> ICapsClassifier:
+        """Makes the network that of this classifier; `norms` are its of the validation texts."""
+        self.network_ = network
+        self.inverse_temperature_ = fit_inverse_temperature(norms, validation.labels)
+        self.muted_: tuple[int, ...] = ()
+        self.capsule_names_: dict[int, str] = {}
+        self.history_ = [dataclasses.asdict(record) for record in course.history]
+        self.interrupted_ = course.interrupted
+        self.metrics_ = {
+            **self.metrics_,
             "best_epoch": course.best_epoch,
-            "validation_accuracy": accuracy(network, validation),
+            "validation_accuracy": accuracy(norms, validation),
             "interrupted": course.interrupted,
         }
         return self
@@ -333,7 +361,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return last
 
-    def _build_network(self, training: Corpus) -> ICapsNet:
+    def _build_network(self, training: Corpus) -> tuple[ICapsNet, float]:
+        """The network before training, and the share of the words that have vectors."""
         part = fixed_part(
             self.vectors,
             Words(training, self.vocabulary_),
@@ -343,15 +372,11 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=self.train.seed,
             say=self._say,
         )
-        self.metrics_: dict[str, Any] = {
-            "vectors": names(self.vectors),
-            "vector_coverage": part.coverage,
-        }
         config = dataclasses.replace(self.model, fixed_dim=part.matrix.shape[1])
         torch.manual_seed(self.train.seed)
         matrix = torch.from_numpy(part.matrix)
         network = ICapsNet(config, len(self.vocabulary_), len(self.classes_), matrix)
-        return network.to(choose_device(self.device))
+        return network.to(choose_device(self.device)), part.coverage
 
     def _fitted(self) -> NDArray[Any]:
         if not hasattr(self, "network_"):

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from icaps.config import PRESETS, ModelConfig, TrainConfig, get_preset, override
+from icaps.config import PRESETS
 from icaps.data.commands import (
     add_bad_rows_option,
     add_reading_options,
@@ -23,18 +21,18 @@ from icaps.data.commands import (
     say_problems,
 )
 from icaps.data.commands import add_parser as add_data_commands
-from icaps.errors import ConfigError, DataError, ICapsError
+from icaps.errors import DataError, ICapsError
 from icaps.interpret.commands import add_parser as add_interpret
-
-if TYPE_CHECKING:
-    from icaps.data.source import Source
+from icaps.train_command import add_parser as add_train
+from icaps.train_command import add_timeout
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(given, argparse.Namespace(given=given))
     # A text may hold what the terminal's encoding can't say; it is then shown escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -58,40 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    train = commands.add_parser("train", help="train a model and write its folder")
-    train.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file of texts and labels (CSV, TSV, JSON, Parquet, Arrow, fastText), a folder with "
-        "train and test files, one with a folder of texts a class, or a name: icaps data list",
-    )
-    add_reading_options(train)
-    add_bad_rows_option(train)
-    train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
-    train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
-    train.add_argument(
-        "--vectors",
-        action="append",
-        metavar="PATH",
-        help="file of word vectors, or a gensim-data name, or 'texts' for vectors trained on the "
-        "texts, which is the default; repeated, they stand side by side",
-    )
-    train.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
-    train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    train.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="KEY=VALUE",
-        help="any single setting; may be repeated",
-    )
-    train.add_argument(
-        "--resume", action="store_true", help="go on with a training that was stopped in DIR"
-    )
-    _add_timeout(train)
-    train.set_defaults(command=_train)
+    add_train(commands)
 
     evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
     evaluate.add_argument("--model", required=True, metavar="DIR")
@@ -105,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add_bad_rows_option(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     _add_mute(evaluate)
-    _add_timeout(evaluate)
+    add_timeout(evaluate)
     evaluate.set_defaults(command=_evaluate)
 
     explain = commands.add_parser("explain", help="say why a text gets its class")
@@ -131,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.set_defaults(command=_explain)
 
-    _add_timeout(add_interpret(commands))
+    add_timeout(add_interpret(commands))
 
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")
@@ -152,82 +117,6 @@ def _add_mute(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=600,
-        metavar="SECONDS",
-        help="under torchrun, how long a process waits for another before it gives up",
-    )
-
-
-def _train(options: argparse.Namespace) -> int:
-    model, train = ModelConfig(), TrainConfig()
-    if options.preset:
-        preset = get_preset(options.preset)
-        model, train = preset.model, preset.train
-    settings = dict(_setting(text) for text in options.settings)
-    if options.seed is not None:
-        settings["seed"] = str(options.seed)
-    model, train = override(model, train, settings)
-
-    from icaps.distributed import process_group
-
-    with process_group(options.device, options.timeout):
-        return _train_together(options, model, train)
-
-
-def _train_together(options: argparse.Namespace, model: ModelConfig, train: TrainConfig) -> int:
-    from icaps import distributed
-    from icaps.checkpoint import LAST, check_place
-    from icaps.classifier import ICapsClassifier
-    from icaps.data.names import resolve
-    from icaps.data.places import has_part
-    from icaps.data.source import open_source
-    from icaps.metrics import evaluate
-    from icaps.progress import Progress
-    from icaps.resume import forget
-
-    check_place(options.out)  # before the work, not after it
-    progress = Progress(sys.stderr)
-    place = resolve(options.data, progress)
-    source = open_source(place, "train", **reading_options(options))
-    test = None
-    if has_part(place, "test"):
-        test = open_source(place, "test", **reading_options(options))
-        for _ in test:  # a bad row is found before the training, not after it
-            pass
-    last = Path(options.out) / LAST
-    classifier = ICapsClassifier(
-        model,
-        train,
-        options.vectors,
-        options.device,
-        (progress,),
-        progress.say,
-        last,
-        options.resume,
-    )
-    classifier.fit_stream(source, workers=os.cpu_count() or 1)
-    first = not distributed.rank()
-    if first:
-        say_problems(source, "train")
-        classifier.save(options.out)  # whatever becomes of the test
-        progress.say(f"saved to {options.out}")
-    if classifier.interrupted_:
-        return 130
-    if first:
-        forget(last)
-    if test is not None:
-        scores = classifier.metrics_["test"] = evaluate(classifier, _pairs(test))
-        if first:
-            say_problems(test, "test")
-            classifier.save(options.out)
-            progress.say(f"test accuracy {scores['accuracy']:.2%}")
-    return 0
-
-
 def _evaluate(options: argparse.Namespace) -> int:
     from icaps import distributed
     from icaps.classifier import ICapsClassifier
@@ -240,7 +129,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         classifier = ICapsClassifier.load(options.model).without(options.mute)
         place = resolve(options.data, Progress(sys.stderr))
         source = open_source(place, "test", **reading_options(options))
-        scores = evaluate(classifier, _pairs(source))
+        scores = evaluate(classifier, source.pairs())
         first = distributed.rank() == 0
     if first:
         say_problems(source, "test")
@@ -288,17 +177,6 @@ def _presets(options: argparse.Namespace) -> int:
     for row in rows:
         print(row.pop("name"), *(f"{key}={value}" for key, value in row.items()))
     return 0
-
-
-def _pairs(source: Source) -> Iterator[tuple[str, str]]:
-    return ((record.text, record.label) for record in source)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set takes KEY=VALUE, such as --set dropout=0.2, not {text!r}.")
-    return key.strip(), value.strip()
 
 
 def _read_texts(lines: Iterable[str], as_json: bool) -> Iterator[str]:

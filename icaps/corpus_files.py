@@ -9,8 +9,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -129,7 +130,16 @@ def _remember(vocabulary: Vocabulary, config: ModelConfig) -> None:
     """Starts a worker; the vocabulary goes to it once."""
     global _encode_here
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the workers themselves fill the cores
+    Thread(target=_end_with_parent, daemon=True).start()
     _encode_here = partial(_encode, vocabulary, config)
+
+
+def _end_with_parent() -> None:
+    """A process that is killed can't end its workers, which would wait for it for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _encode_remembered(texts: list[str]) -> Encoded:

@@ -17,5 +17,13 @@ class VectorsError(ICapsError):
     """Word vectors can't be read, downloaded or trained."""
 
 
+class TrainingError(ICapsError):
+    """A training can't go on: its loss is no number, or memory or the disk ran out."""
+
+
+class RunError(ICapsError):
+    """A run can't be started, stopped or deleted, or another process is at work in its folder."""
+
+
 class CheckpointError(ICapsError):
     """A checkpoint folder is missing, damaged, foreign, or of another format version."""

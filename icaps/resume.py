@@ -18,9 +18,9 @@ from torch import Tensor
 
 from icaps import distributed
 from icaps.errors import CheckpointError
+from icaps.run_folder import STATE, check_resumable
 
 FORMAT_VERSION = 1
-STATE = "state.safetensors"
 _ANEW = "or leave --resume out to train anew."
 
 
@@ -96,11 +96,7 @@ def fingerprint(parts: Iterable[NDArray[Any] | str]) -> str:
 
 
 def _load(path: Path, identity: Mapping[str, Any]) -> State:
-    if not path.is_file():
-        raise CheckpointError(
-            f"There is nothing to resume in {path.parent}: no training was stopped there after "
-            "its first epoch. Name the folder of one that was, " + _ANEW
-        )
+    check_resumable(path.parent)
     try:
         with safe_open(path, "pt") as file:
             written = json.loads(file.metadata()["training"])

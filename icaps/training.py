@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from icaps import distributed
 from icaps.config import TrainConfig
 from icaps.corpus import Corpus
+from icaps.errors import TrainingError
 from icaps.interruption import Interruption
 from icaps.model import ICapsNet
 from icaps.resume import Last, State
@@ -22,11 +24,15 @@ from icaps.specialisation import specialisation_loss
 from icaps.updates import Updates
 
 PREDICT_BATCH = 512  # texts a pass where no gradient is kept
+SAVE_EVERY = 300.0  # seconds between states that are kept within a long epoch
 
 
 @dataclass(frozen=True)
 class Step:
-    """Where training stands after a step: counts from 1, the mean loss of the epoch so far."""
+    """Where training stands after a step: counts from 1, the mean loss of the epoch so far.
+
+    `learning_rate` is that of the step.
+    """
 
     epoch: int
     epochs: int
@@ -34,6 +40,7 @@ class Step:
     steps: int
     loss: float
     texts_per_second: float
+    learning_rate: float
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,11 @@ class Training:
         return cls(**facts | {"history": history})
 
 
+# What is called after an epoch: with the averaged weights in eval mode, their class norms of the
+# validation texts (texts, J), and the course so far.
+EachEpoch = Callable[[ICapsNet, Tensor, Training], None]
+
+
 def choose_device(name: str = "auto") -> torch.device:
     """`name` as a device; "auto" takes cuda, then mps (for one process alone), then cpu."""
     if name != "auto":
@@ -119,10 +131,9 @@ def predict_norms(network: ICapsNet, corpus: Corpus) -> Tensor:
     return distributed.add_up(norms)  # a text's row is zero in all processes but one
 
 
-def accuracy(network: ICapsNet, corpus: Corpus) -> float:
-    """Share of the corpus's texts whose largest class norm is their label's."""
-    predicted = predict_norms(network, corpus).argmax(1)
-    return float((predicted == torch.from_numpy(corpus.labels)).double().mean())
+def accuracy(norms: Tensor, corpus: Corpus) -> float:
+    """Share of the corpus's texts whose largest class norm, of (texts, J), is their label's."""
+    return float((norms.argmax(1) == torch.from_numpy(corpus.labels)).double().mean())
 
 
 def train(
@@ -132,6 +143,7 @@ def train(
     config: TrainConfig,
     callbacks: Sequence[Callback] = (),
     last: Last | None = None,
+    each_epoch: EachEpoch | None = None,
 ) -> Training:
     """Trains `network` in place and leaves in it the weights of the best epoch.
 
@@ -146,21 +158,23 @@ def train(
         validation: Texts that choose the best epoch.
         config: Settings.
         callbacks: Notified in process 0 alone.
-        last: Where the state is kept after each epoch and at Ctrl-C, and what to go on from.
+        last: Where the state is kept after each epoch, every few minutes and at Ctrl-C, and what
+            to go on from.
+        each_epoch: Called in process 0 alone after each epoch.
 
     Raises:
         CheckpointError: The state can't be written.
+        TrainingError: The loss is no number any more.
     """
-    run = _Run(network, training, config, callbacks if distributed.rank() == 0 else ())
+    run = _Run(network, training, config, callbacks if distributed.rank() == 0 else (), last)
     if last is not None and last.state is not None:
         run.restore(last.state)
     with run.stop:
         while not run.finished():
             run.train_epoch()
             if not run.course.interrupted:
-                run.close_epoch(validation)
-            if last is not None:
-                last.save(run.state())
+                run.close_epoch(validation, each_epoch if distributed.rank() == 0 else None)
+            run.save()
             if run.course.interrupted:
                 break
     network.load_state_dict(run.updates.best or run.updates.averaged_weights(), strict=False)
@@ -177,6 +191,7 @@ class _Run:
         corpus: Corpus,
         config: TrainConfig,
         callbacks: Sequence[Callback],
+        last: Last | None,
     ) -> None:
         distributed.copy_from_first(network.state_dict().values())
         self.course = Training()
@@ -184,10 +199,13 @@ class _Run:
         self.updates = Updates(network, config, steps_per_epoch(corpus, config))
         self._network, self._corpus = network, corpus
         self._config, self._callbacks = config, callbacks
+        self._last, self._saved = last, time.perf_counter()
 
-    def state(self) -> State:
-        """What `restore` needs to go on from here."""
-        return State(self.updates.tensors(), dataclasses.asdict(self.course))
+    def save(self) -> None:
+        """Keeps what `restore` needs to go on from here."""
+        if self._last is not None:
+            self._last.save(State(self.updates.tensors(), dataclasses.asdict(self.course)))
+            self._saved = time.perf_counter()
 
     def restore(self, state: State) -> None:
         """Goes on from where a training stood."""
@@ -217,11 +235,14 @@ class _Run:
             course.seconds = time.perf_counter() - started
             self._tell_step(steps, start + len(batch))
             course.interrupted = self._stopped()
+            if time.perf_counter() - self._saved > SAVE_EVERY and course.step < steps:
+                self.save()
 
-    def close_epoch(self, validation: Corpus) -> None:
+    def close_epoch(self, validation: Corpus, each_epoch: EachEpoch | None) -> None:
         """Scores the averaged weights and moves on to the next epoch."""
         course, started = self.course, time.perf_counter()
-        score = accuracy(self.updates.average, validation)
+        norms = predict_norms(self.updates.average, validation)
+        score = accuracy(norms, validation)
         seconds = course.seconds + time.perf_counter() - started
         record = Epoch(course.epoch, course.loss / len(self._corpus), score, seconds)
         course.history.append(record)
@@ -232,6 +253,8 @@ class _Run:
         with self.stop.noting():
             for callback in self._callbacks:
                 callback.on_epoch(record)
+            if each_epoch is not None:
+                each_epoch(self.updates.average, norms, course)
         course.interrupted = self._stopped()
 
     def _step(self, batch: Corpus) -> float:
@@ -255,8 +278,14 @@ class _Run:
             share = mean * (len(part) / len(batch))
             share.backward()
             loss += share.item()
+        loss = distributed.total(loss)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"The loss is no number any more in step {self.course.step + 1} of epoch "
+                f"{self.course.epoch}. Try a lower learning_rate, or a lower clip_norm above 0."
+            )
         self.updates.step()
-        return distributed.total(loss)
+        return loss
 
     def _seed_of_step(self) -> int:
         """Dropout differs by step and process, and follows from these alone: nothing to keep."""
@@ -265,9 +294,14 @@ class _Run:
 
     def _tell_step(self, steps: int, seen: int) -> None:
         course = self.course
-        speed = seen / course.seconds
         step = Step(
-            course.epoch, self._config.epochs, course.step, steps, course.loss / seen, speed
+            course.epoch,
+            self._config.epochs,
+            course.step,
+            steps,
+            course.loss / seen,
+            seen / course.seconds,
+            self.updates.learning_rate,
         )
         with self.stop.noting():
             for callback in self._callbacks:

@@ -22,6 +22,7 @@ class Updates:
     Attributes:
         average: A network with the averaged weights, in eval mode.
         best: Weights that were worth keeping, by name; empty before `keep_best`.
+        learning_rate: Of the last step; 0 before the first.
     """
 
     def __init__(self, network: ICapsNet, config: TrainConfig, steps_per_epoch: int) -> None:
@@ -35,14 +36,16 @@ class Updates:
         self._optimizer.zero_grad()
         self._rate_share = rate_shares(config, steps_per_epoch)
         self._steps = 0
+        self.learning_rate = 0.0
 
     def step(self) -> None:
         """Moves the weights against their gradients, summed over all processes, and clears them."""
         distributed.add_up_gradients(self._network.parameters())
         if self._config.clip_norm:
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.clip_norm)
+        self.learning_rate = self._config.learning_rate * self._rate_share(self._steps)
         for group in self._optimizer.param_groups:
-            group["lr"] = self._config.learning_rate * self._rate_share(self._steps)
+            group["lr"] = self.learning_rate
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._averaged.update_parameters(self._network)

@@ -17,7 +17,8 @@ from icaps.config import TrainConfig
 from icaps.errors import CheckpointError
 from icaps.interruption import Interruption
 from icaps.model import ICapsNet
-from icaps.resume import STATE, Last, State, fingerprint
+from icaps.resume import Last, State, fingerprint
+from icaps.run_folder import STATE
 from icaps.training import Epoch, Step, Training, train
 from tests.conftest import MODEL, make_texts
 from tests.test_training import Recorder, network, toy_corpus
@@ -227,7 +228,7 @@ def test_a_killed_training_goes_on_to_the_same_model(
             break
     process.kill()
     process.communicate()
-    assert [path.name for path in out.iterdir()] == ["last"]
+    assert {"last", "config.json"} <= {path.name for path in out.iterdir()}  # the best so far
 
     capsys.readouterr()
     assert main(command(data, out, "--resume", "--set", "dropout=0.1")) == 2

@@ -87,6 +87,10 @@ class Source:
             files = ", ".join(file.file for file in self.describe().files[:3])
             raise DataError(f"{files} holds no rows that can be read; add texts with labels.")
 
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Texts and names of classes alone, as `__iter__` gives them."""
+        return ((record.text, record.label) for record in self)
+
     def scan(self) -> Iterator[Record | Problem]:
         """The records and the problems of bad rows, as they come, whatever `on_bad_rows` says.
 
