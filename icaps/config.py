@@ -1,7 +1,7 @@
 """Settings of the network and of its training, and the paper's presets.
 
-Names of settings are those of the table in ARCHITECTURE.md; a comment beside each gives the
-paper's symbol. What the paper leaves open is an option here, and its default is stated.
+Names of settings are those of the table in ARCHITECTURE.md; beside each stand its default, what it
+is for and the paper's symbol (`about`). What the paper leaves open is an option here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from icaps.errors import ConfigError
 
@@ -20,6 +20,11 @@ VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byt
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
+
+
+def _setting(default: Any, help: str, symbol: str = "") -> Any:
+    """A field of a configuration."""
+    return dataclasses.field(default=default, metadata={"help": help, "symbol": symbol})
 
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:
@@ -39,25 +44,41 @@ class ModelConfig:
         ConfigError: A value is out of its range, or `region_dim` is no multiple of `query_dim`.
     """
 
-    fixed_dim: int = 300  # first part of d_e: pre-trained, frozen
-    trained_dim: int = 32  # second part of d_e: trained from random
-    kernel_size: int = 3  # K
-    region_dim: int = 256  # d_w
-    query_dim: int = 8  # d_q = d_p
-    class_dim: int = 16  # d_c
-    hierarchical: bool = False  # iCapsNets-Long: attention to words, then to sentences
-    max_words: int | None = 195  # N, of the text, or of a sentence when hierarchical; None: all
-    max_sentences: int | None = None  # M, when hierarchical; None reads every sentence
-    language: str = "en"  # whose rules split sentences, when hierarchical: an ISO 639 code
-    routing_iterations: int = 3  # r
-    share_class_weight: bool = True  # one W_j for all primary capsules (the paper); else W_ij
-    activation: str = "none"  # after the convolution; the paper names none
-    squash_primary: bool = False  # squash pc_i before the votes; the paper's equations do not
-    route_gradient: bool = True  # let the loss reach the routing logits of earlier iterations
-    embedding_dropout: float = 0.3  # on the numbers of word embeddings, in training only
-    dropout: float = 0.3  # on region embeddings, in training only
-    word_dropout: float = 0.2  # share of words read as <unk>, in training only
-    oov: str = "zeros"  # fixed part of a word that the pre-trained vectors lack
+    fixed_dim: int = _setting(300, "first part of word embeddings, pre-trained and frozen", "d_e")
+    trained_dim: int = _setting(32, "second part of word embeddings, trained from random", "d_e")
+    kernel_size: int = _setting(3, "words that a region spans", "K")
+    region_dim: int = _setting(256, "size of region embeddings", "d_w")
+    query_dim: int = _setting(8, "size of queries and of primary capsules", "d_q = d_p")
+    class_dim: int = _setting(16, "size of class capsules", "d_c")
+    hierarchical: bool = _setting(
+        False, "attention to words, then to sentences: iCapsNets-Long, for long documents"
+    )
+    max_words: int | None = _setting(
+        195, "words that are read of a text, or of a sentence when hierarchical; none: all", "N"
+    )
+    max_sentences: int | None = _setting(
+        None, "sentences that are read of a text, when hierarchical; none: all", "M"
+    )
+    language: str = _setting(
+        "en", "whose rules split sentences, when hierarchical: an ISO 639 code"
+    )
+    routing_iterations: int = _setting(3, "iterations of dynamic routing", "r")
+    share_class_weight: bool = _setting(
+        True,
+        "one matrix a class for all primary capsules, as in the paper; else one for each",
+        "W_j",
+    )
+    activation: str = _setting("none", "after the convolution; the paper names none")
+    squash_primary: bool = _setting(
+        False, "squash primary capsules before the votes; the paper's equations do not"
+    )
+    route_gradient: bool = _setting(
+        True, "let the loss reach the routing logits of earlier iterations"
+    )
+    embedding_dropout: float = _setting(0.3, "on the numbers of word embeddings, in training only")
+    dropout: float = _setting(0.3, "on region embeddings, in training only")
+    word_dropout: float = _setting(0.2, "share of words read as <unk>, in training only")
+    oov: str = _setting("zeros", "fixed part of a word that the pre-trained vectors lack")
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
@@ -100,25 +121,29 @@ class TrainConfig:
         ConfigError: A value is out of its range.
     """
 
-    min_frequency: int = 5  # F: a word is kept when seen MORE than F times
-    learning_rate: float = 2e-3
-    warmup_share: float = 0.1  # of all steps, over which the learning rate rises from 0: Adam's
-    # first steps move every weight alike, which can drive all norms to 1, where no gradient is left
-    decay: bool = True  # then let the learning rate fall in a line, to 0 after the last epoch
-    batch_size: int = 64  # texts a step, of all processes together
-    accumulate: int = 1  # parts that a process takes its texts of a step in, to save memory
-    epochs: int = 12
-    patience: int = 3  # epochs without a better validation accuracy before training ends
-    validation_share: float = 0.1  # of the training texts, stratified by class
-    average_decay: float = 0.999  # of the exponential moving average of the weights; 0 is off
-    clip_norm: float = 5.0  # largest gradient norm; 0 is off
-    margin_present: float = 0.9  # m+
-    margin_absent: float = 0.1  # m-
-    absent_weight: float = 0.5  # lambda
-    purity_weight: float = 0.0  # of the winner's class (specialisation.py); 0 is off: the paper
-    spread_weight: float = 0.0  # of the use of all capsules (specialisation.py); 0 is off
-    winner_sharpness: float = 20.0  # of the soft winner in both
-    seed: int = 0
+    min_frequency: int = _setting(5, "a word is kept when it is seen MORE than so many times", "F")
+    learning_rate: float = _setting(2e-3, "the largest that Adam gets")
+    # Adam's first steps move every weight alike, which can drive all norms to 1, where no gradient
+    # is left.
+    warmup_share: float = _setting(0.1, "of all steps, over which the learning rate rises from 0")
+    decay: bool = _setting(True, "then let it fall in a line, to 0 after the last epoch")
+    batch_size: int = _setting(64, "texts a step, of all processes together")
+    accumulate: int = _setting(
+        1, "parts that a process takes its texts of a step in, to save memory"
+    )
+    epochs: int = _setting(12, "times that all texts are read, at most")
+    patience: int = _setting(3, "epochs without a better validation accuracy before training ends")
+    validation_share: float = _setting(0.1, "of the training texts, stratified by class")
+    average_decay: float = _setting(0.999, "of the moving average of the weights; 0 is off")
+    clip_norm: float = _setting(5.0, "largest gradient norm; 0 is off")
+    margin_present: float = _setting(0.9, "norm that the right class should reach", "m+")
+    margin_absent: float = _setting(0.1, "norm that other classes should stay below", "m-")
+    absent_weight: float = _setting(0.5, "of the loss of other classes", "λ")
+    # The next three are of `specialisation.py`.
+    purity_weight: float = _setting(0.0, "gives capsules a class of their own; 0 is the paper")
+    spread_weight: float = _setting(0.0, "makes all capsules be used; 0 is the paper")
+    winner_sharpness: float = _setting(20.0, "of the soft winner in both")
+    seed: int = _setting(0, "of all random numbers")
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "accumulate", "epochs", "patience"):
@@ -213,6 +238,25 @@ PRESETS: dict[str, Preset] = {
         _preset("dbpedia-long", 50, 64, 100, 5e-4, 10),
     )
 }
+
+
+class About(NamedTuple):
+    """A setting: its name, what it is for, the paper's symbol or "", its type and default."""
+
+    name: str
+    help: str
+    symbol: str
+    type: Any
+    default: Any
+
+
+def about(kind: type[Settings]) -> list[About]:
+    """All settings of a configuration, in their order."""
+    hints = get_type_hints(kind)
+    return [
+        About(field.name, **field.metadata, type=hints[field.name], default=field.default)
+        for field in dataclasses.fields(kind)
+    ]
 
 
 def get_preset(name: str) -> Preset:

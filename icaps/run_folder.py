@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,9 +134,13 @@ class RunFolder:
     def claimed(self) -> Iterator[None]:
         """Makes the folder this process's own as long as the block runs.
 
+        A folder that wasn't there before goes again when the block fails before there is anything
+        but the request and the failure.
+
         Raises:
             RunError: Another process is at work there, or the folder can't be made.
         """
+        new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / LOCK)
@@ -148,6 +153,10 @@ class RunFolder:
             raise RunError(f"{self.path} can't be used ({error}); choose another place.") from error
         try:
             yield
+        except BaseException:
+            if new and {entry.name for entry in self.path.iterdir()} <= {REQUEST, STATUS, LOCK}:
+                shutil.rmtree(self.path)
+            raise
         finally:
             lock.release()
 

@@ -178,9 +178,7 @@ def test_processes_that_were_told_different_things_refuse(place: Path, tmp_path:
     done = run(torchrun(str(tmp_path / "worker.py"), "other", *arguments))
     assert done.returncode != 0
     assert "icaps: The processes have different data, settings" in done.stderr
-    out = tmp_path / "out"
-    assert "different data" in json.loads((out / "status.json").read_text())["error"]
-    assert not (out / "config.json").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_nothing_holds_the_group_when_it_has_ended() -> None:
