@@ -14,12 +14,15 @@ if str(ROOT) not in sys.path:
 import streamlit as st  # noqa: E402
 
 if __name__ == "__main__":
-    from dashboard import nav, state, views
+    from dashboard import job_bars, launcher, nav, state, views
 
     st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
     views.load_style()
     state.restore()
-    nav.build().run()
+    page = nav.build()
+    page.run()
+    job_bars.show()
+    launcher.show()
 else:
     from dashboard import serving
 

@@ -42,6 +42,11 @@ def roots() -> list[Path]:
     return [Path(part) for part in given.split(os.pathsep) if part] or [SHIPPED, OWN]
 
 
+def runs_folder() -> Path:
+    """Where trainings are started: the last of the folders of models."""
+    return roots()[-1].resolve()
+
+
 def find_models() -> list[ModelFolder]:
     """All models: the newest first, and last the shipped ones by name, whose times are a clone's.
 

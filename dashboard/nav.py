@@ -11,6 +11,8 @@ _PAGES = {
     "many": ("Many texts", ":material/table_rows:"),
     "capsules": ("Capsules", ":material/grid_on:"),
     "queries": ("Queries", ":material/scatter_plot:"),
+    "datasets": ("Datasets", ":material/dataset:"),
+    "train": ("Train", ":material/model_training:"),
 }
 
 

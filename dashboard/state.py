@@ -26,6 +26,10 @@ EVERY = "every class"
 EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences")
 CAPSULES = ("model", "capsule", "cell_class")
 QUERIES = ("model", "capsule")
+TRAIN = ("run",)
+DATASETS = ("data", "model")
+DATASET_PLACE = "datasets"  # of the widgets that ask for a data set on its page
+_MARKS = {"model", "run", "data"}  # what an address of a page holds, and others don't
 _START: dict[str, str | int] = {
     "text": next(iter(EXAMPLES.values())),
     "model": "",
@@ -35,6 +39,8 @@ _START: dict[str, str | int] = {
     "sentences": 1,
     "capsule": NO_CAPSULE,
     "cell_class": EVERY,
+    "run": "",
+    "data": "",
 }
 
 
@@ -50,7 +56,7 @@ def restore() -> None:
         state.published, state.published_names = {}, EXPLAIN
         state.update(_START | _read(asked))
     elif (
-        "model" in asked
+        asked.keys() & _MARKS
         and asked != state.published
         and _address(state.published_names) == state.published
     ):
@@ -68,6 +74,12 @@ def publish(names: Sequence[str]) -> None:
     st.session_state.published, st.session_state.published_names = _address(names), names
     if st.query_params.to_dict() != st.session_state.published:
         st.query_params.from_dict(st.session_state.published)
+
+
+def publish_data(value: str) -> None:
+    """Puts the data set that is looked at in the address."""
+    st.session_state.data = value
+    publish(DATASETS)
 
 
 def link() -> str:
@@ -134,7 +146,7 @@ def _read(asked: dict[str, str]) -> dict[str, str | int]:
     """The part of the question that an address holds; numbers out of bounds are left out."""
     found: dict[str, str | int] = {
         name: printable(asked[name])[:MAX_TEXT]
-        for name in ("text", "model", "target", "cell_class")
+        for name in ("text", "model", "target", "cell_class", "run", "data")
         if name in asked
     }
     for name, (low, high) in {**BOUNDS, "capsule": (0, MAX_CAPSULE)}.items():

@@ -1,4 +1,4 @@
-"""The `icaps` command: train, evaluate, explain, interpret, presets, data.
+"""The `icaps` command: train, evaluate, explain, interpret, explore, presets, data.
 
 Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
 Ctrl-C with what was reached saved.
@@ -22,6 +22,7 @@ from icaps.data.commands import (
 )
 from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import DataError, ICapsError
+from icaps.explore.commands import add_parser as add_explore
 from icaps.interpret.commands import add_parser as add_interpret
 from icaps.train_command import add_parser as add_train
 from icaps.train_command import add_timeout
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.set_defaults(command=_explain)
 
     add_timeout(add_interpret(commands))
+    add_explore(commands)
 
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")

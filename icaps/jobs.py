@@ -38,7 +38,7 @@ from icaps.run_folder import (
 
 LIMIT = 1  # trainings at a time
 NAME = re.compile(r"\w[\w .-]{0,59}")
-_NICE = 10  # of a training: whatever else wants the processor comes first
+_NICE = 10  # of a training, in the system's terms
 _LOOK_EVERY = 0.5  # seconds
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -211,7 +211,7 @@ def _launch(path: Path, arguments: Sequence[str], limit: int, cwd: str | None = 
             process = subprocess.Popen(
                 command,
                 cwd=cwd,
-                env=_environment(),
+                env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -219,15 +219,20 @@ def _launch(path: Path, arguments: Sequence[str], limit: int, cwd: str | None = 
             )
     except OSError as error:
         raise RunError(f"The training can't be started ({error}).") from error
-    if hasattr(os, "setpriority"):
-        os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+    yield_to_others(process)
     # Takes note of its end, without which the system would keep it as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
     return Run(path.name, path, folder.status(), folder.request())
 
 
-def _environment() -> dict[str, str]:
-    """This process's, with a core left for others and this very package found first."""
+def yield_to_others(process: subprocess.Popen[bytes]) -> None:
+    """Lets whatever else wants the processor come first, where the system knows of that."""
+    if hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+
+
+def environment() -> dict[str, str]:
+    """For a process of `icaps`: this one's, with a core left to others and this package on top."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     found = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -9,6 +9,8 @@ from tqdm import tqdm
 if TYPE_CHECKING:  # a download needs no torch
     from icaps.training import Epoch, Step
 
+LINE_OF_TEXTS = 20_000  # texts that a line tells of, where there is no terminal
+
 
 class Progress:
     """A callback of training, and of downloads, that writes to `stream`."""
@@ -19,6 +21,7 @@ class Progress:
         self._download: tqdm | None = None
         self._file = ""  # that is downloaded
         self._texts: tqdm | None = None
+        self._read = 0  # texts
 
     def say(self, line: str) -> None:
         """Writes a line, above the bar where there is one."""
@@ -55,7 +58,11 @@ class Progress:
 
     def on_texts(self, count: int) -> None:
         """Counts texts that were read, of a stream whose length is not known."""
+        if not self._stream.isatty():
+            before, self._read = self._read, self._read + count
+            if before // LINE_OF_TEXTS < self._read // LINE_OF_TEXTS:
+                self.say(f"{self._read:,} texts")
+            return
         if self._texts is None:
-            quiet = not self._stream.isatty()
-            self._texts = tqdm(unit=" texts", file=self._stream, disable=quiet)
+            self._texts = tqdm(unit=" texts", file=self._stream)
         self._texts.update(count)

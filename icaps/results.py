@@ -6,6 +6,7 @@ Offsets are code points into the text as it was given: `text[start:end]` is what
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,6 +132,23 @@ class Explanation:
             values[name] = list(values[name])
         return values
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Explanation:
+        """The explanation that `to_dict` wrote, perhaps by way of JSON."""
+        parts: dict[str, Any] = {
+            "classes": tuple(values["classes"]),
+            "kgrams": tuple(KGram(**part) for part in values["kgrams"]),
+            "words": tuple(WordCount(**part) for part in values["words"]),
+            "sentences": tuple(SentenceWeight(**part) for part in values["sentences"]),
+            "capsules": tuple(
+                CapsuleReason(**{name: _frozen(value) for name, value in part.items()})
+                for part in values["capsules"]
+            ),
+        }
+        for name in ("scores", "probabilities"):
+            parts[name] = tuple(values[name][label] for label in values["classes"])
+        return cls(**{**values, **parts})
+
     def to_html(self) -> str:
         """A page of its own, without scripts or outside files; the text is escaped."""
         from icaps.render import explanation_page
@@ -142,3 +160,8 @@ class Explanation:
         from icaps.render import explanation_text
 
         return explanation_text(self)
+
+
+def _frozen(value: Any) -> Any:
+    """JSON has lists where results have tuples."""
+    return tuple(value) if isinstance(value, list) else value

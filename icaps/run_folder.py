@@ -181,11 +181,12 @@ class RunFolder:
         """
         status = self._written_status()
         if self.alive():
-            if not status.live:  # it has begun anew, and has not written yet
-                status = Status(QUEUED, queued=time.time())
-            if (self.path / STOP).exists():
+            if status.state == INTERRUPTED:  # which none has written: the file can't be read
+                status = Status(QUEUED, queued=self._asked())
+            if status.live and (self.path / STOP).exists():
                 status = dataclasses.replace(status, state=STOPPING)
             return status
+        status = self._written_status()  # it may have ended since we read
         if status.live and status.pid:
             state = STOPPED if (self.path / STOP).exists() else INTERRUPTED
             return dataclasses.replace(status, state=state, eta=None)

@@ -1,0 +1,182 @@
+"""How fast a large data set is indexed and searched, and in how much memory.
+
+    python -m benchmarks.exploring [--rows 1000000] [--repeats] [--json]
+
+The texts are made by a program: 40 words each on average, whose frequencies fall as in English
+(Zipf), of four classes that each have words of their own; one in a hundred is a near-copy of the
+one before. The index is made in a process of its own; all else happens in another one, so that the
+memory reported is what a dashboard would take, from which the libraries' own is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from icaps.explore.index import Query, index_of, make_index, open_index
+from icaps.explore.repeats import make_repeats
+
+CLASSES, DIFFERENT, LENGTH = 4, 400_000, 40
+SYLLABLES = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+QUERIES = {
+    "a frequent word": Query(words="the"),
+    "a rare word": Query(words="Fasufo"),
+    "three words": Query(words="the of a"),
+    "a plain pattern": Query(regex="fasufo"),
+    "a pattern in any case": Query(regex=r"(?i)\bBO\w*\b.*\bba"),
+    "a pattern that is nowhere": Query(regex=r"[0-9]{3}-[0-9]{4}"),
+    "a class": Query(classes=("class 1",)),
+    "all at once": Query("the", r"\bba", ("class 1",), "train", 20, 60),
+}
+TIMES = 5  # that each search is measured
+
+
+def words() -> list[str]:
+    """Different words, the most frequent first."""
+    frequent = ["the", "of", "a", "and", "to", "in", ",", "is", "it", "was"]
+    made = []
+    for number in range(DIFFERENT - len(frequent)):
+        word, rest = "", number + len(SYLLABLES)
+        while rest:
+            rest, syllable = divmod(rest, len(SYLLABLES))
+            word += SYLLABLES[syllable]
+        made.append(word.capitalize() if number % 7 == 6 else word)
+    return frequent + made
+
+
+def rows(count: int) -> Iterator[tuple[str, str]]:
+    """Classes and texts."""
+    rng = np.random.default_rng(1)
+    vocabulary = np.array(words(), dtype=object)
+    before = "the first text"
+    for start in range(0, count, 10_000):
+        size = min(10_000, count - start)
+        lengths = rng.poisson(LENGTH, size)
+        ids = (DIFFERENT ** rng.random(lengths.sum())).astype(int) - 1
+        ends = lengths.cumsum()
+        labels = rng.integers(0, CLASSES, size)
+        for label, end, length in zip(labels.tolist(), ends, lengths, strict=True):
+            own = ids[end - length : end]
+            own = np.where(own % 50 == 17, own // 200 * 4 + label, own)
+            text = f"{' '.join(vocabulary[own])}."
+            if rng.random() < 0.01:
+                text = f"{before} Again"
+            before = text
+            yield f"class {label}", text
+
+
+def write_files(folder: Path, count: int) -> None:
+    """A train file of these rows, and a test file of a twentieth of them."""
+    stream = rows(count)
+    for part, size in (("train", count - count // 20), ("test", count // 20)):
+        with (folder / f"{part}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("label", "text"))
+            writer.writerows(row for _, row in zip(range(size), stream, strict=False))
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds that it takes, the median of some times."""
+    seconds = []
+    for _ in range(TIMES):
+        started = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+def memory() -> float:
+    """Megabytes that this process has in memory now."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def peak() -> float:
+    """Megabytes that this process had at its peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def build(place: Path) -> dict[str, float]:
+    """Makes the index: seconds, and megabytes at the peak."""
+    started = time.perf_counter()
+    folder = make_index(place, {})
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    return {
+        "index: seconds": time.perf_counter() - started,
+        "index: MB at the peak": peak(),
+        "index: MB on the disk": size / 1e6,
+    }
+
+
+def search(place: Path, *, repeats: bool) -> dict[str, float]:
+    """Opens the index and searches it: seconds, and megabytes."""
+    folder = index_of(place, {})
+    assert folder is not None
+    found = {"libraries: MB": memory()}
+    started = time.perf_counter()
+    index = open_index(folder)
+    found["open: seconds"] = time.perf_counter() - started
+    found["open: MB"] = memory()
+    rng = np.random.default_rng(2)
+    found["random page of 50: seconds"] = timed(lambda: index.text(rng.integers(0, len(index), 50)))
+    for name, query in QUERIES.items():
+        started = time.perf_counter()
+        count = len(index.find(query))
+        found[f"find {name}: first time, seconds"] = time.perf_counter() - started
+        found[f"find {name}: seconds"] = timed(lambda query=query: index.find(query))
+        found[f"find {name}: rows"] = count
+    found["search: MB at the peak"] = peak()
+    if repeats:
+        started = time.perf_counter()
+        result = make_repeats(index)
+        found["repeats: seconds"] = time.perf_counter() - started
+        found["repeats: near pairs in train"] = result.near["train"].total
+        found["repeats: MB at the peak"] = peak()
+    return found
+
+
+def main() -> None:
+    """Writes the files, indexes and searches them, and prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", action="store_true", help="look for near-duplicates, too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--step", choices=("build", "search"), help=argparse.SUPPRESS)
+    parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        place = options.place
+        step = build(place) if options.step == "build" else search(place, repeats=options.repeats)
+        print(json.dumps(step))
+        return
+    found: dict[str, float] = {"rows": options.rows}
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), options.rows)
+        environment = os.environ | {"ICAPS_DATA": str(Path(folder) / "cache")}
+        for step in ("build", "search"):
+            command = [sys.executable, "-m", "benchmarks.exploring", "--step", step]
+            command += ["--place", folder, *(["--repeats"] if options.repeats else [])]
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+            found |= json.loads(done.stdout)
+    if options.json:
+        print(json.dumps(found))
+        return
+    print("| figure | value |\n|---|---|")
+    for name, value in found.items():
+        print(f"| {name} | {value:,.3f} |" if value < 10 else f"| {name} | {value:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()

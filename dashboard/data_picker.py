@@ -1,0 +1,185 @@
+"""Which data the visitor means: a name, an upload, a slice or a path, and how it is read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, guards
+from icaps.data.names import available
+from icaps.data.preview import Preview
+from icaps.data.uploads import keep_upload, uploads
+from icaps.errors import DataError
+from icaps.explore.slices import slices
+
+UPLOAD, PATH = "Upload a file …", "A path or a name …"
+_SHOWN = 5  # rows of the preview
+_LONGEST = 300  # characters of a text in it
+
+
+class Choice(NamedTuple):
+    """Data that was chosen.
+
+    `value` is what `--data` takes, `reading` the options of `open_source`; `preview` is None where
+    the data is not on this machine yet.
+    """
+
+    value: str
+    reading: dict[str, Any]
+    preview: Preview | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is known to be in the way of reading it."""
+        return self.preview is None or (not self.preview.trouble and bool(self.preview.rows))
+
+
+def ask(place: str) -> Choice | None:
+    """Asks for data; None while there is none. `place` tells apart who asks, in widgets' keys.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+    """
+    value = _ask_value(place)
+    if not value:
+        return None
+    here = _is_here(value)
+    reading = _ask_reading(place, value) if here else {}
+    return Choice(value, reading, cached.preview(value, reading) if here else None)
+
+
+def show_preview(choice: Choice) -> None:
+    """The first rows, or what is in their way."""
+    if choice.preview is None:
+        st.caption("It is not on this machine yet, and is downloaded when it is needed.")
+        return
+    if choice.preview.trouble:
+        st.error(guards.plain(choice.preview.trouble), icon=":material/error:")
+    rows = [(text[:_LONGEST], label) for text, label in choice.preview.rows[:_SHOWN]]
+    if rows:
+        table = pd.DataFrame(rows, columns=["text", "class"])
+        st.dataframe(table, width="stretch", hide_index=True, height="content", row_height=28)
+
+
+def options() -> dict[str, str]:
+    """What there is to choose from: what it is called, and what `--data` takes."""
+    found = {
+        (row.name if row.place or row.synthetic else f"{row.name} (download)"): row.name
+        for row in sorted(available(), key=lambda row: (not row.synthetic, row.place is None))
+    }
+    found |= {f"upload: {upload.name}": str(upload.path) for upload in uploads()}
+    found |= {f"slice: {kept.name}": str(kept.path) for kept in slices()}
+    return found
+
+
+def as_arguments(reading: Mapping[str, Any]) -> list[str]:
+    """How data is read, as options of `icaps`."""
+    arguments: list[str] = []
+    for name, value in reading.items():
+        for part in value if isinstance(value, list) else [value]:
+            arguments += [f"--{name.replace('_', '-')}", part]
+    return arguments
+
+
+def take(place: str, value: str) -> None:
+    """Makes data the one that is chosen."""
+    names = {value: name for name, value in options().items()}
+    st.session_state[f"{place} data"] = names.get(value, PATH)
+    st.session_state[f"{place} path"] = value
+
+
+def _ask_value(place: str) -> str:
+    known = options()
+    key = f"{place} data"
+    names = [*known, UPLOAD, PATH]
+    if key not in st.session_state and st.session_state.data:  # by the address
+        take(place, st.session_state.data)
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = names[0]
+    chosen = st.selectbox("Data", names, key=key, persist_state="session")
+    if chosen == UPLOAD:
+        return _ask_upload(place)
+    if chosen == PATH:
+        return st.text_input(
+            "Path or name",
+            key=f"{place} path",
+            placeholder="/data/texts.csv, or owner/name",
+            help="A file or folder of this machine, or owner/name at the Hugging Face Hub.",
+            persist_state="session",
+        ).strip()
+    return known[chosen]
+
+
+def _ask_upload(place: str) -> str:
+    file = st.file_uploader(
+        "A file of texts with their classes: CSV, TSV, JSON, Parquet, compressed or not",
+        key=f"{place} file",
+    )
+    if file is None:
+        return ""
+    return str(keep_upload(file.name, file))
+
+
+def _is_here(value: str) -> bool:
+    """Whether the data can be looked at without a download."""
+    if Path(value).exists():
+        return True
+    row = next((row for row in available() if row.name == value), None)
+    if row is None and "/" not in value:
+        raise DataError(f"There is no file or folder {value}, and no data set of that name.")
+    return row is not None and (row.place is not None or row.synthetic)
+
+
+def _ask_reading(place: str, value: str) -> dict[str, Any]:
+    """The columns, as found or as chosen, and the rest of how a file is read."""
+    reading: dict[str, Any] = {}
+    with st.expander("How it is read", key=f"{place} reading", on_change="rerun") as box:
+        if box.open:
+            _ask_form(place)
+    for name in ("encoding", "delimiter"):
+        if given := st.session_state.get(f"{place} {name}"):
+            reading[name] = "\t" if given == r"\t" else given
+    if st.session_state.get(f"{place} skip"):
+        reading["on_bad_rows"] = "skip"
+    found = cached.preview(value, reading)
+    text = st.multiselect(
+        "Text columns",
+        found.columns,
+        default=list(found.text),
+        key=f"{place} text {value}",
+        help="Several are joined by a space.",
+        persist_state="session",
+    )
+    start = found.columns.index(found.label) if found.label in found.columns else None
+    label = st.selectbox(
+        "Class column",
+        found.columns,
+        index=start,
+        key=f"{place} label {value}",
+        persist_state="session",
+    )
+    if text and tuple(text) != found.text:
+        reading["text"] = text
+    if label and label != found.label:
+        reading["label"] = label
+    return reading
+
+
+def _ask_form(place: str) -> None:
+    st.text_input(
+        "Encoding",
+        key=f"{place} encoding",
+        placeholder="found out by itself",
+        help="Such as utf-8 or cp1252.",
+        persist_state="session",
+    )
+    st.text_input(
+        "Delimiter",
+        key=f"{place} delimiter",
+        placeholder="found out by itself",
+        help=r"Between the fields of a line; \t is a tab.",
+        persist_state="session",
+    )
+    st.checkbox("Leave out rows that can't be read", key=f"{place} skip", persist_state="session")

@@ -1,0 +1,112 @@
+"""The map of texts: asked for, drawn, and picked from."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import cached
+from dashboard import dataset_figures as figures
+from dashboard.catalogue import ModelFolder
+from dashboard.charted import ink
+from dashboard.dataset_views import row_table
+from icaps.explore.index import Index
+from icaps.explore.judging import Judged
+from icaps.explore.text_map import SAMPLE
+
+_SPACES = {"class capsules": "class", "primary capsules": "primary"}
+_METHODS = {"t-SNE": "tsne", "PCA": "pca"}
+_SEED = 0  # of the sample
+_NONE = "none"
+
+
+class _Asked(NamedTuple):
+    space: str
+    method: str
+    color: str
+
+
+def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[np.int64]) -> None:
+    """A sample of the rows as points; what is picked there is shown in the table of rows."""
+    asked = _ask()
+    sample = _sample(rows)
+    if len(sample) < 2:
+        st.caption("A map needs two rows or more; ask for others in Rows.")
+        return
+    made = cached.text_map(data, model, tuple(sample.tolist()), asked.space, asked.method)
+    table = _table(data, model, judged, sample, made.points)
+    names = sorted(set(table[asked.color]))
+    ringed = st.session_state.get("open row")
+    figure = figures.text_map(table, asked.color, figures.map_colors(names), ringed, ink())
+    event = st.plotly_chart(
+        figure,
+        width="stretch",
+        key="text map",
+        on_select="rerun",
+        selection_mode=("lasso", "box", "points"),
+        config={"displaylogo": False, "scrollZoom": True},
+        alt=f"{len(sample):,} texts in the plane, coloured by {asked.color}",
+    )
+    _caption(made.trustworthiness, made.shuffled, len(sample), len(rows))
+    picked = sorted(
+        {int(point["customdata"]) for point in event.selection["points"] if "customdata" in point}
+    )
+    if picked:
+        st.session_state.picked = (str(data.folder), tuple(picked))
+        chosen = np.array(picked, dtype=np.int64)
+        st.write(f"{len(picked):,} picked; they are what *Rows* shows now.")
+        st.dataframe(row_table(data, chosen, data.text(chosen), judged), hide_index=True)
+    elif st.session_state.get("picked") and st.button("Forget what was picked", key="unpick"):
+        del st.session_state.picked
+        st.rerun()
+
+
+def _ask() -> _Asked:
+    first, second, third = st.columns(3, gap="medium")
+    space = first.selectbox("Texts by their", list(_SPACES), key="map space")
+    method = second.selectbox("Drawn by", list(_METHODS), key="map method")
+    color = third.selectbox("Coloured by", ["class", "predicted"], key="map color")
+    return _Asked(_SPACES[space], _METHODS[method], color)
+
+
+def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(rows) <= SAMPLE:
+        return rows
+    return np.sort(np.random.default_rng(_SEED).choice(rows, SAMPLE, replace=False))
+
+
+def _table(
+    data: Index,
+    model: ModelFolder,
+    judged: Judged | None,
+    rows: NDArray[np.int64],
+    points: NDArray[np.float64],
+) -> pd.DataFrame:
+    texts = data.text(rows)
+    if judged is None:
+        predicted = [str(name) for name in cached.load(model).predict(texts)]
+    else:
+        names = (*judged.classes, _NONE)  # the last one is that of a blank text, -1
+        predicted = [names[code] for code in judged.predicted[rows].tolist()]
+    return pd.DataFrame(
+        {
+            "row": rows,
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "class": [data.classes[code] for code in data.labels[rows]],
+            "predicted": predicted,
+            "text": texts,
+        }
+    )
+
+
+def _caption(trust: float | None, shuffled: float | None, drawn: int, found: int) -> None:
+    words = f"{drawn:,} of {found:,} rows, drawn at random. " if drawn < found else ""
+    if trust is not None and shuffled is not None:
+        words += (
+            f"Neighbours here are neighbours there to {trust:.2f} (trustworthiness; points dealt "
+            f"out at random: {shuffled:.2f})."
+        )
+    st.caption(words)

@@ -1,0 +1,166 @@
+"""What the visitor is asked about a data set: which rows, and what to do with them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import cached, guards
+from dashboard.catalogue import ModelFolder
+from icaps.explore.index import Index
+from icaps.explore.judging import Judged, correct, suspicious
+from icaps.explore.query import Query
+from icaps.explore.slices import save_slice
+
+PAGE = 25  # rows shown at once
+ALL, RIGHT, WRONG, DOUBTED = "all", "predicted right", "predicted wrong", "label doubted"
+_KEPT: dict[str, Any] = {"persist_state": "session"}  # also while another tab is open
+
+
+class Found(NamedTuple):
+    """The rows that were asked for, (n,), in the order to show them, and what was asked."""
+
+    rows: NDArray[np.int64]
+    origin: dict[str, Any]
+
+
+def which_rows(data: Index, judged: Judged | None, model: ModelFolder | None) -> Found:
+    """Rows by their words, a pattern, class, split, length and what a model says of them.
+
+    Raises:
+        DataError: The pattern is wrong.
+    """
+    first, second = st.columns(2, gap="medium")
+    words = first.text_input(
+        "Words",
+        key="rows words",
+        **_KEPT,
+        help="All of them, in any order and case.",
+    )
+    regex = second.text_input(
+        "Pattern",
+        key="rows regex",
+        **_KEPT,
+        help="A regular expression (RE2); (?i) ignores case.",
+    )
+    classes, split, length = st.columns(3, gap="medium")
+    chosen = classes.multiselect(
+        "Classes", data.classes, key="rows classes", **_KEPT, placeholder="all"
+    )
+    part = split.selectbox("Split", ["all", *data.splits], key="rows split", **_KEPT)
+    most = int(data.words.max(initial=1))
+    fewest, longest = length.slider(
+        "Words a text", 0, max(most, 1), (0, most), key="rows length", **_KEPT
+    )
+    query = Query(
+        words,
+        regex,
+        tuple(chosen),
+        "" if part == "all" else part,
+        fewest or None,
+        longest if longest < most else None,
+    )
+    said = _ask_judgement(judged)
+    picked = _ask_picked(data)
+    mask, name = _among(data, judged, model, said, picked)
+    rows = cached.rows(data, query, name, mask)
+    if said == DOUBTED and judged is not None:  # the most doubted first
+        ordered = suspicious(judged, data.labels)
+        rows = ordered[np.isin(ordered, rows)]
+    origin: dict[str, Any] = {"query": query.to_dict()}
+    if said != ALL and model is not None:
+        origin |= {"model": model.name, "judged": said}
+    if picked:
+        origin["picked"] = len(picked)
+    return Found(rows, origin)
+
+
+def which_page(count: int) -> slice:
+    """Which of the rows are shown."""
+    pages = max(-(-count // PAGE), 1)
+    st.session_state["rows page"] = min(st.session_state.get("rows page", 1), pages)
+    page = st.number_input(f"Page of {pages:,}", 1, pages, key="rows page", **_KEPT)
+    return slice((page - 1) * PAGE, page * PAGE)
+
+
+def which_row(rows: NDArray[np.int64], texts: list[str], key: str) -> int | None:
+    """The row that is opened, of those that are shown."""
+    labels = {int(row): text for row, text in zip(rows, texts, strict=True)}
+    return st.selectbox(
+        "Open a row",
+        list(labels),
+        index=None,
+        format_func=lambda row: f"{row}: {labels[row][:80]}",
+        placeholder="to see its reasons",
+        key=key,
+    )
+
+
+def keep_slice(data: Index, found: Found) -> None:
+    """Saves the rows under a name."""
+    with st.popover("Save as a slice", icon=":material/bookmark_add:"):
+        st.caption(
+            "A slice is a data set of its own: train on it, evaluate and interpret with it, or "
+            "explore it here."
+        )
+        name = st.text_input("Name", key="slice name")
+        if st.button(f"Save {len(found.rows):,} rows", key="save slice", disabled=not name):
+            with guards.shown():
+                path = save_slice(data, found.rows, name, found.origin)
+                st.success(guards.plain(f"Saved as {path}."))
+
+
+def _ask_judgement(judged: Judged | None) -> str:
+    if judged is None:
+        return ALL
+    options = [ALL, RIGHT, WRONG, DOUBTED]
+    said = st.segmented_control("By the model", options, default=ALL, key="rows judged", **_KEPT)
+    return str(said or ALL)
+
+
+def _ask_picked(data: Index) -> tuple[int, ...]:
+    """The rows that were picked on the map, where the visitor wants these alone."""
+    kept = st.session_state.get("picked", ("", ()))
+    rows: tuple[int, ...] = kept[1] if kept[0] == str(data.folder) else ()
+    if not rows:
+        return ()
+    only = st.toggle(
+        f"Only the {len(rows):,} picked on the map",
+        value=True,
+        key="rows picked",
+        **_KEPT,
+    )
+    return rows if only else ()
+
+
+def _among(
+    data: Index,
+    judged: Judged | None,
+    model: ModelFolder | None,
+    said: str,
+    picked: tuple[int, ...],
+) -> tuple[NDArray[np.bool_] | None, str]:
+    """The mask of the rows that may be found, and a name that is another for another mask."""
+    if said == ALL and not picked:
+        return None, ""
+    mask = np.ones(len(data), dtype=bool)
+    name = ""
+    if said != ALL and judged is not None and model is not None:
+        mask = _said(data, judged, said)
+        name = f"{said} {model.path} {model.stamp}"
+    if picked:
+        chosen = np.zeros(len(data), dtype=bool)
+        chosen[list(picked)] = True
+        mask &= chosen
+        name += f" {picked}"
+    return mask, name
+
+
+def _said(data: Index, judged: Judged, said: str) -> NDArray[np.bool_]:
+    if said == DOUBTED:
+        mask = np.zeros(len(data), dtype=bool)
+        mask[suspicious(judged, data.labels)] = True
+        return mask
+    right = correct(judged, data.labels)
+    return right if said == RIGHT else ~right

@@ -1,0 +1,176 @@
+"""The launcher in the sidebar: data, settings, an estimate, and the start of a training."""
+
+import os
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from dashboard import cached, data_picker, guards, job_bars, setting_fields
+from dashboard.catalogue import runs_folder
+from dashboard.data_picker import Choice
+from dashboard.train_views import command_line
+from icaps import jobs
+from icaps.config import PRESETS, ModelConfig, TrainConfig, override
+from icaps.fixed_part import TEXTS
+from icaps.jobs import Run
+from icaps.train_command import read_arguments, settings_of
+
+PLACE = "launch"  # of its widgets
+SUGGESTED = "Suggested for these texts"
+SHORT, LONG = "Short texts", "Long documents"
+LIMIT_SETTING = "ICAPS_JOBS"  # how many trainings may run at a time
+_TITLE = "Train a model"
+
+
+class _Plan(NamedTuple):
+    """A training before it is named: the arguments, and the settings that they come to."""
+
+    arguments: list[str]
+    model: ModelConfig
+    train: TrainConfig
+    vectors: tuple[str, ...]
+
+
+def show() -> None:
+    """The form, in the sidebar; what is wrong is told as one fills it."""
+    with st.sidebar:
+        options: dict[str, Any] = {"icon": ":material/add_circle:", "on_change": "rerun"}
+        with st.expander(_TITLE, key="launcher", **options) as box:
+            if box.open:
+                with guards.shown():
+                    _form()
+
+
+def take_over(run: Run) -> None:
+    """Fills the form with the settings of a training, to change them."""
+    assert run.request is not None
+    with guards.shown():
+        options = read_arguments(run.request.arguments)
+        model, train = settings_of(options)
+        state = st.session_state
+        data_picker.take(PLACE, options.data)
+        state["launch base"] = options.preset or SUGGESTED
+        state["launch kind"] = LONG if model.hierarchical else SHORT
+        state["launch vectors"] = options.vectors or [TEXTS]
+        state["launch watch"] = options.watch
+        state["launch name"] = _free_name(run.name)
+        setting_fields.start_from(model, train)
+        state.launcher = True
+
+
+def _form() -> None:
+    choice = data_picker.ask(PLACE)
+    if choice is None:
+        return
+    data_picker.show_preview(choice)
+    if not choice.ready:
+        return
+    plan = _ask_plan(choice)
+    watch = st.text_input(
+        "Text to watch",
+        value=_first_text(choice),
+        key="launch watch",
+        help="How it is explained is kept after each epoch.",
+        persist_state="session",
+    )
+    arguments = [*plan.arguments, *(["--watch", watch] if watch else [])]
+    _show_estimate(choice, plan)
+    name = st.text_input(
+        "Name", value=_free_name(_data_name(choice)), key="launch name", persist_state="session"
+    )
+    with st.popover("Command", icon=":material/terminal:"):
+        st.caption("The same on the command line:")
+        line = command_line([*arguments, "--out", str(runs_folder() / name)])
+        st.code(line, language="bash", wrap_lines=True)
+    if st.button("Start training", type="primary", width="stretch", key="launch start"):
+        limit = int(os.environ.get(LIMIT_SETTING, jobs.LIMIT))
+        jobs.start(runs_folder(), name, arguments, limit)
+        st.session_state.run = name
+        del st.session_state["launch name"]
+        st.rerun()
+
+
+def _ask_plan(choice: Choice) -> _Plan:
+    found = None if choice.preview is None else cached.suggestion(choice.value, choice.reading)
+    kinds = [SHORT, LONG]
+    start = kinds[found is not None and found.hierarchical]
+    kind = st.radio("Kind", kinds, index=kinds.index(start), key="launch kind", horizontal=True)
+    if found is not None:
+        st.caption(guards.plain(found.reason))
+    hierarchical = kind == LONG
+    presets = [name for name, p in PRESETS.items() if p.model.hierarchical == hierarchical]
+    state = st.session_state
+    if state.get("launch base") not in (SUGGESTED, *presets):
+        state["launch base"] = SUGGESTED
+    base = st.selectbox(
+        "Settings",
+        [SUGGESTED, *presets],
+        key="launch base",
+        help="The paper's own are named after its data sets.",
+        persist_state="session",
+    )
+    model, train = ModelConfig(), TrainConfig()
+    if base != SUGGESTED:
+        model, train = PRESETS[base].model, PRESETS[base].train
+    starts: dict[str, Any] = {"hierarchical": hierarchical}
+    if base == SUGGESTED and found is not None and found.hierarchical == hierarchical:
+        starts |= {
+            "max_words": found.max_words,
+            "max_sentences": found.max_sentences,
+            "min_frequency": found.min_frequency,
+        }
+    settings = setting_fields.ask((model, train), starts, f"{choice.value} {kind} {base}")
+    vectors = st.multiselect(
+        "Word vectors",
+        [TEXTS, *state.get("launch vectors", [])],
+        default=[TEXTS],
+        accept_new_options=True,
+        key="launch vectors",
+        help="'texts' trains them on your texts; or a file, or a name of gensim-data. Several "
+        "stand side by side.",
+        persist_state="session",
+    )
+    arguments = ["train", "--data", choice.value, *data_picker.as_arguments(choice.reading)]
+    if base != SUGGESTED:
+        arguments += ["--preset", base]
+    for name, value in settings.items():
+        arguments += ["--set", f"{name}={value}"]
+    for vector in vectors:
+        arguments += ["--vectors", vector]
+    return _Plan(arguments, *override(model, train, settings), tuple(vectors))
+
+
+def _show_estimate(choice: Choice, plan: _Plan) -> None:
+    """How long it will take and how large it will be, measured on a sample."""
+    if choice.preview is None:
+        st.caption("How long it takes can be told when the data is here.")
+        return
+    found = cached.estimate(choice.value, choice.reading, plan.model, plan.train, plan.vectors)
+    about = "" if found.exact else "about "
+    epoch, whole = job_bars.ago(found.seconds_per_epoch), job_bars.ago(found.seconds)
+    st.caption(
+        f"{about}{found.texts:,} texts of {len(found.classes)} classes, {found.words.median:.0f} "
+        f"words each; {found.vocabulary:,} words known. {epoch} an epoch, up to {whole} in all; "
+        f"a model of {found.checkpoint_bytes / 1e6:.1f} MB, {found.peak_bytes / 1e9:.1f} GB of "
+        "memory."
+    )
+
+
+def _first_text(choice: Choice) -> str:
+    return choice.preview.rows[0][0][:300] if choice.preview and choice.preview.rows else ""
+
+
+def _data_name(choice: Choice) -> str:
+    from pathlib import Path
+
+    return Path(choice.value).name.split(".")[0] or "model"
+
+
+def _free_name(wanted: str) -> str:
+    """The name, with a number after it where it is taken."""
+    kept = "".join(c if jobs.NAME.fullmatch(f"a{c}") else "-" for c in wanted)[:50].strip("-. ")
+    kept, number = kept or "model", 2
+    name = kept
+    while (runs_folder() / name).exists():
+        name, number = f"{kept} {number}", number + 1
+    return name

@@ -1,0 +1,89 @@
+"""A field for each setting of a training: the common ones first, the rest folded."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from icaps.config import ACTIVATIONS, OOV_CHOICES, About, ModelConfig, TrainConfig, about
+
+COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
+_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES}
+_OWN = ("hierarchical",)  # what the launcher asks itself
+_ALL = "none"  # of numbers that may be left out
+
+
+def start_from(model: ModelConfig, train: TrainConfig) -> None:
+    """Makes these settings the ones that the fields begin with."""
+    st.session_state.setting_start = asdict(model) | asdict(train)
+
+
+def ask(
+    base: tuple[ModelConfig, TrainConfig], starts: Mapping[str, Any], place: str
+) -> dict[str, str]:
+    """The settings that differ from the base, as `--set` takes them.
+
+    Args:
+        base: What the settings are without any change.
+        starts: With what other values the fields begin.
+        place: The fields begin anew where it changes.
+    """
+    known = asdict(base[0]) | asdict(base[1])
+    begin = known | starts
+    state = st.session_state
+    if "setting_start" in state:  # taken over from another training
+        state.setting_given = (place, state.pop("setting_start"))
+    given_place, given = state.get("setting_given", ("", {}))
+    if given_place == place:
+        begin |= given
+    fields = [field for kind in (ModelConfig, TrainConfig) for field in about(kind)]
+    fields = [field for field in fields if field.name not in _OWN]
+    where = (
+        f"{place} {hash(tuple(sorted(map(str, given.items()))))}" if given_place == place else place
+    )
+    values: dict[str, Any] = {"hierarchical": begin["hierarchical"]}
+    for field in sorted(fields, key=_rank):
+        if field.name in COMMON:
+            values[field.name] = _ask_one(field, begin[field.name], where)
+    with st.expander("All settings", key="all_settings", on_change="rerun"):
+        for field in fields:
+            if field.name not in COMMON:
+                values[field.name] = _ask_one(field, begin[field.name], where)
+    return {name: _written(value) for name, value in values.items() if value != known[name]}
+
+
+def _rank(field: About) -> int:
+    return COMMON.index(field.name) if field.name in COMMON else len(COMMON)
+
+
+def _ask_one(field: About, start: Any, place: str) -> Any:
+    label = field.name.replace("_", " ").capitalize()
+    if field.symbol:
+        label += f" ({field.symbol})"
+    default = _written(field.default)
+    options: dict[str, Any] = {
+        "key": f"set {field.name} {place}",
+        "help": f"{field.help[0].upper()}{field.help[1:]}. Default {default}.",
+        "persist_state": "session",
+    }
+    if field.type is bool:
+        return st.checkbox(label, value=start, **options)
+    if field.name in _CHOICES:
+        choices = _CHOICES[field.name]
+        return st.selectbox(label, choices, index=choices.index(start), **options)
+    if field.type is int:
+        return st.number_input(label, value=start, step=1, min_value=0, **options)
+    if field.type is float:
+        step = start / 10 or 0.01
+        return st.number_input(label, value=start, step=step, min_value=0.0, format="%g", **options)
+    if field.type is str:
+        return st.text_input(label, value=start, **options)
+    text = st.text_input(label, value=_written(start), **options).strip()
+    return (
+        None if text.lower() == _ALL else int(text) if text.isascii() and text.isdecimal() else text
+    )
+
+
+def _written(value: Any) -> str:
+    return _ALL if value is None else str(value).lower() if isinstance(value, bool) else str(value)

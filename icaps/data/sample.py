@@ -1,0 +1,125 @@
+"""A random sample of a source that is read for a bounded time, and how many texts it has in all."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from icaps.data.problems import Problem
+from icaps.data.records import Record
+from icaps.data.source import Source
+from icaps.data.streams import data_file
+from icaps.data.table import FileDescription
+from icaps.errors import DataError
+
+_BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # whose rows go by the bytes of the file
+_LOOK = 256  # texts between two looks at the clock
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some texts of a source, in random order, each with the number of its class.
+
+    Attributes:
+        texts: How many texts the source has.
+        exact: Whether all were read; else the number comes from the size of the files.
+        classes: Names, sorted, of all texts that were read.
+        drawn: The sample.
+        labels: A class number for each.
+    """
+
+    texts: int
+    exact: bool
+    classes: tuple[str, ...]
+    drawn: tuple[str, ...]
+    labels: tuple[int, ...]
+
+
+def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sample:
+    """At most `size` texts, each of those that were read as likely as any other.
+
+    After `seconds` reading ends, and the number of texts is told by Parquet's metadata, or by the
+    share of the bytes that was read; a compressed file is unpacked to its end for it, which takes
+    a small part of the time of reading it. Of what has neither (Arrow files, an array of JSON, a
+    folder of texts, data in memory) all is read, however long it takes. Bad rows are left out.
+
+    Raises:
+        DataError: A file can't be read, or there is no text.
+    """
+    files = source.describe().files
+    bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
+    reservoir = _Reservoir(size, seed)
+    end = time.monotonic() + seconds
+    texts = None
+    for item in source.scan():
+        if isinstance(item, Problem):
+            continue
+        reservoir.add(item)
+        if bounded and reservoir.seen % _LOOK == 0 and time.monotonic() > end:
+            texts = _count(files, item, reservoir.seen)
+            break
+    if not reservoir.seen:
+        raise DataError(f"{files[0].file} holds no rows that can be read; add texts with labels.")
+    return reservoir.sample(texts)
+
+
+class _Reservoir:
+    """A random sample of a stream of unknown length (Vitter 1985, algorithm R)."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.seen = 0
+        self._size = size
+        self._random = random.Random(seed)
+        self._classes: set[str] = set()
+        self._kept: list[tuple[str, str]] = []
+
+    def add(self, record: Record) -> None:
+        self.seen += 1
+        self._classes.add(record.label)
+        if len(self._kept) < self._size:
+            self._kept.append(record[:2])
+        elif (place := self._random.randrange(self.seen)) < self._size:
+            self._kept[place] = record[:2]
+
+    def sample(self, texts: int | None) -> Sample:
+        """What was drawn, of a source of so many texts; None where all were seen."""
+        self._random.shuffle(self._kept)
+        classes = tuple(sorted(self._classes))
+        number = {name: n for n, name in enumerate(classes)}
+        drawn = tuple(text for text, _ in self._kept)
+        labels = tuple(number[label] for _, label in self._kept)
+        return Sample(texts or self.seen, texts is None, classes, drawn, labels)
+
+
+def _is_parquet(files: Sequence[FileDescription]) -> bool:
+    return all(file.format == "Parquet" and not file.compression for file in files)
+
+
+def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
+    """How many texts there are, when `seen` were read up to `last`."""
+    if _is_parquet(files):
+        return sum(pq.read_metadata(file.file).num_rows for file in files)
+    sizes = [Path(file.file).stat().st_size for file in files]
+    place = [file.file for file in files].index(last.file)
+    read = sum(sizes[:place]) + sizes[place] * _share_before(Path(last.file), last.line)
+    return max(seen, round(seen * sum(sizes) / read))
+
+
+def _share_before(path: Path, line: int) -> float:
+    """The share of a file's (unpacked) bytes up to the end of a line."""
+    file = data_file(path)
+    lines, before, size = 0, 0.0, 0
+    for block in file.blocks():
+        ends = max(block.count(b"\n"), block.count(b"\r"))
+        if lines < line:
+            before += len(block) * min(1.0, (line - lines) / max(ends, 1))
+        lines += ends
+        size += len(block)
+        if lines >= line and not file.compression:
+            return before / path.stat().st_size
+    return before / size

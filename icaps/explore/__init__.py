@@ -1,0 +1,1 @@
+"""What a data set holds, before a model is trained on it."""

@@ -1,0 +1,87 @@
+"""Vectors in the plane, by t-SNE or PCA, and how far the plane can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE, trustworthiness
+
+from icaps.errors import ConfigError
+
+METHODS = ("tsne", "pca")
+NEIGHBOURS = 5  # that the score asks for
+
+
+@dataclass(frozen=True)
+class PlaneMap:
+    """Vectors in the plane.
+
+    Attributes:
+        points: (n, 2).
+        method, seed: How it was made.
+        perplexity: Of t-SNE, brought below n; None for PCA.
+        preservation: Trustworthiness (Venna and Kaski 2001): 1 where the neighbours in the plane
+            are neighbours in the space. None for fewer than four vectors, of which all are near.
+        shuffled: The mean of the same with the points dealt out anew, about 0.5.
+    """
+
+    points: NDArray[np.float64]
+    method: str
+    seed: int
+    perplexity: float | None
+    preservation: float | None
+    shuffled: float | None
+
+
+def map_vectors(
+    vectors: NDArray[np.floating], method: str, seed: int, perplexity: float, controls: int
+) -> PlaneMap:
+    """Vectors (n, d) in the plane, by t-SNE from a PCA start (scikit-learn), or by PCA alone.
+
+    `controls` is how many times the points are dealt out anew, each as dear as the score itself.
+
+    Raises:
+        ConfigError: There is no such method, or the perplexity isn't above 0.
+    """
+    check_choice(method, METHODS, "method")
+    if not perplexity > 0:
+        raise ConfigError(f"The perplexity is {perplexity}; it must be above 0.")
+    count = len(vectors)
+    used = min(perplexity, count - 1.0) if method == "tsne" and count > 1 else None
+    if used is None:
+        points = _pca(vectors)
+    else:
+        start = _pca(vectors)
+        start = start / max(start[:, 0].std(), np.finfo(float).tiny) * 1e-4  # as scikit-learn does
+        tsne = TSNE(perplexity=used, init=start, random_state=seed)
+        points = tsne.fit_transform(vectors).astype(np.float64)
+    random = np.random.default_rng(seed)
+    dealt = [_preservation(vectors, random.permutation(points)) for _ in range(controls)]
+    scored = [score for score in dealt if score is not None]
+    shuffled = float(np.mean(scored)) if scored else None
+    return PlaneMap(points, method, seed, used, _preservation(vectors, points), shuffled)
+
+
+def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
+    """Raises ConfigError where the setting `name` is none of the choices."""
+    if value not in choices:
+        raise ConfigError(f"The {name} is {value!r}; it must be {' or '.join(choices)}.")
+
+
+def _pca(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The two directions of largest variance; zeros where there are fewer."""
+    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
+        return np.zeros((len(vectors), 2))
+    size = min(2, *vectors.shape)
+    points = PCA(size, random_state=0).fit_transform(vectors)
+    return np.pad(points, [(0, 0), (0, 2 - size)]).astype(np.float64)
+
+
+def _preservation(vectors: NDArray[np.floating], points: NDArray[np.float64]) -> float | None:
+    neighbours = min(NEIGHBOURS, (len(vectors) - 1) // 2)  # the score is defined below n / 2
+    if neighbours < 1 or len(vectors) < 4:
+        return None
+    return float(trustworthiness(vectors, points, n_neighbors=neighbours))

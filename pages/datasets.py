@@ -1,0 +1,44 @@
+"""Any data set, explored with the eyes before and after training."""
+
+from dashboard import cached, data_picker, dataset_rows, guards, sidebar, state, views
+from dashboard import dataset_views as show
+
+TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+
+
+def main() -> None:
+    views.show_title(
+        "Datasets",
+        "What a data set holds: classes, lengths, telling words, texts that recur, and labels that "
+        "a model doubts.",
+    )
+    model = sidebar.choose_model()
+    choice = data_picker.ask(state.DATASET_PLACE)
+    if choice is None:
+        return
+    state.publish_data(choice.value)
+    arguments = ["explore", choice.value, *data_picker.as_arguments(choice.reading)]
+    data = cached.index(choice.value, choice.reading) if choice.ready else None
+    if data is None:
+        data_picker.show_preview(choice)
+        if choice.ready:
+            about = "Reads all texts once and counts them, in a process of its own."
+            show.while_working(arguments, "Explore these texts", about)
+        return
+    opened, place = show.tabs(TABS)
+    with place:
+        if opened == "Overview":
+            show.show_facts(data)
+            show.show_classes(data)
+            show.show_lengths(data)
+        elif opened == "Words":
+            show.show_telling(data)
+            show.show_vocabulary(data)
+        elif opened == "Repeats":
+            show.show_repeats(data, arguments)
+        else:
+            dataset_rows.show(data, model, arguments, as_map=opened == "Map")
+
+
+with guards.shown():
+    main()

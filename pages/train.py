@@ -1,0 +1,59 @@
+"""Trainings: watched while they run, compared when they are done."""
+
+import streamlit as st
+
+from dashboard import guards, state, train_views, views
+from dashboard import train_questions as ask
+from dashboard.job_bars import POLL
+
+
+def main() -> None:
+    views.show_title(
+        "Train",
+        "Trainings are processes of their own: they go on when this page is closed, and are here "
+        "when you come back.",
+    )
+    runs = train_views.all_runs()
+    if not runs:
+        train_views.how_to_start()
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        run = ask.which_run(runs)
+    with right:
+        others = ask.which_others(runs, run)
+    state.publish(state.TRAIN)
+    live = any(other.status.live for other in (run, *others))
+    st.fragment(show, run_every=POLL if live else None)(run.name, [other.name for other in others])
+    train_views.show_history(runs)
+
+
+def show(name: str, others: list[str]) -> None:
+    """What changes while a training runs."""
+    with guards.shown():
+        runs = {run.name: run for run in train_views.all_runs()}
+        if name not in runs:
+            st.rerun()
+        run, shown = runs[name], [runs[n] for n in (name, *others) if n in runs]
+        train_views.show_now(run)
+        ask.what_to_do(run)
+        train_views.link_model(run)
+        curves, reasons, settings, log = st.tabs(
+            ["Curves", "Reasons", "Settings", "Log"], key="train_tabs", on_change="rerun"
+        )
+        if curves.open:
+            with curves:
+                train_views.show_curves(shown)
+        if reasons.open:
+            with reasons:
+                train_views.show_learning(run)
+        if settings.open:
+            with settings:
+                train_views.show_settings(shown)
+        if log.open:
+            with log:
+                train_views.show_log(run)
+
+
+with guards.shown():
+    main()
