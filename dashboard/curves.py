@@ -123,7 +123,7 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
             ],
         )
     )
-    height = 90 + 20 * table["epoch"].nunique()
+    height = 120 + 24 * table["epoch"].nunique()  # with the legend and the axis
     chart: alt.LayerChart = (
         alt.layer(cells)
         .properties(height=height)

@@ -133,17 +133,36 @@ def _is_here(value: str) -> bool:
 
 
 def _ask_reading(place: str, value: str) -> dict[str, Any]:
-    """The columns, as found or as chosen, and the rest of how a file is read."""
-    reading: dict[str, Any] = {}
-    with st.expander("How it is read", key=f"{place} reading", on_change="rerun") as box:
-        if box.open:
-            _ask_form(place)
-    for name in ("encoding", "delimiter"):
-        if given := st.session_state.get(f"{place} {name}"):
-            reading[name] = "\t" if given == r"\t" else given
-    if st.session_state.get(f"{place} skip"):
-        reading["on_bad_rows"] = "skip"
-    found = cached.preview(value, reading)
+    """How the data is read: found out, unless the visitor says otherwise."""
+    with st.expander("How it is read", icon=":material/tune:", key=f"{place} reading"):
+        reading = _ask_form(place)
+        if found := cached.preview(value, reading):
+            reading |= _ask_columns(place, value, found)
+    return reading
+
+
+def _ask_form(place: str) -> dict[str, Any]:
+    kept: dict[str, Any] = {"placeholder": "found out by itself", "persist_state": "session"}
+    encoding = st.text_input(
+        "Encoding", key=f"{place} encoding", help="Such as utf-8 or cp1252.", **kept
+    )
+    delimiter = st.text_input(
+        "Delimiter",
+        key=f"{place} delimiter",
+        help=r"Between the fields of a line; \t is a tab.",
+        **kept,
+    )
+    skip = st.checkbox(
+        "Leave out rows that can't be read", key=f"{place} skip", persist_state="session"
+    )
+    reading: dict[str, Any] = {"encoding": encoding} if encoding else {}
+    if delimiter:
+        reading["delimiter"] = "\t" if delimiter == r"\t" else delimiter
+    return reading | ({"on_bad_rows": "skip"} if skip else {})
+
+
+def _ask_columns(place: str, value: str, found: Preview) -> dict[str, Any]:
+    """The columns, where the visitor wants others than those that were found."""
     text = st.multiselect(
         "Text columns",
         found.columns,
@@ -152,34 +171,12 @@ def _ask_reading(place: str, value: str) -> dict[str, Any]:
         help="Several are joined by a space.",
         persist_state="session",
     )
-    start = found.columns.index(found.label) if found.label in found.columns else None
     label = st.selectbox(
         "Class column",
         found.columns,
-        index=start,
+        index=found.columns.index(found.label) if found.label else None,
         key=f"{place} label {value}",
         persist_state="session",
     )
-    if text and tuple(text) != found.text:
-        reading["text"] = text
-    if label and label != found.label:
-        reading["label"] = label
-    return reading
-
-
-def _ask_form(place: str) -> None:
-    st.text_input(
-        "Encoding",
-        key=f"{place} encoding",
-        placeholder="found out by itself",
-        help="Such as utf-8 or cp1252.",
-        persist_state="session",
-    )
-    st.text_input(
-        "Delimiter",
-        key=f"{place} delimiter",
-        placeholder="found out by itself",
-        help=r"Between the fields of a line; \t is a tab.",
-        persist_state="session",
-    )
-    st.checkbox("Leave out rows that can't be read", key=f"{place} skip", persist_state="session")
+    others: dict[str, Any] = {"text": text} if text and tuple(text) != found.text else {}
+    return others | ({"label": label} if label and label != found.label else {})

@@ -98,11 +98,16 @@ def length_bars(
     )
     layers: list[alt.Chart] = [bars]
     if limit is not None:
-        mark = pd.DataFrame({"at": [min(limit, int(table["below"].max()))]})
+        last = int(table["below"].max())
+        mark = pd.DataFrame({"at": [min(limit, last)]})
         base = alt.Chart(mark).encode(x="at:Q")
         layers.append(base.mark_rule(color="#d55e00", strokeWidth=2, strokeDash=[5, 3]))
         label = base.mark_text(align="right", dx=-5, baseline="top", color=ink)
-        layers.append(label.encode(text=alt.value(f"{symbol} = {limit:,}"), y=alt.value(0)))
+        layers.append(
+            label.encode(
+                text=alt.value(f"{symbol} = {limit:,}{' →' * (limit > last)}"), y=alt.value(0)
+            )
+        )
     chart: alt.LayerChart = alt.layer(*layers).properties(height=220)
     return chart
 

@@ -65,9 +65,13 @@ def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[n
 
 def _ask() -> _Asked:
     first, second, third = st.columns(3, gap="medium")
-    space = first.selectbox("Texts by their", list(_SPACES), key="map space")
-    method = second.selectbox("Drawn by", list(_METHODS), key="map method")
-    color = third.selectbox("Coloured by", ["class", "predicted"], key="map color")
+    space = first.selectbox(
+        "Texts by their", list(_SPACES), key="map space", persist_state="session"
+    )
+    method = second.selectbox("Drawn by", list(_METHODS), key="map method", persist_state="session")
+    color = third.selectbox(
+        "Coloured by", ["class", "predicted"], key="map color", persist_state="session"
+    )
     return _Asked(_SPACES[space], _METHODS[method], color)
 
 

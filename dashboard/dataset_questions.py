@@ -80,7 +80,7 @@ def which_page(count: int) -> slice:
     """Which of the rows are shown."""
     pages = max(-(-count // PAGE), 1)
     st.session_state["rows page"] = min(st.session_state.get("rows page", 1), pages)
-    page = st.number_input(f"Page of {pages:,}", 1, pages, key="rows page", **_KEPT)
+    page = st.number_input(f"Page of {pages:,}", 1, pages, key="rows page", width=180, **_KEPT)
     return slice((page - 1) * PAGE, page * PAGE)
 
 

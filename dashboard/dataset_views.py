@@ -1,6 +1,7 @@
 """A data set on the page: each function shows one part."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -30,23 +31,22 @@ POLL = 1.0  # seconds between two looks at a task
 _CUT = 400  # characters of a text in a table
 _DOWNLOAD = ":material/download:"
 _PAIRS = 100  # shown; the file has more
+_KEPT: dict[str, Any] = {"persist_state": "session"}  # also while another part is open
 _SETTINGS = Settings(None, 2, 2, 1)
 
 
-def while_working(arguments: Sequence[str], label: str, about: str) -> bool:
-    """A button for work that takes its time, and how that goes; whether it goes on now."""
+def while_working(arguments: Sequence[str], label: str, about: str) -> None:
+    """A button for work that takes its time, and how that goes."""
     key = tuple(arguments)
     task = cached.tasks().get(key)
     if task is not None and task.running:
         st.fragment(_watch, run_every=POLL)(key, label)
-        return True
+        return
     if task is not None and task.failed:
         st.error(guards.plain(task.last_line.removeprefix("icaps: ")), icon=":material/error:")
-    st.caption(about)
-    if st.button(label, type="primary", key=f"task {label}"):
+    if st.button(label, icon=":material/play_arrow:", help=about, key=f"task {label}"):
         cached.tasks()[key] = Task(arguments)
         st.rerun()
-    return False
 
 
 def tabs(names: Sequence[str]) -> tuple[str, DeltaGenerator]:
@@ -82,9 +82,12 @@ def show_classes(data: Index) -> None:
     charted.show(draw, table, "classes", "How many texts each class has")
 
 
-def show_lengths(data: Index) -> None:
-    """How long texts are, and where a network stops to read them."""
-    preset = PRESETS[st.selectbox("Marked are N and M of", list(PRESETS), key="marked preset")]
+def show_lengths(data: Index, suggested: str) -> None:
+    """How long texts are, and where a network of a preset stops to read them."""
+    names = list(PRESETS)
+    st.session_state.setdefault("marked preset", suggested)
+    name = st.selectbox("Marked are N and M of", names, key="marked preset", **_KEPT)
+    preset = PRESETS[name]
     limits = {"words": (preset.model.max_words, "N")}
     if preset.model.hierarchical:  # its N is of a sentence
         limits = {"words": (None, "N"), "sentences": (preset.model.max_sentences, "M")}
@@ -109,7 +112,9 @@ def show_lengths(data: Index) -> None:
 
 def show_telling(data: Index) -> None:
     """The words that tell a class from the others."""
-    name = st.selectbox("Words that tell a class from the others", data.classes, key="telling")
+    name = st.selectbox(
+        "Words that tell a class from the others", data.classes, key="telling", **_KEPT
+    )
     words = data.telling(name)
     if not words:
         st.caption("No word is more frequent in this class than in the others.")
@@ -153,6 +158,7 @@ def show_vocabulary(data: Index) -> None:
         "Word vectors, to see what they cover",
         key="covered vectors",
         placeholder="a file, or a name of gensim-data",
+        **_KEPT,
     )
     if vectors:
         try:
@@ -254,7 +260,7 @@ def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     st.caption("Nearly the same: half of their words' shingles or more in common (Jaccard 0.8).")
     if not repeats.complete:
         st.warning("There are more near pairs than could be kept; these are a part of them.")
-    name = st.selectbox("Pairs of", list(tables), key="repeats of")
+    name = st.selectbox("Pairs of", list(tables), key="repeats of", **_KEPT)
     pairs = tables[name]
     if not len(pairs.first):
         st.caption("There is none.")

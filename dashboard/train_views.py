@@ -80,11 +80,11 @@ def show_curves(runs: Sequence[Run]) -> None:
         st.caption("The curves begin with the first step.")
         return
     names = list(records)
+    tables = {key: curves.curve_table(records, curve) for key, curve in curves.CURVES.items()}
+    drawn = [key for key, table in tables.items() if not table.empty]
     places = st.columns(2, gap="medium")
-    for n, (key, curve) in enumerate(curves.CURVES.items()):
-        table = curves.curve_table(records, curve)
-        if table.empty:
-            continue
+    for n, key in enumerate(drawn):
+        table, curve = tables[key], curves.CURVES[key]
 
         def draw(ink: str, table=table, curve=curve) -> alt.LayerChart:
             return curves.draw(table, curve, names, ink)
@@ -107,7 +107,9 @@ def show_learning(run: Run) -> None:
     }
     if explanations:
         epoch = (
-            st.select_slider("Epoch", epochs, value=epochs[-1], key=f"epoch {run.name}")
+            st.select_slider(
+                "Epoch", epochs, value=epochs[-1], key=f"epoch {run.name} {len(epochs)}"
+            )
             if len(epochs) > 1
             else epochs[0]
         )

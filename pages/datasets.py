@@ -30,7 +30,8 @@ def main() -> None:
         if opened == "Overview":
             show.show_facts(data)
             show.show_classes(data)
-            show.show_lengths(data)
+            preset = cached.suggestion(choice.value, choice.reading).preset
+            show.show_lengths(data, preset)
         elif opened == "Words":
             show.show_telling(data)
             show.show_vocabulary(data)

@@ -25,7 +25,6 @@ def main() -> None:
     state.publish(state.TRAIN)
     live = any(other.status.live for other in (run, *others))
     st.fragment(show, run_every=POLL if live else None)(run.name, [other.name for other in others])
-    train_views.show_history(runs)
 
 
 def show(name: str, others: list[str]) -> None:
@@ -53,6 +52,7 @@ def show(name: str, others: list[str]) -> None:
         if log.open:
             with log:
                 train_views.show_log(run)
+        train_views.show_history(list(runs.values()))
 
 
 with guards.shown():
