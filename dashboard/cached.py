@@ -220,7 +220,7 @@ def _preview(value: str, stamp: int, reading: dict[str, Any]) -> Preview:
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
 def _suggestion(value: str, stamp: int, reading: dict[str, Any]) -> Suggestion:
-    return suggest_settings(open_source(resolve(value), "train", **reading))
+    return suggest_settings(open_source(resolve(value), "train", **reading), seconds=0.5)
 
 
 @st.cache_data(max_entries=50, show_spinner="Estimating …")

@@ -57,9 +57,9 @@ def show_preview(choice: Choice) -> None:
         return
     if choice.preview.trouble:
         st.error(guards.plain(choice.preview.trouble), icon=":material/error:")
-    rows = [(text[:_LONGEST], label) for text, label in choice.preview.rows[:_SHOWN]]
+    rows = [(label, text[:_LONGEST]) for text, label in choice.preview.rows[:_SHOWN]]
     if rows:
-        table = pd.DataFrame(rows, columns=["text", "class"])
+        table = pd.DataFrame(rows, columns=["class", "text"])
         st.dataframe(table, width="stretch", hide_index=True, height="content", row_height=28)
 
 

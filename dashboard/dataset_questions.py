@@ -1,5 +1,6 @@
 """What the visitor is asked about a data set: which rows, and what to do with them."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +9,12 @@ from numpy.typing import NDArray
 
 from dashboard import cached, guards
 from dashboard.catalogue import ModelFolder
+from dashboard.data_picker import Choice
+from icaps.data.uploads import delete_upload, uploads
 from icaps.explore.index import Index
 from icaps.explore.judging import Judged, correct, suspicious
 from icaps.explore.query import Query
-from icaps.explore.slices import save_slice
+from icaps.explore.slices import delete_slice, save_slice, slices
 
 PAGE = 25  # rows shown at once
 ALL, RIGHT, WRONG, DOUBTED = "all", "predicted right", "predicted wrong", "label doubted"
@@ -23,6 +26,24 @@ class Found(NamedTuple):
 
     rows: NDArray[np.int64]
     origin: dict[str, Any]
+
+
+def whether_to_delete(choice: Choice) -> None:
+    """Deletes an upload or a slice, when the visitor says so twice."""
+    path = Path(choice.value)
+    kept = {upload.path: upload.name for upload in uploads()}
+    names = {part.path: part.name for part in slices()}
+    if path not in kept and path not in names:
+        return
+    with st.popover("Delete", icon=":material/delete:"):
+        st.write(guards.plain(f"Delete {kept.get(path) or names[path]} for good?"))
+        if st.button("Delete it", type="primary", key="delete data"):
+            if path in kept:
+                delete_upload(path)
+            else:
+                delete_slice(names[path])
+            st.session_state.data = ""
+            st.rerun()
 
 
 def which_rows(data: Index, judged: Judged | None, model: ModelFolder | None) -> Found:

@@ -1,6 +1,7 @@
 """Any data set, explored with the eyes before and after training."""
 
 from dashboard import cached, data_picker, dataset_rows, guards, sidebar, state, views
+from dashboard import dataset_questions as ask
 from dashboard import dataset_views as show
 
 TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
@@ -17,8 +18,10 @@ def main() -> None:
     if choice is None:
         return
     state.publish_data(choice.value)
+    ask.whether_to_delete(choice)
     arguments = ["explore", choice.value, *data_picker.as_arguments(choice.reading)]
-    data = cached.index(choice.value, choice.reading) if choice.ready else None
+    here = choice.ready and choice.preview is not None
+    data = cached.index(choice.value, choice.reading) if here else None
     if data is None:
         data_picker.show_preview(choice)
         if choice.ready:
