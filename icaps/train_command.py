@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.data.commands import (
@@ -85,18 +85,27 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class _Reader(argparse.ArgumentParser):
+    """Raises what is wrong, and neither prints it nor ends the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RunError(f"The command can't be read ({message}).")
+
+
 def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command that starts with "train", as a run folder keeps it.
 
     Raises:
         RunError: It is no command that this iCaps knows.
     """
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = _Reader()
     add_parser(parser.add_subparsers(required=True))
+    # The one that a job is asked for with has no --out yet.
+    given = [*arguments[:1], "--out", "", *arguments[1:]]
     try:
-        options, unknown = parser.parse_known_args(arguments)
-    except (argparse.ArgumentError, SystemExit) as error:
-        raise RunError(f"The command {' '.join(arguments)!r} can't be read ({error}).") from error
+        options, unknown = parser.parse_known_args(given)
+    except SystemExit as error:  # --help
+        raise RunError("The command can't be read, as it asks for help.") from error
     if unknown:
         raise RunError(f"icaps train has no option {unknown[0]}.")
     return options

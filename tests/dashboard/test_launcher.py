@@ -1,0 +1,602 @@
+"""The launcher: whatever is chosen comes out as the arguments of `icaps train`."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import launcher
+from dashboard.data_picker import PATH
+from dashboard.launcher import LONG, SHORT, SUGGESTED
+from icaps import jobs
+from icaps.config import ACTIVATIONS, OOV_CHOICES, PRESETS, ModelConfig, TrainConfig
+from icaps.data.commands import reading_options
+from icaps.data.source import open_source
+from icaps.errors import ConfigError
+from icaps.estimate import Estimate, Spread
+from icaps.jobs import Run
+from icaps.run_folder import Request, Status
+from icaps.suggestion import Suggestion
+from icaps.train_command import read_arguments, settings_of
+from tests.conftest import make_texts
+from tests.dashboard import visitor
+from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.visitor import errors
+
+SUGGESTION = Suggestion(False, "A reason.", "ag_news-short", 20, None, 1)
+ESTIMATE = Estimate(
+    *(500, False, ("a", "b"), Spread(12.4, 11.0, 20.0), 1234, 10**6),
+    *(2_500_000, 1_300_000_000, 40.0, 480.0, 0.0, SUGGESTION),
+)
+
+
+@dataclass
+class Started:
+    """What the launcher has asked for."""
+
+    calls: list[tuple[Path, str, list[str], int]] = field(default_factory=list)
+    estimates: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def start(self, place: Path, name: str, arguments: Sequence[str], limit: int = 1) -> None:
+        (place / name).mkdir()
+        self.calls.append((place, name, list(arguments), limit))
+
+    def measure(self, source: Any, *settings: Any, seconds: float) -> Estimate:
+        self.estimates.append(settings)
+        return ESTIMATE
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    """Nothing is trained or measured."""
+    found = Started()
+    monkeypatch.setattr(jobs, "start", found.start)
+    monkeypatch.setattr("dashboard.cached.measure", found.measure)
+    return found
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A table with a title, a text, a class and another class; tabs between them."""
+    path = tmp_path / "my texts.tsv"
+    words, labels = make_texts(30, 1)
+    topics = [label[:3] for label in labels]
+    table = pd.DataFrame({"title": words, "text": words[::-1], "label": labels, "topic": topics})
+    table.to_csv(path, index=False, sep="\t")
+    return path
+
+
+def open_launcher(data: str | None = None, **state: Any) -> AppTest:
+    at = open_page("train")
+    at.session_state["launcher"] = True
+    if data is not None:
+        state |= {"launch data": PATH, "launch path": data}
+    for key, value in state.items():
+        at.session_state[key] = value
+    run(at)
+    assert not at.warning
+    return at
+
+
+def widget(at: AppTest, kind: str, name: str) -> Any:
+    """The field of a setting, whatever data and preset it is of."""
+    (found,) = [w for w in getattr(at, kind) if (w.key or "").startswith(f"set {name} ")]
+    return found
+
+
+def command(at: AppTest) -> list[str]:
+    """The command that is shown, as a shell reads it."""
+    return shlex.split(at.code[-1].value)
+
+
+def press_start(at: AppTest) -> None:
+    at.button(key="launch start").click()
+    run(at)
+
+
+def arguments_of(at: AppTest, started: Started) -> list[str]:
+    """What is started, which is what is shown."""
+    shown, place = command(at), launcher.runs_folder()
+    name = at.text_input(key="launch name").value
+    press_start(at)
+    assert not at.error
+    arguments = started.calls[-1][2]
+    assert shown == ["python", "-m", "icaps", *arguments, "--out", str(place / name)]
+    assert started.calls[-1][:2] == (place, name)
+    return arguments
+
+
+def settings_in(arguments: Sequence[str]) -> tuple[ModelConfig, TrainConfig]:
+    return settings_of(read_arguments(arguments))
+
+
+def test_made_up_texts_with_what_suits_them(started: Started) -> None:
+    at = open_launcher()
+    watched = at.text_input(key="launch watch").value
+    arguments = arguments_of(at, started)
+    options = read_arguments(arguments)
+    assert (options.data, options.preset, options.vectors) == ("synthetic", None, ["texts"])
+    assert options.watch == watched == next(iter(open_source_of("synthetic"))).text[:300]
+    found = cached_suggestion("synthetic")
+    assert not found.hierarchical
+    assert (found.max_words, found.min_frequency) != (195, 5)  # so that they are told at all
+    model = ModelConfig(max_words=found.max_words)
+    assert settings_in(arguments) == (model, TrainConfig(min_frequency=found.min_frequency))
+    assert started.calls[-1][3] == jobs.LIMIT
+    assert started.estimates == [(*settings_in(arguments), ("texts",))]
+    assert at.session_state["run"] == "synthetic"  # it is looked at now
+
+
+def open_source_of(name: str) -> Any:
+    from icaps.data.names import resolve
+
+    return open_source(resolve(name), "train")
+
+
+def cached_suggestion(name: str) -> Suggestion:
+    from icaps.estimate import suggest_settings
+
+    return suggest_settings(open_source_of(name))
+
+
+def test_a_preset_is_told_by_its_name(started: Started) -> None:
+    at = open_launcher()
+    at.selectbox(key="launch base").select("dbpedia-short")
+    arguments = arguments_of(run(at), started)
+    assert read_arguments(arguments).preset == "dbpedia-short"
+    assert "--set" not in arguments
+    preset = PRESETS["dbpedia-short"]
+    assert settings_in(arguments) == (preset.model, preset.train)
+    at.radio(key="launch kind").set_value(LONG)  # which has other presets
+    run(at)
+    assert at.selectbox(key="launch base").value == SUGGESTED
+    longs = [name for name, preset in PRESETS.items() if preset.model.hierarchical]
+    assert at.selectbox(key="launch base").options == [SUGGESTED, *longs]
+    model, _ = settings_in(arguments_of(at, started))
+    assert model == ModelConfig(hierarchical=True)
+
+
+def test_a_setting_of_each_kind(started: Started) -> None:
+    at = open_launcher()
+    widget(at, "number_input", "epochs").set_value(7)
+    widget(at, "number_input", "learning_rate").set_value(3e-05)
+    widget(at, "checkbox", "squash_primary").set_value(True)
+    widget(at, "checkbox", "decay").set_value(False)
+    widget(at, "selectbox", "activation").select("gelu")
+    widget(at, "text_input", "max_words").set_value(" None ")
+    widget(at, "text_input", "max_sentences").set_value("12")
+    widget(at, "text_input", "language").set_value("de")
+    arguments = arguments_of(run(at), started)
+    model, train = settings_in(arguments)
+    assert model == ModelConfig(
+        squash_primary=True, activation="gelu", max_words=None, max_sentences=12, language="de"
+    )
+    assert train == TrainConfig(min_frequency=1, epochs=7, learning_rate=3e-05, decay=False)
+    assert "max_words=none" in arguments
+    assert "epochs=7" in arguments
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "words"),
+    [
+        ("number_input", "region_dim", 250, "a multiple of query_dim (8)"),
+        ("number_input", "epochs", 0, "epochs is 0; it must be at least 1"),
+        ("number_input", "dropout", 1.0, "dropout is 1.0; it must be from 0 to below 1"),
+        ("text_input", "max_words", "many", "max_words is 'many', which is no whole number or"),
+        ("text_input", "max_words", "²", "max_words is '²', which is no whole number or"),
+        ("text_input", "max_words", "0", "max_words is 0; it must be at least 1, or none"),
+        ("text_input", "max_words", "-3", "max_words is -3; it must be at least 1, or none"),
+        ("text_input", "max_words", "9" * 5_000, "max_words"),
+        ("text_input", "max_words", "[" * 5_000, "max_words"),
+    ],
+)
+def test_a_wrong_setting_is_told_and_nothing_starts(
+    kind: str, name: str, value: Any, words: str, started: Started
+) -> None:
+    at = open_launcher()
+    widget(at, kind, name).set_value(value)
+    (error,) = errors(run(at))
+    assert words in error
+    assert "launch start" not in [button.key for button in at.button]
+    assert started.calls == []
+    assert len(started.estimates) == 1  # before
+
+
+def test_several_vectors_stand_side_by_side(started: Started, tmp_path: Path) -> None:
+    file = str(tmp_path / "my vectors.txt")
+    at = open_launcher(**{"launch vectors": ["texts", file]})
+    options = read_arguments(arguments_of(at, started))
+    assert options.vectors == ["texts", file]
+    assert started.estimates[-1][2] == ("texts", file)
+    at.multiselect(key="launch vectors").set_value([file])
+    assert read_arguments(arguments_of(run(at), started)).vectors == [file]
+    at.multiselect(key="launch vectors").set_value([])
+    assert read_arguments(arguments_of(run(at), started)).vectors is None  # which is "texts"
+
+
+def test_how_data_is_read(started: Started, texts: Path) -> None:
+    at = open_launcher(str(texts))
+    assert reading_of(arguments_of(at, started)) == {"on_bad_rows": "strict"}
+    at.multiselect(key=f"launch text {texts}").set_value(["title", "text"])
+    at.selectbox(key=f"launch label {texts}").select("topic")
+    at.text_input(key="launch encoding").set_value("utf-8")
+    at.text_input(key="launch delimiter").set_value(r"\t")
+    at.checkbox(key="launch skip").set_value(True)
+    run(at)
+    table = at.dataframe[0].value
+    assert table["class"].tolist()[:3] == ["Coo", "Gar", "Sai"]
+    arguments = arguments_of(at, started)
+    assert reading_of(arguments) == {
+        "text": ["title", "text"],
+        "label": "topic",
+        "encoding": "utf-8",
+        "delimiter": "\t",
+        "on_bad_rows": "skip",
+    }
+    assert "\t" not in " ".join(arguments)  # which no terminal takes as it is pasted
+    source = open_source(texts, **reading_of(arguments))
+    words, labels = make_texts(30, 1)
+    assert next(source.pairs()) == (f"{words[0]} {words[-1]}", labels[0][:3])
+
+
+def reading_of(arguments: Sequence[str]) -> dict[str, Any]:
+    found = reading_options(read_arguments(arguments))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_rows_that_are_left_out_are_not_in_the_way(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("text,label\nsome bread,a\nthree,fields,here\nmore soup,b\n")
+    at = open_launcher(str(path))
+    assert "fields" in errors(at)[0]
+    assert "launch start" not in [button.key for button in at.button]
+    at.checkbox(key="launch skip").set_value(True)
+    run(at)
+    assert at.dataframe[0].value["text"].tolist() == ["some bread", "more soup"]
+    assert reading_of(arguments_of(at, started)) == {"on_bad_rows": "skip"}
+
+
+def test_columns_of_another_delimiter(started: Started, tmp_path: Path) -> None:
+    """What was chosen among the columns that were there before is forgotten."""
+    path = tmp_path / "two ways.csv"
+    path.write_text("text,label;class\nsome bread,a;x\nmore soup,b;y\n")
+    at = open_launcher(str(path))
+    at.text_input(key="launch delimiter").set_value(",")
+    run(at)
+    at.multiselect(key=f"launch text {path}").set_value(["label;class"])
+    at.selectbox(key=f"launch label {path}").select("text")
+    assert not errors(run(at))
+    at.text_input(key="launch delimiter").set_value(";")
+    run(at)
+    at.multiselect(key=f"launch text {path}").set_value(["text,label"])
+    at.selectbox(key=f"launch label {path}").select("class")
+    assert reading_of(arguments_of(run(at), started)) == {
+        "delimiter": ";",
+        "on_bad_rows": "strict",
+        **chosen_beside_found(path, {"text": ["text,label"], "label": "class"}),
+    }
+
+
+def chosen_beside_found(path: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What of the choice is not found out anyway."""
+    file = open_source(path, delimiter=";").describe().files[0]
+    found = {"text": list(file.text), "label": file.label}
+    return {name: value for name, value in chosen.items() if found[name] != value}
+
+
+def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / "dashes.csv"
+    path.write_text('--text,-label,other\n--seed=5,-a,1\n"-x\x00",--b,2\n')
+    at = open_launcher(
+        str(path), **{f"launch text {path}": ["--text"], f"launch label {path}": "-label"}
+    )
+    arguments = arguments_of(at, started)
+    options = read_arguments(arguments)
+    assert (options.watch, options.text, options.label) == ("--seed=5", ["--text"], "-label")
+    assert settings_in(arguments)[1].seed == 0
+    at.text_input(key="launch watch").set_value("a\0b")
+    assert "\0" not in " ".join(arguments_of(run(at), started))  # no process takes it
+
+
+def test_data_that_is_not_here_can_be_started(started: Started) -> None:
+    at = open_launcher(**{"launch data": "ag_news (download)"})
+    assert any("not on this machine yet" in caption.value for caption in at.caption)
+    assert any("when the data is here" in caption.value for caption in at.caption)
+    arguments = arguments_of(at, started)
+    assert arguments == ["train", "--data", "ag_news", "--vectors", "texts"]
+    at.selectbox(key="launch data").select(PATH)
+    at.text_input(key="launch path").set_value("owner/name")
+    assert read_arguments(arguments_of(run(at), started)).data == "owner/name"
+    assert started.estimates == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing.csv",
+        "/nowhere/at/all.csv",
+        "../nowhere.csv",
+        "x" * 5_000,
+        "a/" + "x" * 5_000,
+        "a\0b",
+        "a b/c",
+    ],
+)
+def test_data_that_is_nowhere_is_told(path: str, started: Started) -> None:
+    (error,) = errors(open_launcher(path))
+    assert "There is no file or folder" in error
+
+
+def test_the_limit_of_trainings(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_JOBS", "3")
+    at = open_launcher()
+    press_start(at)
+    assert started.calls[-1][3] == 3
+    for wrong in ("two", "0", "-1", ""):
+        monkeypatch.setenv("ICAPS_JOBS", wrong)
+        press_start(at)
+        if wrong:
+            assert "ICAPS_JOBS" in errors(at)[0]
+    assert [call[3] for call in started.calls] == [3, 1]  # empty is not set
+
+
+def test_names_are_free_and_safe(started: Started, tmp_path: Path) -> None:
+    folder = launcher.runs_folder()
+    assert launcher._free_name("my texts") == "my texts"
+    for taken in ("my texts", "my texts 2"):
+        (folder / taken).mkdir()
+    assert launcher._free_name("my texts") == "my texts 3"
+    for wanted in (
+        *("", "...", "-rf", "../../etc", "a/b\\c", "x" * 300, "наш текст", "😀", "é" * 300),
+        *("a\nb", "a\0b", "<b>x</b>", "_", " a ", "שלום", "x" * 49 + " .", "=1+1", "\ud800"),
+    ):
+        name = launcher._free_name(wanted)
+        assert jobs.NAME.fullmatch(name), wanted
+        (folder / name).mkdir()
+        again = launcher._free_name(wanted)
+        assert jobs.NAME.fullmatch(again)
+        assert again != name
+
+
+def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
+    started: Started, texts: Path, tmp_path: Path
+) -> None:
+    at = open_launcher()
+    assert at.text_input(key="launch name").value == "synthetic"
+    press_start(at)
+    assert at.text_input(key="launch name").value == "synthetic 2"
+    at.selectbox(key="launch data").select(PATH)
+    at.text_input(key="launch path").set_value(str(texts))
+    run(at)
+    assert at.text_input(key="launch name").value == "my texts"
+    assert at.text_input(key="launch watch").value == make_texts(30, 1)[0][-1]
+    at.text_input(key="launch name").set_value("mine")
+    at.text_input(key="launch watch").set_value("my own")
+    run(at)
+    assert read_arguments(arguments_of(at, started)).watch == "my own"
+    assert started.calls[-1][1] == "mine"
+
+
+def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("dashboard.cached.measure", Started().measure)
+    monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
+    at = open_launcher()
+    for name, words in (("a/b", "can't be used"), ("small", "There is a run named small already")):
+        at.text_input(key="launch name").set_value(name)
+        run(at)
+        press_start(at)
+        assert words in errors(at)[0]
+    at.text_input(key="launch name").set_value("**a** <b>")
+    press_start(at)
+    assert "'**a** <b>'" in errors(at)[0]
+    assert sorted(path.name for path in models.iterdir()) == ["small"]
+
+
+def test_the_estimate_is_shown(started: Started) -> None:
+    at = open_launcher()
+    (caption,) = [c.value for c in at.caption if "an epoch" in c.value]
+    assert caption == (
+        "about 500 texts of 2 classes, 11 words each; 1,234 words known. 40 s an epoch, up to "
+        "8 min in all; a model of 2.5 MB, 1.3 GB of memory."
+    )
+
+
+def test_a_real_estimate(texts: Path) -> None:
+    at = open_launcher(str(texts))
+    (caption,) = [c.value for c in at.caption if "an epoch" in c.value]
+    assert caption.startswith("30 texts of 3 classes, ")
+
+
+def test_one_class_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("text,label\nsome bread,a\nmore soup,a\n")
+    (error,) = errors(open_launcher(str(path)))
+    assert error == "All 2 texts have one class; a classifier needs two."
+
+
+# Settings in the order of their names, as --set takes them.
+def positive(most: int) -> Any:
+    return st.integers(1, most).map(str)
+
+
+def share(low: float = 0.0) -> Any:
+    return st.floats(low, 0.99).map(str)
+
+
+SETTINGS = {
+    "fixed_dim": positive(400),
+    "kernel_size": positive(9),
+    "max_words": st.one_of(st.just("none"), positive(2_000)),
+    "max_sentences": st.one_of(st.just("none"), positive(50)),
+    "language": st.sampled_from(["en", "de", "fr"]),
+    "share_class_weight": st.sampled_from(["true", "false"]),
+    "hierarchical": st.sampled_from(["true", "false"]),
+    "activation": st.sampled_from(ACTIVATIONS),
+    "oov": st.sampled_from(OOV_CHOICES),
+    "dropout": share(),
+    "word_dropout": share(),
+    "min_frequency": st.integers(0, 500).map(str),
+    "learning_rate": st.floats(1e-7, 1).map(str),
+    "clip_norm": st.one_of(st.just("0"), st.floats(0.1, 10).map(str)),
+    "decay": st.sampled_from(["true", "false"]),
+    "epochs": positive(10**6),
+    "validation_share": share(0.01),
+    "seed": st.integers(0, 2**70).map(str),
+}
+
+
+def asked(settings_: dict[str, str], preset: str | None) -> list[str]:
+    arguments = ["train", "--data", "synthetic"]
+    if preset is not None:
+        arguments += ["--preset", preset]
+    for name, value in settings_.items():
+        arguments += ["--set", f"{name}={value}"]
+    return arguments
+
+
+def run_of(arguments: Sequence[str], name: str = "old", folder: str = "/") -> Run:
+    return Run(name, Path(folder) / name, Status("done"), Request(tuple(arguments), folder))
+
+
+def taking_script() -> None:
+    """The launcher alone, filled as by the button of the Train page."""
+    import streamlit
+
+    from dashboard import launcher, state
+
+    state.restore()
+    if "take" in streamlit.session_state:
+        launcher.take_over(streamlit.session_state["take"])
+        del streamlit.session_state["take"]
+    launcher.show()
+
+
+def taken_over(at: AppTest, taken: Run, started: Started) -> list[str]:
+    """What is started after a run was duplicated, without any change."""
+    at.session_state["take"] = taken
+    run(at)
+    assert not at.warning
+    assert not at.error, errors(at)
+    at.button(key="launch start").click()
+    run(at)
+    assert not at.error, errors(at)
+    return started.calls[-1][2]
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.fixed_dictionaries({}, optional=SETTINGS), st.one_of(st.none(), st.sampled_from([*PRESETS]))
+)
+def test_a_run_that_is_taken_over_has_the_same_settings(
+    started: Started, given_: dict[str, str], preset: str | None
+) -> None:
+    at = started.__dict__.setdefault("visitor", AppTest.from_function(taking_script))
+    at.default_timeout = 60
+    arguments = asked(given_, preset)
+    assert settings_in(taken_over(at, run_of(arguments), started)) == settings_in(arguments)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_preset_is_taken_over(preset: str, started: Started) -> None:
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    again = taken_over(at, run_of(asked({}, preset)), started)
+    assert settings_in(again) == settings_in(asked({}, preset))
+    assert read_arguments(again).preset == preset
+
+
+def test_all_of_a_run_is_taken_over(started: Started, texts: Path) -> None:
+    arguments = ["train", "--data", str(texts), "--text", "title", "--text", "text"]
+    arguments += ["--label", "topic", "--encoding", "utf-8", "--delimiter", "\t"]
+    arguments += ["--on-bad-rows", "skip", "--watch", "--a text", "--vectors", "texts"]
+    arguments += ["--vectors", "/v.txt", "--seed", "7", "--set", "epochs=3", "--preset"]
+    arguments += ["ag_news-short"]
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    again = read_arguments(taken_over(at, run_of(arguments, "a name"), started))
+    given_ = read_arguments(arguments)
+    for name in ("data", "text", "label", "encoding", "delimiter", "on_bad_rows", "watch"):
+        assert getattr(again, name) == getattr(given_, name), name
+    assert again.vectors == ["texts", "/v.txt"]
+    assert settings_of(again) == settings_of(given_)
+    assert started.calls[-1][1] == "a name"
+    plain = ["train", "--data", str(texts)]  # nothing stays of the run before
+    again = read_arguments(taken_over(at, run_of(plain), started))
+    for name in ("text", "label", "encoding", "delimiter", "on_bad_rows"):
+        assert getattr(again, name) == getattr(read_arguments(plain), name), name
+    assert again.vectors == ["texts"]
+    assert again.watch == ""
+
+
+def test_data_beside_the_folder_of_the_command(started: Started, texts: Path) -> None:
+    """A run that was started elsewhere, with a path that means something there alone."""
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    old = run_of(["train", "--data", texts.name], folder=str(texts.parent))
+    assert Path(read_arguments(taken_over(at, old, started)).data) == texts
+
+
+def test_what_was_changed_is_reset_by_taking_over_again(started: Started) -> None:
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    old = run_of(asked({"epochs": "3"}, None))
+    at.session_state["take"] = old
+    run(at)
+    widget(at, "number_input", "epochs").set_value(99)
+    run(at)
+    assert settings_in(taken_over(at, old, started))[1].epochs == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train"], "can't be read"),
+        (["evaluate", "--model", "x"], "can't be read"),
+        (["train", "--data", "synthetic", "--new-option"], "has no option --new-option"),
+        (["train", "--data", "synthetic", "--preset", "<b>"], "There is no preset '<b>'"),
+        (["train", "--data", "synthetic", "--set", "nothing=1"], "There is no setting 'nothing'"),
+    ],
+)
+def test_a_command_that_is_not_known_any_more_is_told(
+    arguments: list[str], words: str, started: Started
+) -> None:
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    at.session_state["take"] = run_of(arguments)
+    assert words in errors(run(at))[0]
+
+
+def test_settings_are_all_asked_for(started: Started) -> None:
+    at = open_launcher()
+    fields = {
+        w.key.split()[1]: w
+        for kind in ("number_input", "text_input", "checkbox", "selectbox")
+        for w in getattr(at, kind)
+        if (w.key or "").startswith("set ")
+    }
+    known = asdict(ModelConfig()) | asdict(TrainConfig())
+    assert fields.keys() == known.keys() - {"hierarchical"}
+    assert all(f"Default {launcher_words(known[name])}." in w.help for name, w in fields.items())
+
+
+def launcher_words(value: Any) -> str:
+    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+
+
+def test_data_of_the_address_is_the_one_that_is_trained_on(texts: Path, started: Started) -> None:
+    at = AppTest.from_file(str(visitor.HOME), default_timeout=60)
+    at.query_params["data"] = str(texts)
+    at.switch_page("../pages/train.py")
+    at.session_state["launcher"] = True
+    assert read_arguments(arguments_of(run(at), started)).data == str(texts)
+
+
+def test_kinds_of_texts(started: Started) -> None:
+    assert open_launcher().radio(key="launch kind").options == [SHORT, LONG]
+    assert issubclass(ConfigError, ValueError)
