@@ -16,6 +16,7 @@ from icaps.data.names import resolve
 from icaps.data.preview import Preview
 from icaps.data.preview import preview as look_at
 from icaps.data.source import open_source
+from icaps.errors import DataError
 from icaps.estimate import Estimate, suggest_settings
 from icaps.estimate import estimate as measure
 from icaps.explore.index import Index, index_of, open_index
@@ -34,6 +35,7 @@ from icaps.suggestion import Suggestion
 from icaps.vectors import load_vectors
 
 Rows = NDArray[np.int64]
+Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Settings(NamedTuple):
@@ -154,8 +156,19 @@ def rows(data: Index, query: Query, among: str, mask: NDArray[np.bool_] | None) 
 
 
 def judged(data: Index, model: ModelFolder) -> Judged | None:
-    """What a model says of each row; None where it was not asked yet."""
-    return load_judged(Path(_judged_folder(str(data.folder), str(model.path), model.stamp)))
+    """What a model says of each row; None where it was not asked yet.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    folder = Path(_judged_folder(str(data.folder), str(model.path), model.stamp))
+    found = load_judged(folder)
+    if found is not None and len(found.predicted) != len(data):
+        raise DataError(
+            f"{folder} can't be read (it is of other rows). Delete the folder, so that it is made "
+            "anew."
+        )
+    return found
 
 
 def repeats(data: Index) -> Repeats | None:
@@ -179,10 +192,13 @@ def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
     return _coverage(str(data.folder), vectors)
 
 
-def _stamp(value: str) -> int:
-    """Changes when the file or the folder does; 0 for a name."""
+def _stamp(value: str) -> Stamp:
+    """Changes when the file does, or the folder or a file right in it; empty for a name."""
     path = Path(value)
-    return path.stat().st_mtime_ns if path.exists() else 0
+    if not path.exists():
+        return ()
+    states = [(part, part.stat()) for part in (path, *(path.iterdir() if path.is_dir() else ()))]
+    return tuple(sorted((str(part), state.st_size, state.st_mtime_ns) for part, state in states))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -214,19 +230,19 @@ def _coverage(folder: str, vectors: str) -> dict[str, Coverage]:
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")
-def _preview(value: str, stamp: int, reading: dict[str, Any]) -> Preview:
+def _preview(value: str, stamp: Stamp, reading: dict[str, Any]) -> Preview:
     return look_at(resolve(value), reading)
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
-def _suggestion(value: str, stamp: int, reading: dict[str, Any]) -> Suggestion:
+def _suggestion(value: str, stamp: Stamp, reading: dict[str, Any]) -> Suggestion:
     return suggest_settings(open_source(resolve(value), "train", **reading), seconds=0.5)
 
 
 @st.cache_data(max_entries=50, show_spinner="Estimating …")
 def _estimate(
     value: str,
-    stamp: int,
+    stamp: Stamp,
     reading: dict[str, Any],
     model: ModelConfig,
     train: TrainConfig,

@@ -9,6 +9,7 @@ import pandas as pd
 from icaps.charts import PALETTE, shorten
 
 MAX_POINTS = 400  # of a curve; more can't be told apart
+_LARGEST = 1e18  # of any number of a line
 
 
 class Curve(NamedTuple):
@@ -37,9 +38,11 @@ def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -
     for name, records in runs.items():
         of_epochs = curve.value == "validation_accuracy"
         found = [
-            (name, _epoch_of(record), float(record[curve.value]))
+            (name, epoch, float(value))
             for record in records
-            if ("step" in record) != of_epochs and record.get(curve.value) is not None
+            if ("step" in record) != of_epochs
+            and (value := _number(record, curve.value)) is not None
+            and (epoch := _epoch_of(record)) is not None
         ]
         every = -(-len(found) // MAX_POINTS) or 1
         rows += found[::-1][::every][::-1]  # the last one stays
@@ -77,6 +80,20 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
         alt.layer(line).properties(height=190, title=_title(curve, ink)).configure_view(stroke=None)
     )
     return chart
+
+
+def is_snapshot(record: Mapping[str, Any]) -> bool:
+    """Whether a line tells which capsules were used, a row of counts a class."""
+    match record:
+        case {"classes": [*classes], "frequency": [[*first], *others]}:
+            rows = [first, *others]
+            return len(rows) == len(classes) and all(
+                isinstance(row, list)
+                and len(row) == len(first) > 0
+                and all(isinstance(count, int) for count in row)
+                for row in rows
+            )
+    return False
 
 
 def use_table(snapshots: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -133,11 +150,19 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
     return chart
 
 
-def _epoch_of(record: Mapping[str, Any]) -> float:
+def _epoch_of(record: Mapping[str, Any]) -> float | None:
     """How many epochs are done: a line of an epoch stands at its end."""
-    if "step" not in record:
-        return float(record["epoch"])
-    return float(record["epoch"]) - 1 + record["step"] / max(record["steps"], 1)
+    epoch = _number(record, "epoch")
+    if epoch is None or "step" not in record:
+        return epoch
+    step, steps = _number(record, "step"), _number(record, "steps")
+    return None if step is None or steps is None else epoch - 1 + step / max(steps, 1)
+
+
+def _number(record: Mapping[str, Any], name: str) -> float | None:
+    """A number of a line; None where another iCaps wrote something else there."""
+    value = record.get(name)
+    return value if isinstance(value, (int, float)) and abs(value) < _LARGEST else None
 
 
 def _title(curve: Curve, ink: str) -> alt.TitleParams:

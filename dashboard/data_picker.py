@@ -8,11 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, guards
-from icaps.data.names import available
+from icaps.data.names import available, is_hub_name
 from icaps.data.preview import Preview
 from icaps.data.uploads import keep_upload, uploads
 from icaps.errors import DataError
 from icaps.explore.slices import slices
+from icaps.render import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
 _SHOWN = 5  # rows of the preview
@@ -57,7 +58,8 @@ def show_preview(choice: Choice) -> None:
         return
     if choice.preview.trouble:
         st.error(guards.plain(choice.preview.trouble), icon=":material/error:")
-    rows = [(label, text[:_LONGEST]) for text, label in choice.preview.rows[:_SHOWN]]
+        st.caption("Columns and all else can be chosen under *How it is read*.")
+    rows = [(label, printable(text[:_LONGEST])) for text, label in choice.preview.rows[:_SHOWN]]
     if rows:
         table = pd.DataFrame(rows, columns=["class", "text"])
         st.dataframe(table, width="stretch", hide_index=True, height="content", row_height=28)
@@ -69,8 +71,15 @@ def options() -> dict[str, str]:
         (row.name if row.place or row.synthetic else f"{row.name} (download)"): row.name
         for row in sorted(available(), key=lambda row: (not row.synthetic, row.place is None))
     }
-    found |= {f"upload: {upload.name}": str(upload.path) for upload in uploads()}
-    found |= {f"slice: {kept.name}": str(kept.path) for kept in slices()}
+    for upload in uploads():  # the latest first
+        name = f"upload: {upload.name}"
+        if name in found:  # another file that was called so
+            name += f" of {upload.when:%Y-%m-%d %H:%M} UTC ({upload.path.parent.name[:4]})"
+        found[name] = str(upload.path)
+    try:
+        found |= {f"slice: {kept.name}": str(kept.path) for kept in slices()}
+    except DataError as error:  # a damaged one is not in the way of other data
+        st.error(guards.plain(str(error)), icon=":material/error:")
     return found
 
 
@@ -79,22 +88,41 @@ def as_arguments(reading: Mapping[str, Any]) -> list[str]:
     arguments: list[str] = []
     for name, value in reading.items():
         for part in value if isinstance(value, list) else [value]:
-            arguments += [f"--{name.replace('_', '-')}", part]
+            arguments += option(name.replace("_", "-"), r"\t" if part == "\t" else part)
     return arguments
 
 
-def take(place: str, value: str) -> None:
-    """Makes data the one that is chosen."""
+def option(name: str, value: str) -> list[str]:
+    """An option of `icaps` with its value, which may look like an option itself."""
+    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
+
+
+def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> None:
+    """Makes data the one that is chosen, and how it is read; None leaves that as it is."""
     names = {value: name for name, value in options().items()}
     st.session_state[f"{place} data"] = names.get(value, PATH)
     st.session_state[f"{place} path"] = value
+    if reading is None:
+        return
+    given = {
+        "encoding": reading.get("encoding"),
+        "delimiter": r"\t" if reading.get("delimiter") == "\t" else reading.get("delimiter"),
+        "skip": reading.get("on_bad_rows") == "skip",
+        f"text {value}": reading.get("text"),
+        f"label {value}": reading.get("label"),
+    }
+    for name, said in given.items():
+        if said:
+            st.session_state[f"{place} {name}"] = said
+        else:  # as it is found out
+            st.session_state.pop(f"{place} {name}", None)
 
 
 def _ask_value(place: str) -> str:
     known = options()
     key = f"{place} data"
     names = [*known, UPLOAD, PATH]
-    if key not in st.session_state and st.session_state.data:  # by the address
+    if key not in st.session_state and st.session_state.data:  # what is looked at
         take(place, st.session_state.data)
     if st.session_state.get(key) not in names:
         st.session_state[key] = names[0]
@@ -119,15 +147,27 @@ def _ask_upload(place: str) -> str:
     )
     if file is None:
         return ""
-    return str(keep_upload(file.name, file))
+    kept: tuple[str, str] = st.session_state.get(f"{place} kept", ("", ""))
+    if kept[0] != file.file_id:
+        kept = file.file_id, str(keep_upload(file.name, file))
+        st.session_state[f"{place} kept"] = kept
+    return kept[1] if Path(kept[1]).exists() else ""  # it may have been deleted since
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder; a name that can't be one's is none."""
+    try:
+        return path.exists()
+    except OSError:  # such as a name too long for the file system
+        return False
 
 
 def _is_here(value: str) -> bool:
     """Whether the data can be looked at without a download."""
-    if Path(value).exists():
+    if exists(Path(value)):
         return True
     row = next((row for row in available() if row.name == value), None)
-    if row is None and "/" not in value:
+    if row is None and not is_hub_name(value):
         raise DataError(f"There is no file or folder {value}, and no data set of that name.")
     return row is not None and (row.place is not None or row.synthetic)
 
@@ -163,18 +203,19 @@ def _ask_form(place: str) -> dict[str, Any]:
 
 def _ask_columns(place: str, value: str, found: Preview) -> dict[str, Any]:
     """The columns, where the visitor wants others than those that were found."""
+    columns = [name for name in found.columns if printable(name) == name]  # a command can name it
     text = st.multiselect(
         "Text columns",
-        found.columns,
-        default=list(found.text),
+        columns,
+        default=[name for name in found.text if name in columns],
         key=f"{place} text {value}",
         help="Several are joined by a space.",
         persist_state="session",
     )
     label = st.selectbox(
         "Class column",
-        found.columns,
-        index=found.columns.index(found.label) if found.label else None,
+        columns,
+        index=columns.index(found.label) if found.label in columns else None,
         key=f"{place} label {value}",
         persist_state="session",
     )

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from icaps.charts import ACCENT, GREY, PALETTE, shorten
+from dashboard.routing_picture import plotly_text
+from icaps.charts import ACCENT, GREY, PALETTE
 from icaps.explore.facts import Facts, Lengths
 
 BINS = 50
@@ -158,7 +159,7 @@ def text_map(
             x=part["x"],
             y=part["y"],
             mode="markers",
-            name=shorten(name),
+            name=plotly_text(name),
             customdata=part["row"],
             hovertext=[_tip(row) for row in part.itertuples(index=False)],
             hoverinfo="text",
@@ -197,11 +198,9 @@ def map_colors(names: Sequence[str]) -> dict[str, str]:
 
 
 def _tip(row: tuple[object, ...]) -> str:
-    from icaps.render import escape
-
     named = dict(zip(("row", "x", "y", "class_", "predicted", "text"), row, strict=True))
     lines = [f"row {named['row']}", f"class {named['class_']}", f"predicted {named['predicted']}"]
-    return "<br>".join(escape(line) for line in [*lines, shorten(str(named["text"]), 80)])
+    return "<br>".join(plotly_text(line, 80) for line in [*lines, str(named["text"])])
 
 
 def _quantile(lengths: Lengths, share: float) -> int:

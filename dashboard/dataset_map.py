@@ -15,11 +15,13 @@ from dashboard.dataset_views import row_table
 from icaps.explore.index import Index
 from icaps.explore.judging import Judged
 from icaps.explore.text_map import SAMPLE
+from icaps.render import printable
 
 _SPACES = {"class capsules": "class", "primary capsules": "primary"}
 _METHODS = {"t-SNE": "tsne", "PCA": "pca"}
 _SEED = 0  # of the sample
 _NONE = "none"
+_SHOWN = 400  # characters of a text
 
 
 class _Asked(NamedTuple):
@@ -37,9 +39,9 @@ def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[n
         return
     made = cached.text_map(data, model, tuple(sample.tolist()), asked.space, asked.method)
     table = _table(data, model, judged, sample, made.points)
-    names = sorted(set(table[asked.color]))
     ringed = st.session_state.get("open row")
-    figure = figures.text_map(table, asked.color, figures.map_colors(names), ringed, ink())
+    colors = figures.map_colors(_names(data, model, judged, asked.color))
+    figure = figures.text_map(table, asked.color, colors, ringed, ink())
     event = st.plotly_chart(
         figure,
         width="stretch",
@@ -54,7 +56,10 @@ def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[n
         {int(point["customdata"]) for point in event.selection["points"] if "customdata" in point}
     )
     if picked:
-        st.session_state.picked = (str(data.folder), tuple(picked))
+        kept = (str(data.folder), tuple(picked))
+        if st.session_state.get("picked") != kept:
+            st.session_state.picked = kept
+            st.rerun()  # the questions above know of it
         chosen = np.array(picked, dtype=np.int64)
         st.write(f"{len(picked):,} picked; they are what *Rows* shows now.")
         st.dataframe(row_table(data, chosen, data.text(chosen), judged), hide_index=True)
@@ -81,6 +86,14 @@ def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(_SEED).choice(rows, SAMPLE, replace=False))
 
 
+def _names(data: Index, model: ModelFolder, judged: Judged | None, color: str) -> list[str]:
+    """All that points may be coloured by, so that a colour stays whatever rows are drawn."""
+    if color == "class":
+        return list(data.classes)
+    classes = cached.load(model).classes_ if judged is None else judged.classes
+    return [*map(str, classes), _NONE]
+
+
 def _table(
     data: Index,
     model: ModelFolder,
@@ -101,7 +114,7 @@ def _table(
             "y": points[:, 1],
             "class": [data.classes[code] for code in data.labels[rows]],
             "predicted": predicted,
-            "text": texts,
+            "text": [printable(text[:_SHOWN]) for text in texts],
         }
     )
 

@@ -11,10 +11,12 @@ from dashboard import cached, guards
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import Choice
 from icaps.data.uploads import delete_upload, uploads
+from icaps.errors import DataError
 from icaps.explore.index import Index
 from icaps.explore.judging import Judged, correct, suspicious
 from icaps.explore.query import Query
 from icaps.explore.slices import delete_slice, save_slice, slices
+from icaps.render import printable
 
 PAGE = 25  # rows shown at once
 ALL, RIGHT, WRONG, DOUBTED = "all", "predicted right", "predicted wrong", "label doubted"
@@ -22,9 +24,13 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}  # also while another tab i
 
 
 class Found(NamedTuple):
-    """The rows that were asked for, (n,), in the order to show them, and what was asked."""
+    """The rows that were asked for, (n,), in the order to show them, and what was asked.
+
+    `drawn` are those of the map, from which `rows` may have been picked.
+    """
 
     rows: NDArray[np.int64]
+    drawn: NDArray[np.int64]
     origin: dict[str, Any]
 
 
@@ -32,12 +38,15 @@ def whether_to_delete(choice: Choice) -> None:
     """Deletes an upload or a slice, when the visitor says so twice."""
     path = Path(choice.value)
     kept = {upload.path: upload.name for upload in uploads()}
-    names = {part.path: part.name for part in slices()}
+    try:
+        names = {part.path: part.name for part in slices()}
+    except DataError:  # one is damaged, which was told where data is chosen
+        names = {}
     if path not in kept and path not in names:
         return
     with st.popover("Delete", icon=":material/delete:"):
         st.write(guards.plain(f"Delete {kept.get(path) or names[path]} for good?"))
-        if st.button("Delete it", type="primary", key="delete data"):
+        if st.button("Delete it", type="primary", key=f"delete data {path}"):
             if path in kept:
                 delete_upload(path)
             else:
@@ -84,7 +93,7 @@ def which_rows(data: Index, judged: Judged | None, model: ModelFolder | None) ->
     )
     said = _ask_judgement(judged)
     picked = _ask_picked(data)
-    mask, name = _among(data, judged, model, said, picked)
+    mask, name = _among(data, judged, model, said)
     rows = cached.rows(data, query, name, mask)
     if said == DOUBTED and judged is not None:  # the most doubted first
         ordered = suspicious(judged, data.labels)
@@ -92,9 +101,9 @@ def which_rows(data: Index, judged: Judged | None, model: ModelFolder | None) ->
     origin: dict[str, Any] = {"query": query.to_dict()}
     if said != ALL and model is not None:
         origin |= {"model": model.name, "judged": said}
-    if picked:
-        origin["picked"] = len(picked)
-    return Found(rows, origin)
+    if not len(picked):
+        return Found(rows, rows, origin)
+    return Found(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)})
 
 
 def which_page(count: int) -> slice:
@@ -107,14 +116,15 @@ def which_page(count: int) -> slice:
 
 def which_row(rows: NDArray[np.int64], texts: list[str], key: str) -> int | None:
     """The row that is opened, of those that are shown."""
-    labels = {int(row): text for row, text in zip(rows, texts, strict=True)}
+    labels = {int(row): printable(text[:80]) for row, text in zip(rows, texts, strict=True)}
     return st.selectbox(
         "Open a row",
         list(labels),
         index=None,
-        format_func=lambda row: f"{row}: {labels[row][:80]}",
+        format_func=lambda row: f"{row}: {labels[row]}",
         placeholder="to see its reasons",
         key=key,
+        **_KEPT,
     )
 
 
@@ -156,26 +166,12 @@ def _ask_picked(data: Index) -> tuple[int, ...]:
 
 
 def _among(
-    data: Index,
-    judged: Judged | None,
-    model: ModelFolder | None,
-    said: str,
-    picked: tuple[int, ...],
+    data: Index, judged: Judged | None, model: ModelFolder | None, said: str
 ) -> tuple[NDArray[np.bool_] | None, str]:
     """The mask of the rows that may be found, and a name that is another for another mask."""
-    if said == ALL and not picked:
+    if said == ALL or judged is None or model is None:
         return None, ""
-    mask = np.ones(len(data), dtype=bool)
-    name = ""
-    if said != ALL and judged is not None and model is not None:
-        mask = _said(data, judged, said)
-        name = f"{said} {model.path} {model.stamp}"
-    if picked:
-        chosen = np.zeros(len(data), dtype=bool)
-        chosen[list(picked)] = True
-        mask &= chosen
-        name += f" {picked}"
-    return mask, name
+    return _said(data, judged, said), f"{said} {model.path} {model.stamp}"
 
 
 def _said(data: Index, judged: Judged, said: str) -> NDArray[np.bool_]:

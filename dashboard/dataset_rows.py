@@ -26,10 +26,10 @@ def show(data: Index, model: ModelFolder | None, arguments: Sequence[str], as_ma
         )
     found = ask.which_rows(data, judged, model)
     st.caption(f"{len(found.rows):,} of {len(data):,} rows")
-    if not len(found.rows):
+    if not len(found.drawn if as_map else found.rows):
         return
     if as_map and model is not None:
-        dataset_map.show(data, model, judged, found.rows)
+        dataset_map.show(data, model, judged, found.drawn)
     elif as_map:
         st.caption("A map needs a model; train one first.")
     else:

@@ -44,7 +44,8 @@ def while_working(arguments: Sequence[str], label: str, about: str) -> None:
         return
     if task is not None and task.failed:
         st.error(guards.plain(task.last_line.removeprefix("icaps: ")), icon=":material/error:")
-    if st.button(label, icon=":material/play_arrow:", help=about, key=f"task {label}"):
+    shown, about = guards.plain(label), guards.plain(about)
+    if st.button(shown, icon=":material/play_arrow:", help=about, key=f"task {label}"):
         cached.tasks()[key] = Task(arguments)
         st.rerun()
 
@@ -234,7 +235,7 @@ def open_in_explain(model: ModelFolder, text: str) -> None:
         nav.page("explain"),
         label="Open in Explain",
         icon=":material/format_ink_highlighter:",
-        query_params={"text": text, "model": model.name},
+        query_params={"text": printable(text), "model": model.name},
     )
 
 

@@ -51,14 +51,14 @@ def _bars(names: tuple[str, ...]) -> None:
 def _bar(run: Run) -> None:
     status = run.status
     accuracy = "" if status.validation_accuracy is None else f" · {status.validation_accuracy:.1%}"
-    width = f"{status.share:.1%}"
+    percent = status.share * 100
     waits = " waits" if status.state == QUEUED else ""
     st.html(
         f'<div class="job{waits}"><p><b>{escape(run.name)}</b>'
         f"<span>{escape(place(status))}{accuracy}</span></p>"
         f'<div class="bar" role="progressbar" aria-label="{escape(run.name)}" aria-valuemin="0" '
-        f'aria-valuemax="100" aria-valuenow="{status.share:.0%}"><i style="width:{width}"></i>'
-        "</div></div>"
+        f'aria-valuemax="100" aria-valuenow="{percent:.0f}">'
+        f'<i style="width:{percent:.1f}%"></i></div></div>'
     )
     st.page_link(nav.page("train"), label="Watch", query_params={"run": run.name})
 

@@ -1,6 +1,7 @@
 """The launcher in the sidebar: data, settings, an estimate, and the start of a training."""
 
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -11,8 +12,11 @@ from dashboard.data_picker import Choice
 from dashboard.train_views import command_line
 from icaps import jobs
 from icaps.config import PRESETS, ModelConfig, TrainConfig, override
+from icaps.data.commands import reading_options
+from icaps.errors import ConfigError
 from icaps.fixed_part import TEXTS
 from icaps.jobs import Run
+from icaps.render import printable
 from icaps.train_command import read_arguments, settings_of
 
 PLACE = "launch"  # of its widgets
@@ -48,14 +52,31 @@ def take_over(run: Run) -> None:
         options = read_arguments(run.request.arguments)
         model, train = settings_of(options)
         state = st.session_state
-        data_picker.take(PLACE, options.data)
+        folder = run.request.folder
+        data_picker.take(PLACE, _meant(options.data, folder), reading_options(options))
         state["launch base"] = options.preset or SUGGESTED
         state["launch kind"] = LONG if model.hierarchical else SHORT
-        state["launch vectors"] = options.vectors or [TEXTS]
+        vectors = options.vectors or [TEXTS]
+        state["launch vectors"] = [v if v == TEXTS else _meant(v, folder) for v in vectors]
         state["launch watch"] = options.watch
         state["launch name"] = _free_name(run.name)
         setting_fields.start_from(model, train)
         state.launcher = True
+
+
+def limit() -> int:
+    """How many trainings may run at a time.
+
+    Raises:
+        ConfigError: The environment variable is no such number.
+    """
+    given = os.environ.get(LIMIT_SETTING) or str(jobs.LIMIT)
+    if not (given.isascii() and given.isdecimal() and len(given) < 10 and int(given)):
+        raise ConfigError(
+            f"The environment variable {LIMIT_SETTING} is {given!r}; it must be a number of "
+            "trainings, at least 1."
+        )
+    return int(given)
 
 
 def _form() -> None:
@@ -66,26 +87,25 @@ def _form() -> None:
     if not choice.ready:
         return
     plan = _ask_plan(choice)
+    _follow("launch watch", _first_text(choice))
     watch = st.text_input(
         "Text to watch",
-        value=_first_text(choice),
         key="launch watch",
         help="How it is explained is kept after each epoch.",
         persist_state="session",
     )
-    arguments = [*plan.arguments, *(["--watch", watch] if watch else [])]
+    watched = data_picker.option("watch", printable(watch)) if watch else []
+    arguments = [*plan.arguments, *watched]
     _show_estimate(choice, plan)
-    name = st.text_input(
-        "Name", value=_free_name(_data_name(choice)), key="launch name", persist_state="session"
-    )
+    _follow("launch name", _free_name(_data_name(choice)))
+    name = st.text_input("Name", key="launch name", persist_state="session").strip()
     with st.popover("Command", icon=":material/terminal:"):
         st.caption("The same on the command line:")
         line = command_line([*arguments, "--out", str(runs_folder() / name)])
         st.code(line, language="bash", wrap_lines=True)
     if st.button("Start training", type="primary", width="stretch", key="launch start"):
-        limit = int(os.environ.get(LIMIT_SETTING, jobs.LIMIT))
-        jobs.start(runs_folder(), name, arguments, limit)
-        st.session_state.run = name
+        jobs.start(runs_folder(), name, arguments, limit())
+        st.session_state.started = name
         del st.session_state["launch name"]
         st.rerun()
 
@@ -93,8 +113,8 @@ def _form() -> None:
 def _ask_plan(choice: Choice) -> _Plan:
     found = None if choice.preview is None else cached.suggestion(choice.value, choice.reading)
     kinds = [SHORT, LONG]
-    start = kinds[found is not None and found.hierarchical]
-    kind = st.radio("Kind", kinds, index=kinds.index(start), key="launch kind", horizontal=True)
+    _follow("launch kind", kinds[found is not None and found.hierarchical])
+    kind = st.radio("Kind", kinds, key="launch kind", horizontal=True, persist_state="session")
     if found is not None:
         st.caption(guards.plain(found.reason))
     hierarchical = kind == LONG
@@ -136,7 +156,7 @@ def _ask_plan(choice: Choice) -> _Plan:
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     for vector in vectors:
-        arguments += ["--vectors", vector]
+        arguments += data_picker.option("vectors", vector)
     return _Plan(arguments, *override(model, train, settings), tuple(vectors))
 
 
@@ -156,13 +176,26 @@ def _show_estimate(choice: Choice, plan: _Plan) -> None:
     )
 
 
+def _follow(key: str, suggested: Any) -> None:
+    """Puts a suggestion in a field, unless the visitor has written something else there."""
+    state, before = st.session_state, f"{key} suggested"
+    if state.get(key, state.get(before)) == state.get(before):
+        state[key] = suggested
+    state[before] = suggested
+
+
+def _meant(value: str, folder: str) -> str:
+    """What a command names in its folder: a path for all folders; a name stays as it is."""
+    path = Path(folder, value)
+    return str(path) if data_picker.exists(path) else value
+
+
 def _first_text(choice: Choice) -> str:
-    return choice.preview.rows[0][0][:300] if choice.preview and choice.preview.rows else ""
+    text = choice.preview.rows[0][0][:300] if choice.preview and choice.preview.rows else ""
+    return printable(text)
 
 
 def _data_name(choice: Choice) -> str:
-    from pathlib import Path
-
     return Path(choice.value).name.split(".")[0] or "model"
 
 

@@ -12,6 +12,8 @@ COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
 _CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES}
 _OWN = ("hierarchical",)  # what the launcher asks itself
 _ALL = "none"  # of numbers that may be left out
+_MOST = 2**53 - 1  # the largest whole number of a browser
+_DIGITS = 100  # Python reads no number of thousands
 
 
 def start_from(model: ModelConfig, train: TrainConfig) -> None:
@@ -33,15 +35,14 @@ def ask(
     begin = known | starts
     state = st.session_state
     if "setting_start" in state:  # taken over from another training
+        state.setting_turn = state.get("setting_turn", 0) + 1
         state.setting_given = (place, state.pop("setting_start"))
     given_place, given = state.get("setting_given", ("", {}))
     if given_place == place:
         begin |= given
     fields = [field for kind in (ModelConfig, TrainConfig) for field in about(kind)]
     fields = [field for field in fields if field.name not in _OWN]
-    where = (
-        f"{place} {hash(tuple(sorted(map(str, given.items()))))}" if given_place == place else place
-    )
+    where = f"{place} {state.setting_turn}" if given_place == place else place
     values: dict[str, Any] = {"hierarchical": begin["hierarchical"]}
     for field in sorted(fields, key=_rank):
         if field.name in COMMON:
@@ -72,7 +73,7 @@ def _ask_one(field: About, start: Any, place: str) -> Any:
     if field.name in _CHOICES:
         choices = _CHOICES[field.name]
         return st.selectbox(label, choices, index=choices.index(start), **options)
-    if field.type is int:
+    if field.type is int and start <= _MOST:
         return st.number_input(label, value=start, step=1, min_value=0, **options)
     if field.type is float:
         step = start / 10 or 0.01
@@ -80,9 +81,8 @@ def _ask_one(field: About, start: Any, place: str) -> Any:
     if field.type is str:
         return st.text_input(label, value=start, **options)
     text = st.text_input(label, value=_written(start), **options).strip()
-    return (
-        None if text.lower() == _ALL else int(text) if text.isascii() and text.isdecimal() else text
-    )
+    number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    return None if text.lower() == _ALL else int(text) if number else text
 
 
 def _written(value: Any) -> str:

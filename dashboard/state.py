@@ -62,6 +62,8 @@ def restore() -> None:
     ):
         state.update(_read(asked))
         state.example = None
+    if "started" in state:  # a training, by the launcher, which comes after the picker of `run`
+        state.run = state.pop("started")
 
 
 def first_question() -> tuple[str, Settings]:
@@ -78,8 +80,14 @@ def publish(names: Sequence[str]) -> None:
 
 def publish_data(value: str) -> None:
     """Puts the data set that is looked at in the address."""
-    st.session_state.data = value
+    st.session_state.data = st.session_state.data_shown = value
     publish(DATASETS)
+
+
+def data_was_asked() -> bool:
+    """Whether the address asks for another data set than the one that was looked at last."""
+    state = st.session_state
+    return bool(state.data) and state.data != state.get("data_shown")
 
 
 def link() -> str:

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from icaps.data.storage import data_folder
+from icaps.errors import RunError
 from icaps.jobs import environment, yield_to_others
 
 _TAIL = 2_000  # bytes of a log
@@ -16,20 +16,24 @@ class Task:
 
     What it makes is found on the disk, whole or not at all. So nothing is lost with the server: the
     command goes on, and when it is asked for again it waits for the first.
+
+    Raises:
+        RunError: It can't be started.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the task is kept)
-        data_folder().mkdir(parents=True, exist_ok=True)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "icaps", *arguments],
-            cwd=data_folder(),
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "icaps", *arguments],
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # such as an argument that no process takes
+            raise RunError(f"The command can't be started ({error}).") from error
         yield_to_others(self._process)
 
     @property

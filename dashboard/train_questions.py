@@ -49,7 +49,7 @@ def what_to_do(run: Run) -> None:
                 if twice
                 else "Ends it after its step, with all that it has learnt saved."
             )
-            if st.button(label, icon=":material/stop_circle:", help=about, key="stop"):
+            if st.button(label, icon=":material/stop_circle:", help=about, key=f"stop {run.name}"):
                 jobs.stop(run)
                 st.rerun()
         elif status.state != DONE and run.request is not None:
@@ -58,8 +58,9 @@ def what_to_do(run: Run) -> None:
                 if run.folder.resumable
                 else "Begins anew, as nothing was saved yet."
             )
-            if st.button("Resume", icon=":material/play_circle:", help=about, key="resume"):
-                jobs.resume(run)
+            key = f"resume {run.name}"
+            if st.button("Resume", icon=":material/play_circle:", help=about, key=key):
+                jobs.resume(run, launcher.limit())
                 st.rerun()
         if run.request is not None:
             st.button(
@@ -78,6 +79,7 @@ def _ask_delete(run: Run) -> None:
     with st.popover("Delete", icon=":material/delete:"):
         size = run.folder.bytes_on_disk() / 1e6
         st.write(guards.plain(f"Delete {run.name} with its model, {size:,.1f} MB, for good?"))
-        if st.button("Delete it", type="primary", key="delete"):
+        # Its name is in the key, so that a click never means a run that has taken its place.
+        if st.button("Delete it", type="primary", key=f"delete {run.name}"):
             jobs.delete(runs_folder(), run.name)
             st.rerun()

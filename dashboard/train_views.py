@@ -1,7 +1,8 @@
 """Trainings on the page: each function shows one part."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +17,7 @@ from dashboard.shaded_text import text_card
 from icaps.charts import class_colors
 from icaps.errors import ICapsError, RunError
 from icaps.jobs import Run, find_runs
+from icaps.render import printable
 from icaps.results import Explanation
 from icaps.run_folder import PROGRESS, SNAPSHOTS
 from icaps.train_command import read_arguments, settings_of
@@ -95,23 +97,20 @@ def show_curves(runs: Sequence[Run]) -> None:
 
 def show_learning(run: Run) -> None:
     """How the reasons of one text, and the use of the capsules, have changed by epoch."""
-    snapshots = run.folder.records(SNAPSHOTS)
+    snapshots = [part for part in run.folder.records(SNAPSHOTS) if curves.is_snapshot(part)]
     if not snapshots:
         st.caption("The first epoch's end brings the first of these.")
         return
     epochs = [snapshot["epoch"] for snapshot in snapshots]
-    explanations = {
-        snapshot["epoch"]: Explanation.from_dict(snapshot["explanation"])
-        for snapshot in snapshots
-        if snapshot["explanation"]
-    }
+    explanations = _explanations(snapshots)
     if explanations:
+        explained = list(explanations)
         epoch = (
             st.select_slider(
-                "Epoch", epochs, value=epochs[-1], key=f"epoch {run.name} {len(epochs)}"
+                "Epoch", explained, value=explained[-1], key=f"epoch {run.name} {len(explained)}"
             )
-            if len(epochs) > 1
-            else epochs[0]
+            if len(explained) > 1
+            else explained[0]
         )
         explanation = explanations[epoch]
         probability = max(explanation.probabilities)
@@ -137,13 +136,17 @@ def show_log(run: Run) -> None:
     st.code(run.folder.log_tail() or "Nothing was written yet.", language=None, height=320)
     if run.request is not None:
         st.caption("The command, to run elsewhere:")
-        st.code(command_line(run.request.arguments), language="bash", wrap_lines=True)
+        line = printable(command_line(run.request.arguments))
+        st.code(line, language="bash", wrap_lines=True)
 
 
 def show_settings(runs: Sequence[Run]) -> None:
     """The settings of some trainings side by side."""
     columns = {run.name: _settings(run) for run in runs}
-    table = pd.DataFrame(columns).rename_axis("setting").reset_index().fillna("")
+    name = "setting"
+    while name in columns:  # a training may be called so
+        name += "s"
+    table = pd.DataFrame(columns, dtype=object).rename_axis(name).reset_index().fillna("")
     if len(columns) > 1 and st.toggle("Only what differs", value=True, key="only_differences"):
         table = table[table[list(columns)].nunique(axis=1) > 1]
         if table.empty:
@@ -190,13 +193,15 @@ def _save(table: pd.DataFrame, name: str) -> None:
 
 def _row(run: Run) -> dict[str, Any]:
     status = run.status
-    began = pd.Timestamp(status.started, unit="s") if status.started else None
+    began = pd.to_datetime(status.started or None, unit="s", errors="coerce")
     return {
         "name": run.name,
         "state": status.state,
         "data": _data(run),
         "started (UTC)": began,
-        "minutes": round(max(status.updated - status.started, 0) / 60, 1) if began else None,
+        "minutes": round(max(status.updated - status.started, 0) / 60, 1)
+        if status.started
+        else None,
         "epochs": status.epoch,
         "validation": status.validation_accuracy,
         "test": _test_accuracy(run),
@@ -206,7 +211,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 def _data(run: Run) -> str:
     try:
-        return str(read_arguments(run.request.arguments).data) if run.request else ""
+        return printable(read_arguments(run.request.arguments).data) if run.request else ""
     except RunError:  # the table of all trainings says nothing of a command of another version
         return ""
 
@@ -215,7 +220,7 @@ def _test_accuracy(run: Run) -> float | None:
     """Of the finished model; metrics are free-form, so what is of another form is left out."""
     try:
         metrics = json.loads((run.path / _METRICS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     match metrics:
         case {"test": {"accuracy": float(accuracy)}}:
@@ -230,7 +235,7 @@ def _settings(run: Run) -> dict[str, str]:
         options = read_arguments(run.request.arguments)
         model, train = settings_of(options)
     except ICapsError as error:
-        return {"data": str(error)}
+        return {"data": printable(str(error))}
     values = {
         "data": options.data,
         "text": ", ".join(options.text or ()),
@@ -240,7 +245,17 @@ def _settings(run: Run) -> dict[str, str]:
         **asdict(model),
         **asdict(train),
     }
-    return {name: "" if value is None else str(value) for name, value in values.items()}
+    return {name: "" if value is None else printable(str(value)) for name, value in values.items()}
+
+
+def _explanations(snapshots: Sequence[Mapping[str, Any]]) -> dict[int, Explanation]:
+    """By epoch, where there is one that this iCaps can read."""
+    found = {}
+    for snapshot in snapshots:
+        if isinstance(snapshot.get("explanation"), dict):
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
+                found[snapshot["epoch"]] = Explanation.from_dict(snapshot["explanation"])
+    return found
 
 
 def _share(value: float | None) -> str | None:

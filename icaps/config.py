@@ -18,6 +18,7 @@ ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 OOV_CHOICES = ("zeros", "mean", "normal")
 VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
+LARGEST_SEED = 2**32 - 1  # that all of numpy, scikit-learn, gensim and torch take
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
 
@@ -149,10 +150,11 @@ class TrainConfig:
         for name in ("batch_size", "accumulate", "epochs", "patience"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in (
-            *("min_frequency", "clip_norm", "absent_weight", "seed"),
+            *("min_frequency", "clip_norm", "absent_weight"),
             *("purity_weight", "spread_weight", "winner_sharpness"),
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
@@ -311,7 +313,7 @@ def _read(key: str, text: str, hint: Any) -> Any:
     """The value that `text` stands for: JSON where it is JSON (1e-3, true, null), else the text."""
     try:
         value = json.loads({"none": "null"}.get(text.lower(), text.lower()))
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or a number of thousands of digits
         value = text
     if hint is str:
         value = text

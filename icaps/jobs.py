@@ -99,7 +99,11 @@ def start(place: Path, name: str, arguments: Sequence[str], limit: int = LIMIT) 
     except OSError as error:
         shutil.rmtree(path, ignore_errors=True)
         raise RunError(f"{path} can't be written ({error}); make room there.") from error
-    return _launch(path, arguments, limit)
+    try:
+        return _launch(path, arguments, limit)
+    except RunError:
+        shutil.rmtree(path, ignore_errors=True)  # so that the name is free
+        raise
 
 
 def resume(run: Run, limit: int = LIMIT) -> Run:
@@ -152,7 +156,7 @@ def delete(place: Path, name: str) -> None:
         raise RunError(f"There is no run {name!r} in {place}.")
     if RunFolder(path).alive():
         raise RunError(f"{name} still runs; stop it first.")
-    hidden = place / f".{name}-{os.getpid()}-{time.monotonic_ns()}"
+    hidden = place / f".deleted-{os.getpid()}-{time.monotonic_ns()}"
     try:
         path.rename(hidden)  # in one go, so that nobody finds a half of it
         shutil.rmtree(hidden)
@@ -217,7 +221,7 @@ def _launch(path: Path, arguments: Sequence[str], limit: int, cwd: str | None = 
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C at the server is not meant for it
             )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # such as an argument that no process takes
         raise RunError(f"The training can't be started ({error}).") from error
     yield_to_others(process)
     # Takes note of its end, without which the system would keep it as a zombie.

@@ -45,6 +45,7 @@ LIVE = (QUEUED, PREPARING, TRAINING, STOPPING)
 _TAIL = 64_000  # bytes of a log that are read
 _STARTING = 30.0  # seconds that a process may take until it tells its status
 _TRIES = 3  # another reader holds the lock for a moment
+_LARGEST = 1e18  # of any number of a status
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Status:
         if self.state == DONE:
             return 1.0
         total = self.epochs * self.steps
-        return min(((self.epoch - 1) * self.steps + self.step) / total, 1.0) if total else 0.0
+        done = (self.epoch - 1) * self.steps + self.step
+        return min(max(done / total, 0.0), 1.0) if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -312,8 +314,12 @@ _KINDS: dict[str, Any] = {
 
 
 def _checked(name: str, value: Any, known: dict[str, Any]) -> Any:
-    """The value, if it is of the kind that the status has under this name."""
+    """The value, if it is one that the status may have under this name."""
     if name not in known or not isinstance(value, _KINDS[known[name]]):
+        raise ValueError(name)
+    if isinstance(value, (int, float)) and not abs(value) < _LARGEST:  # nan is not, either
+        raise ValueError(name)
+    if isinstance(value, int) and value < 0:  # to the system -1 means all processes
         raise ValueError(name)
     return value
 

@@ -98,7 +98,7 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     Raises:
         RunError: It is no command that this iCaps knows.
     """
-    parser = _Reader()
+    parser: argparse.ArgumentParser = _Reader()
     add_parser(parser.add_subparsers(required=True))
     # The one that a job is asked for with has no --out yet.
     given = [*arguments[:1], "--out", "", *arguments[1:]]

@@ -1,5 +1,7 @@
 """Any data set, explored with the eyes before and after training."""
 
+import streamlit as st
+
 from dashboard import cached, data_picker, dataset_rows, guards, sidebar, state, views
 from dashboard import dataset_questions as ask
 from dashboard import dataset_views as show
@@ -14,12 +16,16 @@ def main() -> None:
         "a model doubts.",
     )
     model = sidebar.choose_model()
+    if state.data_was_asked():
+        data_picker.take(state.DATASET_PLACE, st.session_state.data)
     choice = data_picker.ask(state.DATASET_PLACE)
     if choice is None:
         return
     state.publish_data(choice.value)
     ask.whether_to_delete(choice)
-    arguments = ["explore", choice.value, *data_picker.as_arguments(choice.reading)]
+    # Exploring leaves bad rows out in any case.
+    reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
+    arguments = ["explore", choice.value, *data_picker.as_arguments(reading)]
     here = choice.ready and choice.preview is not None
     data = cached.index(choice.value, choice.reading) if here else None
     if data is None:

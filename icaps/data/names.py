@@ -86,12 +86,17 @@ def by_name(name: str, progress: DownloadProgress = SILENT) -> Path:
     if name == synthetic.NAME:
         progress.say("synthetic: its texts were made by a program, so it is no benchmark")
         return synthetic.make(progress)
-    # What names a file in a folder of this machine is a path with a mistake.
-    if _HUB_NAME.fullmatch(name) and not Path(name).parent.is_dir():
+    if is_hub_name(name):
         from icaps.data import hub
 
         return hub.load(name, progress)
     raise DataError(_unknown(name))
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether this may be the name of a data set at the Hugging Face Hub."""
+    # What names a file in a folder of this machine is a path with a mistake.
+    return bool(_HUB_NAME.fullmatch(name)) and not Path(name).parent.is_dir()
 
 
 def _unknown(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from icaps.data.problems import Problem
 from icaps.data.table import ABSENT, FileDescription
 
 _CLASSES_AT_HAND = 4096  # labels whose class is remembered
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Record(NamedTuple):
     """A text, the name of its class, and where both stand: the file, and its line from 1.
 
-    The text is as it was written; the name has no spaces around it. Formats without lines, and data
-    in memory, give the number of the row.
+    The text is as it was written; the name has no spaces around it, and U+FFFD for half characters,
+    which no file takes. Formats without lines, and data in memory, give the number of the row.
     """
 
     text: str
@@ -80,7 +82,7 @@ def _plain(value: Any) -> Any:
 def _class_of(value: Any, choice: Choice) -> str | _Fault:
     if isinstance(value, type):
         return _wrong_type(value, "label")
-    label = "" if value is None else str(value).strip()
+    label = "" if value is None else _SURROGATE.sub("\ufffd", str(value).strip())
     if not label:
         return _Fault("missing label", "the row has no label; give it one.")
     if "\n" in label or "\r" in label:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from icaps.data.storage import make_ready, ready_folder
@@ -28,7 +29,7 @@ from icaps.explore.query import Query
 from icaps.explore.reporting import SILENT, IndexProgress
 from icaps.explore.telling import TellingWord, read_telling
 from icaps.explore.texts import Texts, check_pattern
-from icaps.explore.tokens import Tokens
+from icaps.explore.tokens import DTYPE, Tokens
 from icaps.explore.vocabulary import WordTable, words_of
 
 
@@ -121,6 +122,11 @@ class Index:
         self.texts = Texts(folder / making.TEXTS)
         if {len(self.labels), len(self.words), len(self.lines), len(self.texts)} != {sum(rows)}:
             raise ValueError("its files are not of the same number of rows")
+        size = (folder / making.TOKENS).stat().st_size
+        if size != self.words.sum(dtype=np.int64) * DTYPE.itemsize:
+            raise ValueError("its words are not of the same number in two files")
+        for name in (making.WORDS, making.TELLING):  # which are read later
+            pq.read_metadata(folder / name)
 
     def __len__(self) -> int:
         """How many rows there are."""

@@ -1,15 +1,15 @@
 """The launcher: whatever is chosen comes out as the arguments of `icaps train`."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import launcher
@@ -18,9 +18,9 @@ from dashboard.launcher import LONG, SHORT, SUGGESTED
 from icaps import jobs
 from icaps.config import ACTIVATIONS, OOV_CHOICES, PRESETS, ModelConfig, TrainConfig
 from icaps.data.commands import reading_options
-from icaps.data.source import open_source
-from icaps.errors import ConfigError
-from icaps.estimate import Estimate, Spread
+from icaps.data.names import resolve
+from icaps.data.source import Source, open_source
+from icaps.estimate import Estimate, Spread, suggest_settings
 from icaps.jobs import Run
 from icaps.run_folder import Request, Status
 from icaps.suggestion import Suggestion
@@ -124,7 +124,7 @@ def test_made_up_texts_with_what_suits_them(started: Started) -> None:
     options = read_arguments(arguments)
     assert (options.data, options.preset, options.vectors) == ("synthetic", None, ["texts"])
     assert options.watch == watched == next(iter(open_source_of("synthetic"))).text[:300]
-    found = cached_suggestion("synthetic")
+    found = suggest_settings(open_source_of("synthetic"))
     assert not found.hierarchical
     assert (found.max_words, found.min_frequency) != (195, 5)  # so that they are told at all
     model = ModelConfig(max_words=found.max_words)
@@ -134,16 +134,8 @@ def test_made_up_texts_with_what_suits_them(started: Started) -> None:
     assert at.session_state["run"] == "synthetic"  # it is looked at now
 
 
-def open_source_of(name: str) -> Any:
-    from icaps.data.names import resolve
-
+def open_source_of(name: str) -> Source:
     return open_source(resolve(name), "train")
-
-
-def cached_suggestion(name: str) -> Suggestion:
-    from icaps.estimate import suggest_settings
-
-    return suggest_settings(open_source_of(name))
 
 
 def test_a_preset_is_told_by_its_name(started: Started) -> None:
@@ -198,9 +190,9 @@ def test_a_setting_of_each_kind(started: Started) -> None:
     ],
 )
 def test_a_wrong_setting_is_told_and_nothing_starts(
-    kind: str, name: str, value: Any, words: str, started: Started
+    kind: str, name: str, value: Any, words: str, started: Started, texts: Path
 ) -> None:
-    at = open_launcher()
+    at = open_launcher(str(texts))
     widget(at, kind, name).set_value(value)
     (error,) = errors(run(at))
     assert words in error
@@ -284,6 +276,34 @@ def test_columns_of_another_delimiter(started: Started, tmp_path: Path) -> None:
     }
 
 
+def test_columns_that_can_not_be_told_are_chosen(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / "unclear.csv"
+    path.write_text("one,two,three\na b c,d e f,g h i\nj k l,m n o,p q r\n")
+    at = open_launcher(str(path))
+    assert "nothing tells whether" in errors(at)[0]
+    at.multiselect(key=f"launch text {path}").set_value(["one"])
+    run(at)
+    assert errors(at)
+    at.selectbox(key=f"launch label {path}").select("three")
+    run(at)
+    assert at.dataframe[0].value["class"].tolist() == ["g h i", "p q r"]
+    assert reading_of(arguments_of(at, started)) == {
+        "text": ["one"],
+        "label": "three",
+        "on_bad_rows": "strict",
+    }
+
+
+@pytest.mark.parametrize(("name", "value"), [("encoding", "utf-9"), ("delimiter", "two")])
+def test_ways_of_reading_that_there_are_not(
+    name: str, value: str, started: Started, texts: Path
+) -> None:
+    at = open_launcher(str(texts), **{f"launch {name}": value})
+    assert repr(value) in errors(at)[0]
+    at.text_input(key=f"launch {name}").set_value("")
+    assert not errors(run(at))
+
+
 def chosen_beside_found(path: Path, chosen: dict[str, Any]) -> dict[str, Any]:
     """What of the choice is not found out anyway."""
     file = open_source(path, delimiter=";").describe().files[0]
@@ -292,8 +312,9 @@ def chosen_beside_found(path: Path, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Path) -> None:
-    path = tmp_path / "dashes.csv"
-    path.write_text('--text,-label,other\n--seed=5,-a,1\n"-x\x00",--b,2\n')
+    path = tmp_path / "dashes.jsonl"
+    rows = [{"--text": "--seed=5", "-label": "-a"}, {"--text": "-x\0\ud800", "-label": "--b"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     at = open_launcher(
         str(path), **{f"launch text {path}": ["--text"], f"launch label {path}": "-label"}
     )
@@ -301,6 +322,7 @@ def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Pa
     options = read_arguments(arguments)
     assert (options.watch, options.text, options.label) == ("--seed=5", ["--text"], "-label")
     assert settings_in(arguments)[1].seed == 0
+    assert at.dataframe[0].value["text"].tolist() == ["--seed=5", "-x\ufffd\ufffd"]
     at.text_input(key="launch watch").set_value("a\0b")
     assert "\0" not in " ".join(arguments_of(run(at), started))  # no process takes it
 
@@ -312,7 +334,7 @@ def test_data_that_is_not_here_can_be_started(started: Started) -> None:
     arguments = arguments_of(at, started)
     assert arguments == ["train", "--data", "ag_news", "--vectors", "texts"]
     at.selectbox(key="launch data").select(PATH)
-    at.text_input(key="launch path").set_value("owner/name")
+    run(at).text_input(key="launch path").set_value("owner/name")
     assert read_arguments(arguments_of(run(at), started)).data == "owner/name"
     assert started.estimates == []
 
@@ -324,7 +346,6 @@ def test_data_that_is_not_here_can_be_started(started: Started) -> None:
         "/nowhere/at/all.csv",
         "../nowhere.csv",
         "x" * 5_000,
-        "a/" + "x" * 5_000,
         "a\0b",
         "a b/c",
     ],
@@ -373,7 +394,7 @@ def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
     press_start(at)
     assert at.text_input(key="launch name").value == "synthetic 2"
     at.selectbox(key="launch data").select(PATH)
-    at.text_input(key="launch path").set_value(str(texts))
+    run(at).text_input(key="launch path").set_value(str(texts))
     run(at)
     assert at.text_input(key="launch name").value == "my texts"
     assert at.text_input(key="launch watch").value == make_texts(30, 1)[0][-1]
@@ -414,6 +435,36 @@ def test_a_real_estimate(texts: Path) -> None:
     assert caption.startswith("30 texts of 3 classes, ")
 
 
+def test_long_documents_are_told_from_short_texts(
+    started: Started, texts: Path, tmp_path: Path
+) -> None:
+    words, labels = make_texts(240, 3)
+    rows = {"text": [" ".join(words[n::24]) for n in range(24)], "label": labels[:24]}
+    path = tmp_path / "documents.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    at = open_launcher(str(path))
+    assert at.radio(key="launch kind").value == LONG
+    model, train = settings_in(arguments_of(at, started))
+    found = suggest_settings(open_source(path))
+    expected = ModelConfig(
+        hierarchical=True, max_words=found.max_words, max_sentences=found.max_sentences
+    )
+    assert (model, train) == (expected, TrainConfig(min_frequency=1))
+    at.text_input(key="launch path").set_value(str(texts))
+    run(at)
+    assert at.radio(key="launch kind").value == SHORT  # what suits these
+    at.radio(key="launch kind").set_value(LONG)  # what the visitor wants
+    run(at).selectbox(key="launch data").select("synthetic")
+    assert run(at).radio(key="launch kind").value == LONG
+
+
+@pytest.mark.parametrize("vectors", ["/nowhere/v.txt", "-x", "no such name", "a\0b"])
+def test_vectors_that_there_are_not_are_told(vectors: str, texts: Path) -> None:
+    at = open_launcher(str(texts), **{"launch vectors": ["texts", vectors]})
+    assert len(errors(at)) == 1
+    assert not at.button
+
+
 def test_one_class_is_told(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("text,label\nsome bread,a\nmore soup,a\n")
@@ -421,42 +472,38 @@ def test_one_class_is_told(tmp_path: Path) -> None:
     assert error == "All 2 texts have one class; a classifier needs two."
 
 
-# Settings in the order of their names, as --set takes them.
-def positive(most: int) -> Any:
-    return st.integers(1, most).map(str)
+def random_settings(random: Random) -> dict[str, str]:
+    """Settings as --set takes them, of which each is there or not."""
+    whole = random.randint
+    drawn: dict[str, Any] = {
+        "fixed_dim": whole(0, 400),
+        "region_dim": whole(1, 9) * 16,  # a multiple of query_dim in each preset
+        "kernel_size": whole(1, 9),
+        "max_words": random.choice(["none", whole(1, 2_000)]),
+        "max_sentences": random.choice(["none", whole(1, 50)]),
+        "language": random.choice(["en", "de", "fr"]),
+        "share_class_weight": random.choice(["true", "false"]),
+        "hierarchical": random.choice(["true", "false"]),
+        "activation": random.choice(ACTIVATIONS),
+        "oov": random.choice(OOV_CHOICES),
+        "dropout": random.choice([0, random.random()]),
+        "word_dropout": random.random() ** 9,
+        "min_frequency": whole(0, 500),
+        "learning_rate": random.random() ** 9,
+        "clip_norm": random.choice([0, 2, random.random()]),
+        "decay": random.choice(["true", "false"]),
+        "epochs": random.choice([whole(1, 9), 10**17]),
+        "validation_share": 1e-9 + random.random() / 2,
+        "seed": random.choice([0, 2**32 - 1]),
+    }
+    return {name: str(value) for name, value in drawn.items() if random.random() < 0.6}
 
 
-def share(low: float = 0.0) -> Any:
-    return st.floats(low, 0.99).map(str)
-
-
-SETTINGS = {
-    "fixed_dim": positive(400),
-    "kernel_size": positive(9),
-    "max_words": st.one_of(st.just("none"), positive(2_000)),
-    "max_sentences": st.one_of(st.just("none"), positive(50)),
-    "language": st.sampled_from(["en", "de", "fr"]),
-    "share_class_weight": st.sampled_from(["true", "false"]),
-    "hierarchical": st.sampled_from(["true", "false"]),
-    "activation": st.sampled_from(ACTIVATIONS),
-    "oov": st.sampled_from(OOV_CHOICES),
-    "dropout": share(),
-    "word_dropout": share(),
-    "min_frequency": st.integers(0, 500).map(str),
-    "learning_rate": st.floats(1e-7, 1).map(str),
-    "clip_norm": st.one_of(st.just("0"), st.floats(0.1, 10).map(str)),
-    "decay": st.sampled_from(["true", "false"]),
-    "epochs": positive(10**6),
-    "validation_share": share(0.01),
-    "seed": st.integers(0, 2**70).map(str),
-}
-
-
-def asked(settings_: dict[str, str], preset: str | None) -> list[str]:
-    arguments = ["train", "--data", "synthetic"]
+def asked(data: Path, settings: dict[str, str], preset: str | None = None) -> list[str]:
+    arguments = ["train", "--data", str(data)]
     if preset is not None:
         arguments += ["--preset", preset]
-    for name, value in settings_.items():
+    for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return arguments
 
@@ -490,28 +537,24 @@ def taken_over(at: AppTest, taken: Run, started: Started) -> list[str]:
     return started.calls[-1][2]
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    st.fixed_dictionaries({}, optional=SETTINGS), st.one_of(st.none(), st.sampled_from([*PRESETS]))
-)
-def test_a_run_that_is_taken_over_has_the_same_settings(
-    started: Started, given_: dict[str, str], preset: str | None
-) -> None:
-    at = started.__dict__.setdefault("visitor", AppTest.from_function(taking_script))
-    at.default_timeout = 60
-    arguments = asked(given_, preset)
-    assert settings_in(taken_over(at, run_of(arguments), started)) == settings_in(arguments)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_each_preset_is_taken_over(preset: str, started: Started) -> None:
+def test_a_run_that_is_taken_over_has_the_same_settings(started: Started, texts: Path) -> None:
+    """One after the other in one session, where nothing of a run may stay for the next."""
     at = AppTest.from_function(taking_script, default_timeout=60)
-    again = taken_over(at, run_of(asked({}, preset)), started)
-    assert settings_in(again) == settings_in(asked({}, preset))
+    random = Random(1)
+    for _ in range(10):
+        given = random_settings(random)
+        preset = random.choice([None, *PRESETS])
+        arguments = asked(texts, given, preset)
+        again = taken_over(at, run_of(arguments), started)
+        assert settings_in(again) == settings_in(arguments)
+
+
+@pytest.mark.parametrize("preset", list(PRESETS)[::4])
+def test_each_preset_is_taken_over(preset: str, started: Started, texts: Path) -> None:
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    arguments = asked(texts, {}, preset)
+    again = taken_over(at, run_of(arguments), started)
+    assert settings_in(again) == settings_in(arguments)
     assert read_arguments(again).preset == preset
 
 
@@ -544,9 +587,9 @@ def test_data_beside_the_folder_of_the_command(started: Started, texts: Path) ->
     assert Path(read_arguments(taken_over(at, old, started)).data) == texts
 
 
-def test_what_was_changed_is_reset_by_taking_over_again(started: Started) -> None:
+def test_what_was_changed_is_reset_by_taking_over_again(started: Started, texts: Path) -> None:
     at = AppTest.from_function(taking_script, default_timeout=60)
-    old = run_of(asked({"epochs": "3"}, None))
+    old = run_of(asked(texts, {"epochs": "3"}))
     at.session_state["take"] = old
     run(at)
     widget(at, "number_input", "epochs").set_value(99)
@@ -586,7 +629,7 @@ def test_settings_are_all_asked_for(started: Started) -> None:
 
 
 def launcher_words(value: Any) -> str:
-    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+    return "none" if value is None else str(value).lower()
 
 
 def test_data_of_the_address_is_the_one_that_is_trained_on(texts: Path, started: Started) -> None:
@@ -595,8 +638,3 @@ def test_data_of_the_address_is_the_one_that_is_trained_on(texts: Path, started:
     at.switch_page("../pages/train.py")
     at.session_state["launcher"] = True
     assert read_arguments(arguments_of(run(at), started)).data == str(texts)
-
-
-def test_kinds_of_texts(started: Started) -> None:
-    assert open_launcher().radio(key="launch kind").options == [SHORT, LONG]
-    assert issubclass(ConfigError, ValueError)

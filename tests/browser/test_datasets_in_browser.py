@@ -1,0 +1,403 @@
+"""The page of data sets: counted, searched, judged, cut and drawn."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from icaps.charts import shorten
+from icaps.classifier import ICapsClassifier
+from tests.browser.visitor import wait_for_rest, wait_for_text
+from tests.browser.workshop import (
+    HOSTILE,
+    Workshop,
+    alerts,
+    assert_no_sideways_scroll,
+    choose,
+    download,
+    expect,
+    faint,
+    fill,
+    main,
+    new_window,
+    numbers,
+    open_at,
+    open_launcher,
+    plain,
+    side,
+    tab_stops,
+    tab_to,
+    table,
+    watched,
+    workshop,
+)
+from tests.conftest import make_texts
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MARKUP = "**bold** $x$ :sunglasses: <b>"  # the name of a model
+WRONG = {7: "Sailing", 40: "Cooking"}  # labels that were changed, by row
+ROWS = 120
+
+
+class Rows:
+    """The texts of a folder with two splits: some recur, and some have another's label."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        texts, labels = make_texts(100, seed=21)
+        for row, label in WRONG.items():
+            assert labels[row] != label
+            labels[row] = label
+        texts[50], labels[50] = texts[2], labels[2]
+        more, others = make_texts(20, seed=22)
+        more[5], others[5] = texts[10], labels[10]
+        self.texts, self.labels = texts + more, labels + others
+        folder.mkdir()
+        write(folder / "train.csv", texts, labels)
+        write(folder / "test.csv", more, others)
+
+    def with_word(self, word: str) -> list[int]:
+        found = re.compile(rf"\b{word}\b", re.IGNORECASE)
+        return [row for row, text in enumerate(self.texts) if found.search(text)]
+
+
+def write(path: Path, texts: Sequence[str], labels: Sequence[str]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("text", "label"))
+        writer.writerows(zip(texts, labels, strict=True))
+
+
+@pytest.fixture(scope="module")
+def shop(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    place = tmp_path_factory.mktemp("data sets in the browser")
+    for name in ("small", MARKUP):
+        shutil.copytree(model_folder, place / "models" / name)
+    texts, labels = make_texts(60, seed=6)
+    strange = [f"{text} <i>it</i> **b** $y$" if n % 3 else text for n, text in enumerate(texts)]
+    write(place / "strange.csv", strange, [HOSTILE[label] for label in labels])
+    with workshop(place) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rows(shop: Workshop) -> Rows:
+    return Rows(shop.place / "rows")
+
+
+@pytest.fixture(scope="module")
+def window(browser: Any, shop: Workshop) -> Iterator[Page]:
+    with new_window(browser, shop) as page:
+        yield page
+
+
+@pytest.fixture
+def page(window: Page) -> Iterator[Page]:
+    with watched(window):
+        yield window
+
+
+def open_data(page: Page, data: str | Path, tab: str, model: str = "small") -> Page:
+    """Opens a part of the page; the data is explored unless it was before."""
+    open_at(page, f"/datasets?{urlencode({'data': str(data), 'model': model})}", "Datasets")
+    button = main(page).get_by_role("button", name="Explore these texts")
+    first = main(page).get_by_role("tab", name="Overview")
+    expect(button.or_(first)).to_be_visible()
+    if button.is_visible():
+        button.click()
+    first.wait_for()
+    show_tab(page, tab)
+    return page
+
+
+def show_tab(page: Page, tab: str) -> None:
+    main(page).get_by_role("tab", name=tab).click()
+    seen = {
+        "Overview": page.get_by_label("How many words texts have", exact=True),
+        "Words": main(page).get_by_role("textbox", name="Word vectors, to see what they cover"),
+        "Rows": main(page).get_by_role("button", name="Save as a slice"),
+        "Repeats": main(page).get_by_role("tabpanel").get_by_role("button").first,
+        "Map": main(page).locator(".js-plotly-plot .legend"),
+    }
+    expect(seen[tab]).to_be_visible()
+    wait_for_rest(page)
+
+
+def wait_for_count(page: Page, count: int, total: int = ROWS) -> None:
+    expect(main(page).get_by_text(f"{count:,} of {total:,} rows", exact=True)).to_be_visible()
+    wait_for_rest(page)
+
+
+def shown_rows(page: Page) -> list[int]:
+    return [int(row["row"]) for row in download(page, main(page), re.compile("CSV of these"))]
+
+
+def test_the_embedded_data_is_explored(page: Page) -> None:
+    open_at(page, "/datasets", "Datasets")
+    expect(table(main(page))).to_contain_text("Sports")  # the first rows are seen before
+    main(page).get_by_role("button", name="Explore these texts").click()
+    expect(page.get_by_test_id("stAlert")).to_be_visible()  # it tells how it goes
+    main(page).get_by_role("tab", name="Overview").wait_for()
+    expect(main(page).get_by_test_id("stMetricValue")).to_have_count(6)
+    facts = dict(
+        zip(
+            main(page).get_by_test_id("stMetricLabel").all_inner_texts(),
+            main(page).get_by_test_id("stMetricValue").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert facts["Texts"] == "3,600"
+    assert (facts["In train"], facts["In test"]) == ("3,000", "600")
+    counted = numbers(page, "classes")
+    assert {row["class"] for row in counted} == {"Food", "Music", "Science", "Sports", "Travel"}
+    assert sum(int(row["texts"]) for row in counted) == 3600
+    show_tab(page, "Words")
+    choose(page, main(page).get_by_role("combobox", name="Words that tell"), "Music")
+    page.get_by_label("Words that tell Music from the other classes", exact=True).wait_for()
+    assert "guitar" in {row["word"] for row in numbers(page, "telling-words")}
+    page.reload()  # it is done once for all
+    expect(main(page).get_by_role("tab", name="Overview")).to_be_visible()
+
+
+def test_rows_are_found_by_words_patterns_and_kinds(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Rows")
+    wait_for_count(page, ROWS)
+    words = main(page).get_by_role("textbox", name="Words")
+    pattern = main(page).get_by_role("textbox", name="Pattern")
+    fill(words, "BREAD")
+    wait_for_count(page, len(rows.with_word("bread")))
+    assert shown_rows(page) == rows.with_word("bread")[:25]
+    fill(words, "")
+    fill(pattern, "(bread")
+    expect(page.get_by_test_id("stAlert")).to_be_visible()
+    assert "(bread" in alerts(page)[0]
+    fill(pattern, "(?i)^bread|butter")
+    found = [n for n, text in enumerate(rows.texts) if re.search("(?i)^bread|butter", text)]
+    wait_for_count(page, len(found))
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+    fill(pattern, "")
+    wait_for_count(page, ROWS)
+    choose(page, main(page).get_by_role("combobox", name="Classes"), "Sailing")
+    choose(page, main(page).get_by_role("combobox", name="Split"), "test")
+    found = [n for n, label in enumerate(rows.labels) if label == "Sailing" and n >= 100]
+    wait_for_count(page, len(found))
+    assert shown_rows(page) == found
+
+
+def test_pages_are_turned(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Rows")
+    wait_for_count(page, ROWS)
+    assert shown_rows(page) == list(range(25))
+    number = main(page).get_by_role("spinbutton", name="Page of 5")
+    fill(number, "5")
+    expect(main(page).get_by_role("button", name=f"CSV of these 20 of {ROWS}")).to_be_visible()
+    assert shown_rows(page) == list(range(100, 120))
+    fill(main(page).get_by_role("textbox", name="Words"), "bread")  # these have fewer pages
+    wait_for_count(page, len(rows.with_word("bread")))
+    assert shown_rows(page) == rows.with_word("bread")[-len(shown_rows(page)) :]
+
+
+def test_what_decided_is_shaded_and_opened_in_explain(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Rows")
+    main(page).get_by_text("Shade what decided").click()
+    cards = main(page).locator(".card > .icaps-text")
+    expect(cards).to_have_count(25)
+    assert cards.locator("mark").count() > 25
+    main(page).get_by_text("Shade what decided").click()
+    expect(cards).to_have_count(0)
+    choose(page, main(page).get_by_role("combobox", name="Open a row"), re.compile("^3: "))
+    expect(cards).to_have_count(1)
+    main(page).get_by_role("link", name="Open in Explain").click()
+    page.get_by_role("heading", level=1, name="Why this class?").wait_for()
+    wait_for_text(page, rows.texts[3])
+
+
+def test_a_model_judges_and_doubts_labels(
+    page: Page, rows: Rows, classifier: ICapsClassifier
+) -> None:
+    predicted = classifier.predict(rows.texts)
+    wrong = [n for n, label in enumerate(rows.labels) if predicted[n] != label]
+    assert set(WRONG) <= set(wrong)
+    open_data(page, rows.folder, "Rows")
+    main(page).get_by_role("button", name="Let small judge all rows").click()
+    said = main(page).get_by_role("radiogroup", name="By the model")
+    said.get_by_text("predicted wrong").click()
+    wait_for_count(page, len(wrong))
+    assert shown_rows(page) == wrong
+    said.get_by_text("predicted right").click()
+    wait_for_count(page, ROWS - len(wrong))
+    said.get_by_text("label doubted").click()
+    expect(main(page).get_by_role("button", name=re.compile("CSV of these"))).to_be_visible()
+    wait_for_rest(page)
+    found = download(page, main(page), re.compile("CSV of these"))
+    assert {int(row["row"]) for row in found[: len(WRONG)]} == set(WRONG)
+    assert {row["predicted"] for row in found[: len(WRONG)]} == {predicted[7], predicted[40]}
+
+
+def test_a_slice_is_kept_under_any_name_and_deleted(page: Page, rows: Rows, shop: Workshop) -> None:
+    name = "$x$ **soup** <b>"
+    open_data(page, rows.folder, "Rows")
+    fill(main(page).get_by_role("textbox", name="Words"), "soup")
+    wait_for_count(page, len(rows.with_word("soup")))
+    main(page).get_by_role("button", name="Save as a slice").click()
+    place = page.get_by_test_id("stPopoverBody")
+    fill(place.get_by_role("textbox", name="Name"), name)
+    place.get_by_role("button", name=f"Save {len(rows.with_word('soup'))} rows").click()
+    expect(place.get_by_test_id("stAlert")).to_be_visible()
+    assert f"slices/{name}.parquet" in alerts(page)[0]
+    page.keyboard.press("Escape")
+    form = open_launcher(page)
+    choose(page, form.get_by_role("combobox", name="Data"), f"slice: {name}")
+    expect(form.get_by_role("textbox", name="Name", exact=True)).not_to_have_value(
+        re.compile("synthetic|^$")
+    )
+    picker = main(page).get_by_role("combobox", name="Data")
+    choose(page, picker, f"slice: {name}")
+    main(page).get_by_role("button", name="Explore these texts").wait_for()
+    main(page).get_by_role("button", name="Delete").click()
+    assert f"Delete {name} for good?" in plain(place.inner_text())
+    place.get_by_role("button", name="Delete it").click()
+    expect(picker).not_to_have_value(f"slice: {name}")
+    assert not list((shop.data / "slices").glob("*.parquet"))
+
+
+def test_texts_that_recur_are_told(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Repeats")
+    main(page).get_by_role("button", name="Look for texts that recur").click()
+    pairs = main(page).get_by_role("combobox", name="Pairs of")
+    pairs.wait_for()
+    expect(main(page).get_by_role("button", name="CSV of 1 pairs")).to_be_visible()
+    (pair,) = download(page, main(page), "CSV of 1 pairs")
+    assert (pair["first row"], pair["second row"]) == ("2", "50")
+    choose(page, pairs, "test texts that are training texts")
+    expect(table(main(page)).last).to_contain_text("105")
+    found = download(page, main(page), re.compile("CSV of .* pairs"))
+    assert {(row["first row"], row["second row"]) for row in found} == {("105", "10")}
+
+
+def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Map")
+    # The rows whose points lie in the left half.
+    script = """(plot) => plot._fullData.flatMap((trace) => [...trace.x].map((x, n) =>
+      [trace.customdata[n], plot._fullLayout.xaxis.l2p(x)])).filter(
+        ([row, x]) => x < plot._fullLayout.xaxis._length / 2).map(([row, x]) => row)"""
+    plot = main(page).locator(".js-plotly-plot")
+    wanted = sorted(map(int, plot.evaluate(script)))
+    assert 10 < len(wanted) < ROWS - 10
+    box = plot.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    left, top = box["x"] + 1, box["y"] + 1
+    right, bottom = box["x"] + box["width"] / 2, box["y"] + box["height"] - 1
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
+        page.mouse.move(x, y, steps=8)
+    page.mouse.up()
+    expect(main(page).get_by_text(f"{len(wanted)} picked")).to_be_visible()
+    expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
+    show_tab(page, "Rows")
+    wait_for_count(page, len(wanted))
+    assert shown_rows(page) == wanted[:25]
+    show_tab(page, "Map")  # where the others are still to be seen
+    assert len(plot.evaluate(script)) == len(wanted)
+    main(page).get_by_role("button", name="Forget what was picked").click()
+    show_tab(page, "Rows")
+    wait_for_count(page, ROWS)
+
+
+def test_the_row_that_is_open_is_ringed_on_the_map(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Rows")
+    choose(page, main(page).get_by_role("combobox", name="Open a row"), re.compile("^4: "))
+    main(page).locator(".card").wait_for()
+    show_tab(page, "Map")
+    rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
+    plot = main(page).locator(".js-plotly-plot")
+    assert plot.evaluate(rings) == 1
+    choose(page, main(page).get_by_role("combobox", name="Drawn by"), "PCA")
+    expect(main(page).locator(".js-plotly-plot .legend")).to_be_visible()
+    assert plot.evaluate(rings) == 1
+
+
+def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
+    open_data(page, rows.folder, "Overview")
+    stops = set(tab_stops(page))
+    assert {"Data", "How it is read", "Overview", "As a table", "Save"} <= stops
+    main(page).focus()
+    tab_to(page, "element.role === 'tab'")
+    press = page.keyboard.press
+    for _ in range(2):
+        press("ArrowRight")
+    press("Enter")
+    main(page).get_by_role("button", name="Save as a slice").wait_for()
+    wait_for_count(page, ROWS)
+    stops = set(tab_stops(page))
+    assert {"Words", "Pattern", "Classes", "Split", "Shade what decided", "canvas"} <= stops
+    assert {f"CSV of these 25 of {ROWS}", "Open a row", "Save as a slice"} <= stops
+    main(page).focus()
+    tab_to(page, "element.ariaLabel === 'Page of 5'")
+    press("ArrowUp")
+    press("Enter")
+    expect(table(main(page)).locator("tr").nth(1)).to_contain_text("25")
+    assert shown_rows(page) == list(range(25, 50))
+    main(page).focus()
+    tab_to(page, "/ end$/.test(element.ariaLabel)")
+    lengths = [len(re.findall(r"\w+", text)) for text in rows.texts]
+    press("ArrowLeft")
+    wait_for_count(page, sum(length < max(lengths) - 1 for length in lengths))
+    main(page).focus()
+    tab_to(page, "element.ariaLabel === 'Words'")
+    page.keyboard.type("soup")
+    press("Enter")
+    expect(main(page).get_by_role("spinbutton", name="Page of 1")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, rows: Rows, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    open_data(page, rows.folder, "Overview")
+    tabs = ("Words", "Rows", "Repeats", "Map", "Overview")
+    for tab in tabs:
+        show_tab(page, tab)
+        assert faint([main(page)]) == {}
+    assert faint([side(page)]) == {}
+    page.set_viewport_size({"width": 420, "height": 900})
+    for tab in tabs:
+        show_tab(page, tab)
+        assert_no_sideways_scroll(page)
+
+
+def test_names_that_are_markup_are_shown_as_they_are(page: Page, shop: Workshop) -> None:
+    open_data(page, shop.place / "strange.csv", "Overview", MARKUP)
+    assert {row["class"] for row in numbers(page, "classes")} == set(HOSTILE.values())
+    bars = page.get_by_label("How many texts each class has", exact=True)
+    frame = bars.bounding_box()
+    assert frame is not None
+    page.mouse.move(frame["x"] + frame["width"] / 2, frame["y"] + 14)
+    expect(page.locator("#vg-tooltip-element.visible")).to_contain_text("Share")
+    tip = page.locator("#vg-tooltip-element tr").first.inner_text()
+    assert any(name in tip for name in HOSTILE.values())
+    show_tab(page, "Words")
+    choose(page, main(page).get_by_role("combobox", name="Words that tell"), HOSTILE["Sailing"])
+    label = f"Words that tell {HOSTILE['Sailing']} from the other classes"
+    page.get_by_label(label, exact=True).wait_for()
+    show_tab(page, "Rows")
+    button = main(page).get_by_role("button", name="judge all rows").inner_text()
+    assert f"Let {MARKUP} judge all rows" in plain(button)
+    main(page).get_by_text("Shade what decided").click()
+    captions = main(page).get_by_test_id("stCaptionContainer").filter(has_text="Class ")
+    expect(captions).to_have_count(25)
+    assert plain(captions.first.inner_text()).startswith("Class <b>bold</b> **x** $x$")
+    show_tab(page, "Map")
+    legend = main(page).locator(".legendtext")
+    assert set(legend.all_text_contents()) == {shorten(name) for name in HOSTILE.values()}
+    assert legend.locator("tspan").count() == 0
+    assert page.evaluate("window.hacked") is None

@@ -1,0 +1,840 @@
+"""The page of data sets, and its figures, over data of every kind."""
+
+import html
+import io
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qs
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import dataset_figures as figures
+from dashboard.data_picker import PATH, UPLOAD
+from dashboard.dataset_questions import DOUBTED, PAGE, RIGHT, WRONG
+from dashboard.tasks import Task
+from icaps import charts
+from icaps.classifier import ICapsClassifier
+from icaps.cli import _parser
+from icaps.config import PRESETS
+from icaps.data.source import open_source
+from icaps.data.uploads import keep_upload
+from icaps.errors import RunError
+from icaps.explore.facts import Cut, Facts, Growth, Lengths, SplitFacts
+from icaps.explore.index import make_index
+from icaps.explore.judging import judge, judged_folder
+from icaps.explore.repeats import make_repeats
+from icaps.explore.slices import slices
+from icaps.render import printable
+from tests.conftest import make_texts
+from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.visitor import errors, page_html
+from tests.explore.indexed import Rows, indexed, write
+
+TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+TRAIN, TEST = 60, 20
+HTML = '<b onclick="x">a & b</b> $x$ **c** :sun: [d](javascript:e)'
+STRANGE = [
+    HTML,
+    "=1+1",
+    "שלום מרחוב",
+    "👩🏽‍👩🏿‍👧🏻‍👦🏾",
+    "a\0b\x1b[31m",
+    "half \ud83d a smile",
+    "x" * 300,
+    "  spaces  ",
+    "none",
+    "all",
+    "0",
+    "train",
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def labelled(count: int, seed: int) -> Rows:
+    return list(zip(*make_texts(count, seed), strict=True))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Made-up texts of three classes with a test part, explored."""
+    place = write(tmp_path / "data", train=labelled(TRAIN, 1), test=labelled(TEST, 2))
+    make_index(place, {})
+    return place
+
+
+def small(tmp_path: Path, rows: Rows, name: str = "own") -> Path:
+    place = write(tmp_path / name, train=rows)
+    make_index(place, {})
+    return place
+
+
+def open_data(place: Path | str, tab: str = "Overview", **state: Any) -> AppTest:
+    at = AppTest.from_file(str(Path("dashboard/Home.py").resolve()), default_timeout=60)
+    at.query_params["data"] = str(place)
+    at.switch_page("../pages/datasets.py")
+    at.session_state["data_tabs"] = tab
+    for key, value in state.items():
+        at.session_state[key] = value
+    return run(at)
+
+
+def open_tab(at: AppTest, name: str) -> AppTest:
+    at.session_state["data_tabs"] = name
+    return run(at)
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def rows_shown(at: AppTest) -> pd.DataFrame:
+    return next(d.value for d in at.dataframe if "row" in d.value)
+
+
+def found(at: AppTest) -> str:
+    return next(c.value for c in at.caption if c.value.endswith(" rows"))
+
+
+def judged_by(place: Path, classifier: ICapsClassifier, models: Path) -> None:
+    index = indexed(place)
+    texts = index.text(np.arange(len(index)))
+    folder = judged_folder(index.folder, models / "small")
+    judge(classifier, texts, index.labels, index.classes, folder, lambda _: None)
+
+
+def test_each_part_of_the_page(data: Path) -> None:
+    at = open_data(data)
+    assert metrics(at) == {
+        "Texts": "80",
+        "Classes": "3",
+        "In train": "60",
+        "In test": "20",
+        "Different words": str(indexed(data).facts.different_words),
+        "Bad rows": "0",
+    }
+    assert len(at.get("vega_lite_chart")) == 3  # classes, words, sentences
+    assert not at.warning
+    open_tab(at, "Words")
+    word = at.selectbox(key="telling")
+    assert word.options == ["Cooking", "Gardens", "Sailing"]
+    at.toggle(key="table telling-words").set_value(True)
+    table = run(at).dataframe[0].value
+    index = indexed(data)
+    assert list(table.itertuples(index=False, name=None)) == index.telling("Cooking")
+    open_tab(at, "Rows")
+    shown = rows_shown(at)
+    assert shown["text"].tolist() == index.text(np.arange(PAGE))
+    assert shown["class"].tolist()[:3] == ["Cooking", "Gardens", "Sailing"]
+    assert found(at) == "80 of 80 rows"
+    open_tab(at, "Repeats")
+    assert [button.key for button in at.button if button.key.startswith("task")] == [
+        "task Look for texts that recur"
+    ]
+    open_tab(at, "Map")
+    assert len(at.get("plotly_chart")) == 1
+    assert any("trustworthiness" in caption.value for caption in at.caption)
+    assert not at.warning
+    assert at.query_params == {"data": str(data), "model": "small"}
+
+
+class FakeTask:
+    """A command that was asked for; it runs until the test ends it."""
+
+    started: ClassVar[list[list[str]]] = []
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.started.append(list(arguments))
+        self.running, self.failed, self.last_line = True, False, ""
+
+    def stop(self) -> None:
+        self.running, self.failed = False, True
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
+    monkeypatch.setattr("dashboard.dataset_views.Task", FakeTask)
+    FakeTask.started = []
+    return FakeTask
+
+
+def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTask]) -> None:
+    place = write(tmp_path / "data", train=labelled(9, 1))
+    at = open_data(place)
+    assert at.dataframe[0].value["class"].tolist() == [
+        *("Cooking", "Gardens", "Sailing", "Cooking", "Gardens")
+    ]
+    assert not at.tabs
+    at.button(key="task Explore these texts").click()
+    run(at)
+    assert tasks.started == [["explore", str(place)]]
+    assert "Explore these texts" in at.info[0].value
+    from dashboard import cached
+
+    (task,) = cached.tasks().values()
+    assert isinstance(task, FakeTask)
+    task.last_line = f"12 texts {HTML}"
+    assert run(at).info[0].value.replace("\\", "").replace("\u2060", "") == f"12 texts {HTML}"
+    at.button(key="stop Explore these texts").click()
+    run(at)
+    task.last_line = "icaps: it can't be done"
+    assert errors(run(at)) == ["it can't be done"]
+    at.button(key="task Explore these texts").click()  # again
+    run(at)
+    assert len(tasks.started) == 2
+    make_index(place, {})  # by the command
+    (task,) = cached.tasks().values()
+    task.running = False
+    assert [tab.label for tab in run(at).tabs] == list(TABS)
+
+
+def test_how_data_is_read_is_how_it_is_explored(tmp_path: Path, tasks: type[FakeTask]) -> None:
+    path = tmp_path / "own.csv"
+    lines = [f"t{n};some bread {n};{'ab'[n % 2]};{'xy'[n % 2]}" for n in range(9)]
+    path.write_text("\n".join(["title;text;label;-kind", *lines, "too;few"]) + "\n")
+    at = open_data(path)
+    at.multiselect(key=f"datasets text {path}").set_value(["title", "text"])
+    at.selectbox(key=f"datasets label {path}").select("-kind")
+    at.text_input(key="datasets delimiter").set_value(";")
+    run(at)
+    assert "fields" in errors(at)[0]
+    assert not at.button  # it can't be explored as it is
+    at.checkbox(key="datasets skip").set_value(True)
+    run(at)
+    assert not at.error
+    at.button(key="task Explore these texts").click()
+    run(at)
+    (arguments,) = tasks.started
+    options = _parser().parse_args(arguments)
+    assert (options.data, options.text) == (str(path), ["title", "text"])
+    assert (options.label, options.delimiter) == ("-kind", ";")
+    reading = {"text": ["title", "text"], "label": "-kind", "delimiter": ";"}
+    make_index(path, reading)
+    (task,) = (__import__("dashboard.cached").cached.tasks()).values()
+    task.running = False
+    run(at)
+    assert metrics(at)["Bad rows"] == "1"
+    assert at.warning[0].value.replace("\\", "").startswith("train")
+    open_tab(at, "Rows")
+    assert rows_shown(at)["text"].tolist()[0] == "t0 some bread 0"
+    assert rows_shown(at)["class"].tolist()[:2] == ["x", "y"]
+
+
+def test_columns_that_no_command_can_name_are_not_offered(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    rows = [{"a\0b": f"some bread {n}", "half \ud83d": n, "label": "xy"[n % 2]} for n in range(9)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    at = open_data(path)
+    assert "half \ufffd" in errors(at)[0]
+    assert at.multiselect(key=f"datasets text {path}").options == ["label"]
+    assert at.selectbox(key=f"datasets label {path}").options == ["label"]
+
+
+def test_what_no_process_takes_is_told() -> None:
+    with pytest.raises(RunError, match="can't be started"):
+        Task(["explore", "a\0b"])
+
+
+def test_data_that_is_not_here_yet(tasks: type[FakeTask]) -> None:
+    at = open_data("ag_news")
+    assert at.selectbox(key="datasets data").value == "ag_news (download)"
+    assert any("not on this machine yet" in caption.value for caption in at.caption)
+    at.button(key="task Explore these texts").click()
+    run(at)
+    assert tasks.started == [["explore", "ag_news"]]
+
+
+def test_bad_rows_far_down_are_left_out(tmp_path: Path) -> None:
+    """The preview doesn't reach them, and an index leaves them out whatever is asked."""
+    path = tmp_path / "own.csv"
+    lines = [f"some bread {n},{'ab'[n % 2]}" for n in range(200)]
+    path.write_text("\n".join(["text,label", *lines, "a,b,c,d"]) + "\n")
+    make_index(path, {})
+    at = open_data(path)
+    assert metrics(at)["Bad rows"] == "1"
+    assert not at.error
+    assert len(at.get("vega_lite_chart")) == 3
+
+
+def test_relative_paths_are_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real, as it depends on the folder that the process is started in."""
+    write(tmp_path / "data", train=labelled(9, 1))
+    monkeypatch.chdir(tmp_path)
+    task = Task(["explore", "data"])
+    while task.running:
+        pass
+    assert not task.failed, task.last_line
+    assert task.last_line
+
+
+def test_finding_rows(data: Path) -> None:
+    index = indexed(data)
+    at = open_data(data, "Rows")
+    at.text_input(key="rows words").set_value("BREAD")
+    at.multiselect(key="rows classes").set_value(["Cooking"])
+    at.selectbox(key="rows split").select("test")
+    run(at)
+    texts = index.text(np.arange(len(index)))
+    wanted = [
+        row
+        for row, text in enumerate(texts)
+        if row >= TRAIN and "bread" in text.lower().rstrip(".").split() and index.labels[row] == 0
+    ]
+    assert wanted
+    assert rows_shown(at)["row"].tolist() == wanted
+    assert found(at) == f"{len(wanted)} of 80 rows"
+    at.text_input(key="rows words").set_value("")
+    at.multiselect(key="rows classes").set_value([])
+    at.selectbox(key="rows split").select("all")
+    at.text_input(key="rows regex").set_value(r"(?i)^tide\b")
+    run(at)
+    wanted = [row for row, text in enumerate(texts) if text.startswith("Tide ")]
+    assert found(at) == f"{len(wanted)} of 80 rows"
+    at.text_input(key="rows regex").set_value("")
+    longest = int(index.words.max())
+    at.slider(key="rows length").set_value((longest, longest))
+    run(at)
+    assert set(rows_shown(at)["words"]) == {longest}
+    assert len(rows_shown(at)) == min((index.words == longest).sum(), PAGE)
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "a{2,1}", r"\1", "(?P<a", "(" * 2000])
+def test_a_wrong_pattern_is_told(pattern: str, data: Path) -> None:
+    at = open_data(data, "Rows", **{"rows regex": pattern})
+    assert "The regular expression" in errors(at)[0]
+    at.text_input(key="rows regex").set_value("")
+    assert found(run(at)) == "80 of 80 rows"
+
+
+def test_nothing_that_is_found_is_no_mistake(data: Path) -> None:
+    for tab in ("Rows", "Map"):
+        at = open_data(data, tab, **{"rows words": "nowhere"})
+        assert found(at) == "0 of 80 rows"
+        assert not at.error
+        assert [d for d in at.dataframe if "row" in d.value] == []
+
+
+def test_pages_at_their_ends(data: Path) -> None:
+    at = open_data(data, "Rows")
+    page = at.number_input(key="rows page")
+    assert (page.label, page.min, page.max) == ("Page of 4", 1, 4)
+    page.set_value(4)
+    assert rows_shown(run(at))["row"].tolist() == [75, 76, 77, 78, 79]
+    at.selectbox(key="rows split").select("test")  # of which there are 20
+    run(at)
+    assert at.number_input(key="rows page").value == 1
+    assert rows_shown(at)["row"].tolist() == list(range(TRAIN, TRAIN + TEST))
+    assert at.get("download_button")[0].proto.label == "CSV of these 20 of 20"
+
+
+def test_a_row_that_is_opened(data: Path, classifier: ICapsClassifier) -> None:
+    index = indexed(data)
+    at = open_data(data, "Rows")
+    at.selectbox(key="open row").set_value(3)
+    run(at)
+    (text,) = index.text([3])
+    (explanation,) = classifier.explain([text])
+    assert f"Class Cooking, predicted {explanation.predicted}" in [plain(c) for c in at.caption]
+    assert text.split()[0] in page_html(at)
+    (link,) = [p for p in at.get("page_link") if p.proto.label == "Open in Explain"]
+    assert parse_qs(link.proto.query_string) == {"text": [text], "model": ["small"]}
+    at.number_input(key="rows page").set_value(2)  # where that row isn't
+    run(at)
+    assert at.selectbox(key="open row").value is None
+    at.toggle(key="rows shaded").set_value(True)
+    run(at)
+    assert page_html(at).count('<div class="card">') == PAGE
+
+
+def plain(element: Any) -> str:
+    return str(element.value.replace("\\", "").replace("\u2060", ""))
+
+
+def test_rows_by_what_a_model_says(
+    data: Path, classifier: ICapsClassifier, models: Path, tmp_path: Path
+) -> None:
+    texts, labels = make_texts(30, 3)
+    for mistake in (4, 7, 13, 16, 22, 25):
+        labels[mistake] = labels[mistake + 1]
+    texts[10] = "zzyzx"  # blank
+    place = small(tmp_path, list(zip(texts, labels, strict=True)))
+    predicted = classifier.predict(texts).tolist()
+    right = [n for n in range(30) if predicted[n] == labels[n] and n != 10]
+    at = open_data(place, "Rows")
+    assert "rows judged" not in at.session_state
+    judged_by(place, classifier, models)
+    at = open_data(place, "Rows", **{"rows judged": RIGHT})
+    assert rows_shown(at)["row"].tolist() == right[:PAGE]
+    at.button_group(key="rows judged").select(WRONG)
+    wrong = [n for n in range(30) if n not in right]
+    assert rows_shown(run(at))["row"].tolist() == wrong
+    blank = rows_shown(at).set_index("row").loc[10]
+    assert blank["predicted"] == ""
+    at.button_group(key="rows judged").select(DOUBTED)
+    probabilities = classifier.predict_proba(texts)
+    classes = list(classifier.classes_)
+    margin = {
+        n: probabilities[n].max() - probabilities[n, classes.index(labels[n])]
+        for n in wrong
+        if n != 10
+    }
+    doubted = sorted(margin, key=lambda n: -margin[n])
+    assert doubted != sorted(doubted)
+    assert rows_shown(run(at))["row"].tolist() == doubted
+    at.text_input(key="slice name").set_value("doubted ones")
+    run(at)
+    at.button(key="save slice").click()
+    assert "Saved as" in run(at).success[0].value
+    (kept,) = slices()
+    assert (kept.name, kept.rows) == ("doubted ones", len(margin))
+    assert kept.origin["judged"] == DOUBTED
+    assert kept.origin["model"] == "small"
+    again = [record.text for record in open_source(kept.path)]
+    assert again == [texts[n] for n in doubted]
+
+
+def test_a_slice_is_a_data_set(data: Path) -> None:
+    at = open_data(data, "Rows", **{"rows classes": ["Sailing"], "slice name": "mine"})
+    at.button(key="save slice").click()
+    run(at)
+    (kept,) = slices()
+    assert kept.rows == 26
+    at.button(key="save slice").click()
+    assert "already" in errors(run(at))[0]
+    at.text_input(key="slice name").set_value("../x")
+    run(at)
+    at.button(key="save slice").click()
+    assert "can't be called" in errors(run(at))[0]
+    at.text_input(key="slice name").set_value("")
+    assert run(at).button(key="save slice").disabled
+    at.selectbox(key="datasets data").select("slice: mine")
+    run(at)
+    assert at.query_params["data"] == str(kept.path)
+    assert set(at.dataframe[0].value["class"]) == {"Sailing"}
+    at.button(key=f"delete data {kept.path}").click()
+    run(at)
+    assert slices() == []
+    assert at.selectbox(key="datasets data").value == "synthetic"
+
+
+def test_a_damaged_slice_is_told_and_in_no_way(data: Path, cache: Path) -> None:
+    (cache / "slices").mkdir()
+    (cache / "slices" / "bad.parquet").write_bytes(b"PAR1")
+    at = open_data(data)
+    assert "is no slice, or is damaged" in errors(at)[0]
+    assert metrics(at)["Texts"] == "80"
+
+
+def test_repeats(tmp_path: Path) -> None:
+    rows = [("we bake some bread in the old oven today", "a"), ("another text of its own", "b")]
+    place = write(
+        tmp_path / "data", train=[*rows, rows[0], (rows[0][0], "b")], test=[rows[1], ("new", "a")]
+    )
+    make_repeats(indexed(place))
+    at = open_data(place, "Repeats")
+    summary = at.dataframe[0].value.set_index("what recurs")
+    assert summary["pairs"].to_dict() == {
+        "same text twice in train": 2,
+        "nearly the same in train": 0,
+        "same text twice in test": 0,
+        "nearly the same in test": 0,
+        "test texts that are training texts": 1,
+        "test texts nearly so": 0,
+    }
+    assert summary.loc["same text twice in train", "of different classes"] == 1
+    pairs = at.dataframe[1].value
+    assert sorted(zip(pairs["first row"], pairs["second row"], strict=True)) == [(0, 2), (0, 3)]
+    at.selectbox(key="repeats of").select("test texts that are training texts")
+    assert run(at).dataframe[1].value["second row"].tolist() == [4]
+    at.selectbox(key="repeats of").select("nearly the same in test")
+    assert any(caption.value == "There is none." for caption in run(at).caption)
+
+
+def test_strange_classes_and_texts(
+    tmp_path: Path, classifier: ICapsClassifier, models: Path
+) -> None:
+    rows = [(text, name) for name in STRANGE for text in (*STRANGE[:6], "")]
+    place = small(tmp_path, rows)
+    make_repeats(indexed(place))
+    judged_by(place, classifier, models)
+    at = open_data(place)
+    for tab in TABS:
+        open_tab(at, tab)
+        assert not at.error, errors(at)
+    for color in ("class", "predicted"):
+        at.selectbox(key="map color").select(color)
+        (chart,) = run(at).get("plotly_chart")
+        names = [trace.get("name", "") for trace in json.loads(chart.proto.spec)["data"]]
+        assert not any("<b" in name for name in names)
+    open_tab(at, "Rows")
+    index = indexed(place)
+    assert rows_shown(at)["text"].tolist() == [
+        printable(text[:400]) for text in index.text(np.arange(PAGE))
+    ]
+    for name in index.classes:
+        at.multiselect(key="rows classes").set_value([name])
+        assert found(run(at)) == f"7 of {len(rows)} rows"
+    for row in rows_shown(at)["row"].tolist():
+        at.selectbox(key="open row").set_value(row)
+        run(at)
+    open_tab(at, "Words")
+    for name in index.classes:
+        at.selectbox(key="telling").set_value(name)
+        run(at)
+
+
+def test_class_names_without_half_characters_can_be_trained_on(tmp_path: Path) -> None:
+    """A file holds none, so each is U+FFFD from the start."""
+    place = small(tmp_path, [("a", "half \ud83d a smile"), ("b", "x")])
+    assert indexed(place).classes == ("half \ufffd a smile", "x")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("some bread", "a")],
+        [("", "a")],
+        [("", "a"), ("", "b"), (" ", "b")],
+        [("some bread", "a"), ("more soup", "a"), ("soup", "a")],
+        [(f"bread {n}", f"class {n}") for n in range(200)],
+        [("word " * 30_000, "a"), ("x", "b")],
+        [("zzyzx", "a"), ("zzyzx", "b"), ("zzyzx", "b")],
+    ],
+    ids=["1 row", "1 empty", "all empty", "1 class", "200 classes", "1 long", "unknown words"],
+)
+def test_few_and_many(rows: Rows, tmp_path: Path) -> None:
+    place = small(tmp_path, rows)
+    make_repeats(indexed(place))
+    at = open_data(place)
+    assert metrics(at)["Texts"] == f"{len(rows):,}"
+    for tab in TABS[1:]:
+        open_tab(at, tab)
+        assert not at.error, errors(at)
+        assert not at.warning
+
+
+def test_data_that_has_changed_is_explored_anew(data: Path) -> None:
+    at = open_data(data, "Rows")
+    write(data, train=[("new text", "x"), ("old text", "y")])
+    os.utime(data / "train.jsonl", (1, 1))
+    run(at)
+    assert not at.tabs
+    assert at.dataframe[0].value["text"].tolist() == ["new text", "old text"]
+    assert at.button(key="task Explore these texts")
+    make_index(data, {})
+    assert found(open_tab(at, "Rows")) == "22 of 22 rows"
+
+
+def test_data_that_is_gone_is_told(data: Path) -> None:
+    at = open_data(data, "Rows")
+    (data / "train.jsonl").unlink()
+    (data / "test.jsonl").unlink()
+    assert "has no train file" in errors(run(at))[0]
+    data.rmdir()
+    assert f"There is no file or folder {data}" in errors(run(at))[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["facts.json", "labels.npy", "texts.arrow", "words.parquet", "telling.parquet"]
+)
+@pytest.mark.parametrize("content", [b"", b"\xff\x00 nonsense"])
+def test_a_damaged_index_is_told(name: str, content: bytes, data: Path) -> None:
+    folder = indexed(data).folder
+    (folder / name).write_bytes(content)
+    at = open_data(data)
+    told = errors(at)
+    for tab in TABS[1:] if not told else ():
+        told += errors(open_tab(at, tab))
+        at.session_state["rows words"] = "bread"
+    assert told
+    assert all("can't be read" in error and "Delete the folder" in error for error in told)
+
+
+def test_a_damaged_judgement_is_told(data: Path, classifier: ICapsClassifier, models: Path) -> None:
+    judged_by(data, classifier, models)
+    folder = judged_folder(indexed(data).folder, models / "small")
+    np.save(folder / "ready" / "predicted.npy", np.zeros(3, np.int16))
+    assert "can't be read" in errors(open_data(data, "Rows"))[0]
+    for name in ("predicted", "probability", "label_probability"):
+        np.save(folder / "ready" / f"{name}.npy", np.zeros(3, np.float32))
+    assert "can't be read" in errors(open_data(data, "Rows"))[0]
+
+
+def test_an_address_opens_data(data: Path, tmp_path: Path) -> None:
+    at = open_data(data)
+    asked = dict(at.query_params)
+    again = open_page("datasets", **asked)
+    assert metrics(again) == metrics(at)
+    assert again.selectbox(key="datasets data").value == PATH
+    assert again.text_input(key="datasets path").value == str(data)
+    for wrong in ("", "<script>", "x" * 5_000, "a\0b", "/nowhere/at/all", "../../nowhere"):
+        at = open_page("datasets", data=wrong)
+        assert not at.exception
+        if wrong:
+            assert "There is no file or folder" in errors(at)[0]
+        else:
+            assert at.selectbox(key="datasets data").value == "synthetic"
+
+
+def test_back_and_forward_are_followed(data: Path, tmp_path: Path) -> None:
+    other = small(tmp_path, labelled(9, 4), "other")
+    at = open_data(data)
+    before = dict(at.query_params)
+    at.text_input(key="datasets path").set_value(str(other))
+    run(at)
+    assert metrics(at)["Texts"] == "9"
+    after = dict(at.query_params)
+    for asked, texts in ((before, "80"), (after, "9")):
+        at.query_params.clear()
+        at.query_params.update(asked)
+        assert metrics(run(at))["Texts"] == texts
+        assert at.query_params == asked
+
+
+def test_what_was_asked_of_other_data_is_in_no_way(data: Path, tmp_path: Path) -> None:
+    """Classes, a split, lengths, a page, a row and a word that the next data set lacks."""
+    other = small(tmp_path, [("Bread", "x"), ("Soup and more", "y")], "other")
+    at = open_data(data, "Rows")
+    at.multiselect(key="rows classes").set_value(["Sailing"])
+    at.selectbox(key="rows split").select("train")
+    at.slider(key="rows length").set_value((9, 11))
+    run(at)
+    at.selectbox(key="open row").set_value(int(rows_shown(at)["row"].iloc[-1]))
+    run(at)
+    at.text_input(key="datasets path").set_value(str(other))
+    run(at)
+    assert not at.error
+    assert found(at) == "2 of 2 rows"
+    for tab in TABS:
+        open_tab(at, tab)
+        assert not at.error
+    assert at.selectbox(key="map color").value == "class"
+
+
+def test_without_a_model(data: Path, models: Path) -> None:
+    import shutil
+
+    shutil.rmtree(models / "small")
+    at = open_data(data)
+    for tab in TABS:
+        open_tab(at, tab)
+        assert not at.error
+    assert any("A map needs a model" in caption.value for caption in at.caption)
+
+
+def test_vectors_and_what_they_cover(data: Path, tmp_path: Path) -> None:
+    index = indexed(data)
+    words = [word for batch in index.vocabulary.batches() for word in batch]
+    known = words[: len(words) // 2]
+    lines = [f"{word} 0.5 -0.5" for word in known]
+    (tmp_path / "v.txt").write_text(f"{len(known)} 2\n" + "\n".join(lines) + "\n")
+    at = open_data(data, "Words", **{"covered vectors": str(tmp_path / "v.txt")})
+    table = at.dataframe[-1].value.set_index("split")
+    counts = index.vocabulary.counts[0]
+    has = np.array([word in known or word.lower() in known for word in words])
+    assert table.loc["train", "running words"] == pytest.approx(counts[has].sum() / counts.sum())
+    at.text_input(key="covered vectors").set_value("/nowhere/v.txt")
+    assert len(errors(run(at))) == 1
+    assert "/nowhere/v.txt" in errors(at)[0]
+
+
+def lengths(*pairs: tuple[int, int]) -> Lengths:
+    return Lengths(tuple(n for n, _ in pairs), tuple(texts for _, texts in pairs))
+
+
+def facts_of(*splits: SplitFacts, classes: Sequence[str] = ("a", "b")) -> Facts:
+    growth = (Growth(1, 5, 4), Growth(2, 11, 7))
+    cuts = (Cut(0, 7, (1.0, 0.75)), Cut(5, 1, (0.5, 0.25)))
+    return Facts("/d.csv", {}, tuple(classes), splits, 7, growth, cuts, 7)
+
+
+def split(name: str, rows: int, class_rows: tuple[int, ...], **others: Any) -> SplitFacts:
+    words = others.get("words", lengths((1, rows)))
+    return SplitFacts(name, rows, {}, class_rows, 11, words, words, rows)
+
+
+def test_tables_by_hand() -> None:
+    facts = facts_of(split("train", 8, (6, 2)), split("test", 0, (0, 0)))
+    assert figures.class_table(facts).to_dict("list") == {
+        "class": ["a", "b", "a", "b"],
+        "split": ["train", "train", "test", "test"],
+        "texts": [6, 2, 0, 0],
+        "share": [0.75, 0.25, 0.0, 0.0],
+    }
+    assert figures.growth_table(facts).to_dict("list") == {
+        "texts": [1, 2],
+        "running words": [5, 11],
+        "different words": [4, 7],
+    }
+    assert figures.cut_table(facts).to_dict("list") == {
+        "F": [0, 5],
+        "words": [7, 1],
+        "covered of train": [1.0, 0.5],
+        "covered of test": [0.75, 0.25],
+    }
+
+
+def test_the_largest_classes_are_drawn() -> None:
+    names = [f"class {n}" for n in range(60)]
+    facts = facts_of(split("train", 1770, tuple(range(60))), classes=names)
+    chart = figures.class_bars(figures.class_table(facts), "#111111").to_dict()
+    (rows,) = chart["datasets"].values()
+    assert [row["class"] for row in rows] == names[20:]
+    assert chart["encoding"]["y"]["sort"] == names[:19:-1]
+
+
+def test_short_texts_have_a_bin_a_length() -> None:
+    table = figures.length_table({"train": lengths((0, 1), (2, 3), (49, 4))})
+    assert table.to_dict("list") == {
+        "split": ["train"] * 3,
+        "from": [0, 2, 49],
+        "below": [1, 3, 50],
+        "texts": [1, 3, 4],
+        "share": [0.125, 0.375, 0.5],
+    }
+
+
+def test_a_long_tail_is_in_the_last_bin() -> None:
+    """99 of 100 texts have at most 99 words: bins of two, and the one of 10,000 in the last."""
+    table = figures.length_table({"train": lengths((10, 50), (99, 49), (10_000, 1))})
+    assert table["from"].tolist() == [10, 98]
+    assert table["below"].tolist() == [12, 100]
+    assert table["texts"].tolist() == [50, 50]
+    # Two of 100 don't pass 99%: the bins reach to the longest.
+    table = figures.length_table({"train": lengths((10, 98), (10_000, 2))})
+    assert table["from"].tolist() == [0, 9849]
+    assert table["texts"].sum() == 100
+
+
+def test_splits_have_the_same_bins() -> None:
+    table = figures.length_table({"train": lengths((5, 10)), "test": lengths((7, 3), (500, 1))})
+    assert set(table["below"] - table["from"]) == {11}  # 501 lengths in 50 bins
+    assert table[table["split"] == "test"]["share"].tolist() == [0.75, 0.25]
+    assert figures.length_table({"train": lengths(), "test": lengths()}).empty
+
+
+def test_the_mark_of_a_network() -> None:
+    table = figures.length_table({"train": lengths((10, 98), (20, 2))})
+    chart = figures.length_bars(table, "words", 195, "N", "#111111").to_dict()
+    text = chart["layer"][2]["encoding"]["text"]["value"]
+    assert text == "N = 195 →"  # beyond what is drawn
+    assert figures.length_bars(table, "words", None, "", "#111111").to_dict()["layer"][1:] == []
+    inside = figures.length_bars(table, "words", 15, "N", "#111111").to_dict()
+    assert inside["layer"][2]["encoding"]["text"]["value"] == "N = 15"
+
+
+@pytest.mark.parametrize(("limit", "share"), [(0, 1.0), (5, 0.5), (6, 0.25), (9, 0.0)])
+def test_the_share_that_is_cut(limit: int, share: float) -> None:
+    assert figures.cut_share(lengths((5, 2), (6, 1), (9, 1)), limit) == share
+    assert figures.cut_share(lengths(), limit) == 0.0
+
+
+def test_a_preset_marks_its_limits(data: Path) -> None:
+    at = open_data(data)
+    at.selectbox(key="marked preset").select("yelp_full-long")
+    run(at)
+    preset = PRESETS["yelp_full-long"].model
+    captions = [caption.value for caption in at.caption]
+    assert any(c.startswith(f"M = {preset.max_sentences} sentences cuts 0.0%") for c in captions)
+    assert not any(c.startswith("N =") for c in captions)
+
+
+def points(rows: Sequence[tuple[int, str, str, str]]) -> pd.DataFrame:
+    named = ["row", "class", "predicted", "text"]
+    table = pd.DataFrame(rows, columns=named)
+    return table.assign(x=table["row"] * 1.0, y=0.5)[["row", "x", "y", *named[1:]]]
+
+
+def test_the_map_of_texts() -> None:
+    table = points([(4, "a", "b", "x"), (7, HTML, "a", HTML), (9, "a", "a", "y" * 300)])
+    colors = figures.map_colors(sorted(set(table["class"])))
+    figure = figures.text_map(table, "class", colors, 7, "#123456")
+    first, second, ring = figure.data
+    assert list(first.customdata) == [7]
+    assert "<b" not in first.name
+    shown = html.escape(HTML, quote=False)  # Plotly knows no &quot;
+    assert first.hovertext[0] == f"row 7<br>class {shown}<br>predicted a<br>{shown}"
+    assert (list(second.customdata), list(second.x)) == ([4, 9], [4.0, 9.0])
+    assert second.marker.color == colors["a"]
+    assert (list(ring.x), ring.marker.line.color) == ([7.0], "#123456")
+    assert len(figures.text_map(table, "class", colors, 5, "#123456").data) == 2  # no such row
+    colors = figures.map_colors(["a", "b", "of no text"])
+    predicted = figures.text_map(table, "predicted", colors, None, "#123456")
+    assert [(trace.name, list(trace.customdata)) for trace in predicted.data] == [
+        ("a", [7, 9]),
+        ("b", [4]),
+    ]
+
+
+def test_a_colour_a_name() -> None:
+    names = [f"n{n}" for n in range(10)]
+    colors = figures.map_colors(names)
+    assert list(colors) == names
+    assert colors["n0"] == colors["n8"] == charts.PALETTE[0]
+    assert len({colors[name] for name in names[:8]}) == 8
+
+
+def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
+    at = open_data(data, "Rows", picked=(str(indexed(data).folder), (3, 5, 77)))
+    assert rows_shown(at)["row"].tolist() == [3, 5, 77]
+    at.toggle(key="rows picked").set_value(False)
+    assert found(run(at)) == "80 of 80 rows"
+    at = open_data(data, "Rows", picked=("/another/index", (3, 999)))
+    assert found(at) == "80 of 80 rows"
+
+
+def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
+    from dashboard.batch import to_csv
+    from dashboard.dataset_views import row_table
+
+    place = small(tmp_path, [("=1+1", "@a"), ("-x \ud800", "b")])
+    index = indexed(place)
+    numbers = np.arange(2)
+    table = row_table(index, numbers, index.text(numbers), None)
+    read = pd.read_csv(io.BytesIO(to_csv(table)))
+    assert read["text"].tolist() == ["'=1+1", "'-x \ufffd"]
+    assert read["class"].tolist() == ["'@a", "b"]
+
+
+CSV = b"text,label\nsome bread,a\nmore soup,b\n"
+
+
+def test_an_upload_is_kept_and_offered(cache: Path) -> None:
+    at = open_page("datasets", **{})
+    at.selectbox(key="datasets data").select(UPLOAD)
+    run(at)
+    at.file_uploader[0].set_value(("my texts.csv", CSV, "text/csv"))
+    run(at)
+    assert at.dataframe[0].value["text"].tolist() == ["some bread", "more soup"]
+    (path,) = (cache / "uploads").glob("*/*")
+    assert at.query_params["data"] == str(path)
+    at.button(key=f"delete data {path}").click()
+    run(at)
+    assert not path.exists()
+    run(at)
+    assert not path.exists()  # it is still in the browser, and doesn't come back by that
+
+
+def test_uploads_of_one_name_are_told_apart(cache: Path) -> None:
+    old = keep_upload("a.csv", io.BytesIO(CSV))
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    new = keep_upload("a.csv", io.BytesIO(CSV + b"third,a\n"))
+    at = open_page("datasets", **{})
+    offered = [name for name in at.selectbox(key="datasets data").options if "a.csv" in name]
+    assert offered[0] == "upload: a.csv"
+    assert offered[1].startswith("upload: a.csv of 2023-11-14 22:13 UTC")
+    for name, path in zip(offered, (new, old), strict=True):
+        at.selectbox(key="datasets data").select(name)
+        assert run(at).query_params["data"] == str(path)
+    at.query_params["data"] = str(new)
+    assert run(at).selectbox(key="datasets data").value == "upload: a.csv"

@@ -1,0 +1,70 @@
+"""One real training, from the form in the sidebar to its curves and its settings taken over."""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from dashboard.catalogue import runs_folder
+from icaps.classifier import ICapsClassifier
+from icaps.jobs import Run, find_runs
+from icaps.run_folder import DONE
+from icaps.train_command import read_arguments, settings_of
+from tests.conftest import make_texts
+from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.visitor import shown_text
+
+WAIT = 90.0  # seconds
+SMALL = {
+    **{"fixed_dim": 8, "trained_dim": 8, "region_dim": 24, "query_dim": 4, "class_dim": 6},
+    **{"epochs": 2, "batch_size": 16, "learning_rate": 0.01, "average_decay": 0.9},
+}
+WATCHED = "--we bake bread"
+
+
+def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
+    path = tmp_path / "my texts.csv"
+    texts, labels = make_texts(120, 1)
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
+    at = open_page("train", data=str(path))
+    at.session_state["launcher"] = True
+    run(at)
+    fields = {(w.key or "").split(" ")[1]: w for w in at.number_input}
+    for name, value in SMALL.items():
+        fields[name].set_value(value)
+    at.text_input(key="launch watch").set_value(WATCHED)
+    run(at)
+    assert not at.error
+    assert any("an epoch, up to" in caption.value for caption in at.caption)
+    at.button(key="launch start").click()
+    run(at)
+    assert not at.error
+    assert at.selectbox(key="run").value == "my texts"
+    asked = run_named("my texts").request
+    assert asked is not None
+    model, train = settings_of(read_arguments(asked.arguments))
+
+    end = time.monotonic() + WAIT
+    while run_named("my texts").status.live and time.monotonic() < end:
+        time.sleep(0.2)
+    found = run_named("my texts")
+    assert found.status.state == DONE, found.folder.log_tail()
+    assert [plain for plain in (toast.value for toast in run(at).toast) if "done" in plain]
+    assert found.request is not None
+    assert settings_of(read_arguments(found.request.arguments)) == (model, train)
+    assert read_arguments(found.request.arguments).watch == WATCHED
+
+    at.toggle(key="table curve-accuracy").set_value(True)
+    assert run(at).dataframe[0].value["epoch"].tolist() == [1.0, 2.0]
+    at.session_state["train_tabs"] = "Reasons"
+    assert shown_text(run(at)).startswith(WATCHED)
+    at.button(key="duplicate").click()
+    run(at)
+    assert at.text_input(key="launch name").value == "my texts 2"
+    assert {(w.key or "").split(" ")[1]: w.value for w in at.number_input}.items() >= SMALL.items()
+    best = ICapsClassifier.load(found.path)
+    assert len(best.history_) == 2
+
+
+def run_named(name: str) -> Run:
+    return next(found for found in find_runs(runs_folder()) if found.name == name)
