@@ -11,7 +11,7 @@ run: $(APP)
 	$(BIN)/streamlit run dashboard/Home.py
 
 test: $(DEV)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.explaining
