@@ -1,5 +1,6 @@
 """Curves of trainings: from the records of run folders to charts, as pure functions."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,6 @@ import pandas as pd
 from icaps.charts import PALETTE, shorten
 
 MAX_POINTS = 400  # of a curve; more can't be told apart
-_LARGEST = 1e18  # of any number of a line
 
 
 class Curve(NamedTuple):
@@ -162,7 +162,9 @@ def _epoch_of(record: Mapping[str, Any]) -> float | None:
 def _number(record: Mapping[str, Any], name: str) -> float | None:
     """A number of a line; None where another iCaps wrote something else there."""
     value = record.get(name)
-    return value if isinstance(value, (int, float)) and abs(value) < _LARGEST else None
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _title(curve: Curve, ink: str) -> alt.TitleParams:

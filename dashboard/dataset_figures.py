@@ -33,6 +33,7 @@ def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
     sizes = table.groupby("class")["texts"].sum().sort_values(ascending=False)
     shown = table[table["class"].isin(sizes.index[:_MOST_CLASSES])]
     splits = list(dict.fromkeys(table["split"]))
+    rows = min(len(sizes), _MOST_CLASSES) * len(splits)
     return (
         alt.Chart(shown)
         .mark_bar(cornerRadiusEnd=2)
@@ -41,7 +42,9 @@ def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
                 "class:N",
                 sort=list(sizes.index[:_MOST_CLASSES]),
                 title=None,
-                axis=alt.Axis(labelLimit=150, ticks=False, domain=False, labelColor=ink),
+                axis=alt.Axis(
+                    labelLimit=150, labelOverlap=False, ticks=False, domain=False, labelColor=ink
+                ),
             ),
             yOffset=alt.YOffset("split:N", sort=splits),
             x=alt.X("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=5)),
@@ -53,7 +56,7 @@ def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
                 alt.Tooltip("share:Q", title="Share", format=".2%"),
             ],
         )
-        .properties(height=min(60 + 22 * min(len(sizes), _MOST_CLASSES) * len(splits), 900))
+        .properties(height=min(100 + 22 * rows, 900))  # with the axis and the legend
     )
 
 
@@ -84,7 +87,12 @@ def length_bars(
         alt.Chart(table)
         .mark_bar(opacity=0.75)
         .encode(
-            x=alt.X("from:Q", title=f"{unit} a text", bin="binned"),
+            x=alt.X(
+                "from:Q",
+                title=f"{unit} a text",
+                bin="binned",
+                axis=alt.Axis(tickMinStep=1, format=",d"),
+            ),
             x2="below:Q",
             y=alt.Y("share:Q", title="share of the texts", stack=None, axis=alt.Axis(format="%")),
             color=_split_color(splits),

@@ -37,9 +37,12 @@ class _Plan(NamedTuple):
 
 def show() -> None:
     """The form, in the sidebar; what is wrong is told as one fills it."""
+    state = st.session_state
+    state.launcher = state.get("launcher", state.get("launcher_was", False))  # on all pages alike
     with st.sidebar:
         options: dict[str, Any] = {"icon": ":material/add_circle:", "on_change": "rerun"}
         with st.expander(_TITLE, key="launcher", **options) as box:
+            state.launcher_was = bool(box.open)
             if box.open:
                 with guards.shown():
                     _form()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import shutil
 import time
@@ -45,7 +46,6 @@ LIVE = (QUEUED, PREPARING, TRAINING, STOPPING)
 _TAIL = 64_000  # bytes of a log that are read
 _STARTING = 30.0  # seconds that a process may take until it tells its status
 _TRIES = 3  # another reader holds the lock for a moment
-_LARGEST = 1e18  # of any number of a status
 
 
 @dataclass(frozen=True)
@@ -317,9 +317,9 @@ def _checked(name: str, value: Any, known: dict[str, Any]) -> Any:
     """The value, if it is one that the status may have under this name."""
     if name not in known or not isinstance(value, _KINDS[known[name]]):
         raise ValueError(name)
-    if isinstance(value, (int, float)) and not abs(value) < _LARGEST:  # nan is not, either
+    if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(name)
-    if isinstance(value, int) and value < 0:  # to the system -1 means all processes
+    if isinstance(value, int) and not 0 <= value < 2**63:  # to the system -1 means all processes
         raise ValueError(name)
     return value
 

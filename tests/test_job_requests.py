@@ -44,7 +44,7 @@ STRANGE: dict[str, Any] = {
     "epoch": [-1],
     "memory": [10**400, -1],
     "loss": [float("nan"), float("inf"), "0.5", [0.5]],
-    "started": [float("inf"), 1e300],
+    "started": [float("inf")],
     "eta": [float("-inf")],
     "error": [3, None],
 }
@@ -57,6 +57,15 @@ def test_numbers_that_no_training_writes_tell_nothing(
     plain = dataclasses.asdict(Status(TRAINING, 7)) | {name: value}
     (tmp_path / STATUS).write_text(json.dumps(plain))
     assert RunFolder(tmp_path).status() == Status(INTERRUPTED)
+
+
+def test_large_numbers_are_numbers(tmp_path: Path) -> None:
+    """As of a training with a learning rate that is far too high."""
+    status = Status(TRAINING, 7, learning_rate=1e38, loss=1e300, memory=10**15, eta=0.0)
+    (tmp_path / STATUS).write_text(json.dumps(dataclasses.asdict(status)))
+    folder = RunFolder(tmp_path)
+    with folder.claimed():
+        assert folder.status() == status
 
 
 def test_a_strange_process_is_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -308,10 +308,12 @@ def test_finding_rows(data: Path) -> None:
     assert len(rows_shown(at)) == min((index.words == longest).sum(), PAGE)
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "*", "a{2,1}", r"\1", "(?P<a", "(" * 2000])
-def test_a_wrong_pattern_is_told(pattern: str, data: Path) -> None:
-    at = open_data(data, "Rows", **{"rows regex": pattern})
-    assert "The regular expression" in errors(at)[0]
+def test_a_wrong_pattern_is_told(data: Path) -> None:
+    at = open_data(data, "Rows")
+    for pattern in ("(", "[a", "*", "a{2,1}", r"\1", "(?P<a", "(" * 2000):
+        at.text_input(key="rows regex").set_value(pattern)
+        (error,) = errors(run(at))
+        assert error.startswith(f"The regular expression {pattern!r}")
     at.text_input(key="rows regex").set_value("")
     assert found(run(at)) == "80 of 80 rows"
 
@@ -364,9 +366,12 @@ def test_rows_by_what_a_model_says(
     data: Path, classifier: ICapsClassifier, models: Path, tmp_path: Path
 ) -> None:
     texts, labels = make_texts(30, 3)
-    for mistake in (4, 7, 13, 16, 22, 25):
-        labels[mistake] = labels[mistake + 1]
     texts[10] = "zzyzx"  # blank
+    texts[4] = "the old and new"  # of no topic, so that the model is not sure of it
+    guess = classifier.predict([texts[4]])[0]
+    labels[4] = next(name for name in classifier.classes_ if name != guess)
+    for mistake in (7, 13, 22):
+        labels[mistake] = labels[mistake + 1]
     place = small(tmp_path, list(zip(texts, labels, strict=True)))
     predicted = classifier.predict(texts).tolist()
     right = [n for n in range(30) if predicted[n] == labels[n] and n != 10]
@@ -384,8 +389,9 @@ def test_rows_by_what_a_model_says(
     probabilities = classifier.predict_proba(texts)
     classes = list(classifier.classes_)
     margin = {
-        n: probabilities[n].max() - probabilities[n, classes.index(labels[n])]
+        n: np.float32(probabilities[n].max()) - np.float32(probabilities[n, place])
         for n in wrong
+        for place in (classes.index(labels[n]),)
         if n != 10
     }
     doubted = sorted(margin, key=lambda n: -margin[n])

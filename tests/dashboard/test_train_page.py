@@ -234,6 +234,7 @@ DAMAGES: dict[str, Callable[[RunFolder], object]] = {
     "status of other numbers": lambda f: status_of(f, state=DONE, epoch=0, epochs=2, steps=10),
     "status before 1970": lambda f: status_of(f, state=DONE, started=-1e17),
     "status of the far future": lambda f: status_of(f, state=DONE, started=1e17, updated=1e17),
+    "status of no time": lambda f: status_of(f, state=DONE, started=1e300, learning_rate=1e38),
     "huge status": lambda f: status_of(f, state=DONE, memory=10**400),
     "status of no numbers": lambda f: damage(
         f.path / STATUS, '{"state": "done", "loss": NaN, "started": Infinity}'
@@ -326,6 +327,12 @@ def test_a_folder_that_is_no_training_is_left_alone(place: Path) -> None:
     damage(place / ".hidden" / STATUS, "{}")
     write_run(place, "mine", done())
     assert open_page("train").selectbox(key="run").options == ["mine"]
+
+
+def test_a_rate_that_is_far_too_high_is_drawn() -> None:
+    records = [{"epoch": 1, "step": 1, "steps": 1, "learning_rate": 1e38, "loss": float("nan")}]
+    assert curve_table({"a": records}, CURVES["rate"])["learning_rate"].tolist() == [1e38]
+    assert curve_table({"a": records}, CURVES["loss"]).empty
 
 
 def test_curves_by_hand() -> None:
