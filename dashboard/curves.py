@@ -56,7 +56,7 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
     """A line a run; `runs` gives each its colour, `ink` is the colour of writing."""
     colors = [PALETTE[n % len(PALETTE)] for n in range(len(runs))]
     legend = (
-        alt.Legend(title=None, orient="bottom", labelExpr="slice(datum.label, 0, 30)", columns=1)
+        alt.Legend(title=None, orient="bottom", labelLimit=130, columns=2)
         if len(runs) > 1
         else None
     )
@@ -76,8 +76,11 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
         ],
     )
     line = base.mark_line(strokeWidth=2, point={"size": 24, "filled": True})
+    height = 210 + (legend is not None) * (30 + 15 * len(runs))  # with all that is around it
     chart: alt.LayerChart = (
-        alt.layer(line).properties(height=190, title=_title(curve, ink)).configure_view(stroke=None)
+        alt.layer(line)
+        .properties(height=height, title=_title(curve, ink))
+        .configure_view(stroke=None)
     )
     return chart
 
@@ -127,7 +130,7 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
             color=alt.Color(
                 "main class:N",
                 scale=alt.Scale(domain=names, range=[colors[name] for name in names]),
-                legend=alt.Legend(title="main class", orient="top", labelLimit=120),
+                legend=alt.Legend(title="main class", orient="top", labelLimit=90, columns=3),
             ),
             opacity=alt.Opacity(
                 "share:Q", scale=alt.Scale(type="sqrt", range=[0.15, 1]), legend=None
@@ -140,7 +143,7 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
             ],
         )
     )
-    height = 120 + 24 * table["epoch"].nunique()  # with the legend and the axis
+    height = 140 + 22 * -(-len(names) // 3) + 24 * table["epoch"].nunique()  # with all around it
     chart: alt.LayerChart = (
         alt.layer(cells)
         .properties(height=height)

@@ -158,6 +158,7 @@ def delete(place: Path, name: str) -> None:
         raise RunError(f"{name} still runs; stop it first.")
     hidden = place / f".deleted-{os.getpid()}-{time.monotonic_ns()}"
     try:
+        RunFolder(path).clear_scratch()
         path.rename(hidden)  # in one go, so that nobody finds a half of it
         shutil.rmtree(hidden)
     except OSError as error:

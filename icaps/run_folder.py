@@ -20,6 +20,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -154,6 +155,7 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{self.path} can't be used ({error}); choose another place.") from error
         try:
+            self.clear_scratch()
             yield
         except BaseException:
             if new and {entry.name for entry in self.path.iterdir()} <= {REQUEST, STATUS, LOCK}:
@@ -161,6 +163,17 @@ class RunFolder:
             raise
         finally:
             lock.release()
+
+    def clear_scratch(self) -> None:
+        """Removes what a process that was killed while it saved left beside the folder.
+
+        Raises:
+            OSError: It can't be removed.
+        """
+        scratch = re.compile(rf"\.{re.escape(self.path.name)}-[a-z0-9_]{{8}}(-old)?")
+        for path in self.path.parent.iterdir():
+            if scratch.fullmatch(path.name) and path.is_dir():
+                shutil.rmtree(path)
 
     def alive(self) -> bool:
         """Whether a process is at work here."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
@@ -15,6 +16,8 @@ from icaps.data.source import open_source
 from icaps.interpret.global_view import save_view
 from icaps.interpret.making import Data, make_view
 
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("unhurried")
 torch.set_num_threads(1)  # the networks are tiny: more threads only wait for each other
 
 TOPICS = {

@@ -291,3 +291,16 @@ def test_live_states_are_live() -> None:
     assert all(Status(state).live for state in LIVE)
     assert not any(Status(state).live for state in (DONE, FAILED, STOPPED, INTERRUPTED))
     assert json.loads(json.dumps(dataclasses.asdict(Status(DONE))))["state"] == DONE
+
+
+def test_what_a_killed_process_left_beside_the_folder_goes(folder: RunFolder) -> None:
+    """Its unfinished copies of the folder alone, and not those of another run of a like name."""
+    place = folder.path.parent
+    gone = [place / ".run-ab12_xyz", place / ".run-ab12_xyz-old"]
+    kept = [place / ".run-2-ab12_xyz", place / "run-ab12_xyz", place / ".running-ab12_xyz"]
+    for path in (*gone, *kept):
+        path.mkdir()
+        (path / "model.safetensors").touch()
+    with folder.claimed():
+        assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in kept)

@@ -19,11 +19,10 @@ from tests.browser.workshop import (
     HOSTILE,
     Workshop,
     alerts,
-    assert_no_sideways_scroll,
+    assert_looks_good,
     choose,
     download,
     expect,
-    faint,
     fill,
     main,
     new_window,
@@ -31,7 +30,6 @@ from tests.browser.workshop import (
     open_at,
     open_launcher,
     plain,
-    side,
     tab_stops,
     tab_to,
     table,
@@ -171,11 +169,16 @@ def test_the_embedded_data_is_explored(page: Page) -> None:
 def test_rows_are_found_by_words_patterns_and_kinds(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Rows")
     wait_for_count(page, ROWS)
+    assert shown_rows(page) == list(range(25))
+    fill(main(page).get_by_role("spinbutton", name="Page of 5"), "5")
+    expect(main(page).get_by_role("button", name=f"CSV of these 20 of {ROWS}")).to_be_visible()
+    assert shown_rows(page) == list(range(100, 120))
     words = main(page).get_by_role("textbox", name="Words")
     pattern = main(page).get_by_role("textbox", name="Pattern")
     fill(words, "BREAD")
     wait_for_count(page, len(rows.with_word("bread")))
-    assert shown_rows(page) == rows.with_word("bread")[:25]
+    bread = rows.with_word("bread")  # on fewer pages than that which was open
+    assert shown_rows(page) == bread[(len(bread) - 1) // 25 * 25 :]
     fill(words, "")
     fill(pattern, "(bread")
     expect(page.get_by_test_id("stAlert")).to_be_visible()
@@ -193,23 +196,10 @@ def test_rows_are_found_by_words_patterns_and_kinds(page: Page, rows: Rows) -> N
     assert shown_rows(page) == found
 
 
-def test_pages_are_turned(page: Page, rows: Rows) -> None:
-    open_data(page, rows.folder, "Rows")
-    wait_for_count(page, ROWS)
-    assert shown_rows(page) == list(range(25))
-    number = main(page).get_by_role("spinbutton", name="Page of 5")
-    fill(number, "5")
-    expect(main(page).get_by_role("button", name=f"CSV of these 20 of {ROWS}")).to_be_visible()
-    assert shown_rows(page) == list(range(100, 120))
-    fill(main(page).get_by_role("textbox", name="Words"), "bread")  # these have fewer pages
-    wait_for_count(page, len(rows.with_word("bread")))
-    assert shown_rows(page) == rows.with_word("bread")[-len(shown_rows(page)) :]
-
-
 def test_what_decided_is_shaded_and_opened_in_explain(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Rows")
     main(page).get_by_text("Shade what decided").click()
-    cards = main(page).locator(".card > .icaps-text")
+    cards = main(page).locator(".card")
     expect(cards).to_have_count(25)
     assert cards.locator("mark").count() > 25
     main(page).get_by_text("Shade what decided").click()
@@ -246,12 +236,12 @@ def test_a_model_judges_and_doubts_labels(
 def test_a_slice_is_kept_under_any_name_and_deleted(page: Page, rows: Rows, shop: Workshop) -> None:
     name = "$x$ **soup** <b>"
     open_data(page, rows.folder, "Rows")
-    fill(main(page).get_by_role("textbox", name="Words"), "soup")
-    wait_for_count(page, len(rows.with_word("soup")))
+    fill(main(page).get_by_role("textbox", name="Words"), "today")
+    wait_for_count(page, len(rows.with_word("today")))
     main(page).get_by_role("button", name="Save as a slice").click()
     place = page.get_by_test_id("stPopoverBody")
     fill(place.get_by_role("textbox", name="Name"), name)
-    place.get_by_role("button", name=f"Save {len(rows.with_word('soup'))} rows").click()
+    place.get_by_role("button", name=f"Save {len(rows.with_word('today'))} rows").click()
     expect(place.get_by_test_id("stAlert")).to_be_visible()
     assert f"slices/{name}.parquet" in alerts(page)[0]
     page.keyboard.press("Escape")
@@ -281,18 +271,26 @@ def test_texts_that_recur_are_told(page: Page, rows: Rows) -> None:
     choose(page, pairs, "test texts that are training texts")
     expect(table(main(page)).last).to_contain_text("105")
     found = download(page, main(page), re.compile("CSV of .* pairs"))
-    assert {(row["first row"], row["second row"]) for row in found} == {("105", "10")}
+    assert {(row["first row"], row["second row"]) for row in found} == {("10", "105")}
 
 
 def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) -> None:
-    open_data(page, rows.folder, "Map")
+    open_data(page, rows.folder, "Rows")
+    choose(page, main(page).get_by_role("combobox", name="Open a row"), re.compile("^4: "))
+    main(page).locator(".card").wait_for()
+    show_tab(page, "Map")
     # The rows whose points lie in the left half.
-    script = """(plot) => plot._fullData.flatMap((trace) => [...trace.x].map((x, n) =>
-      [trace.customdata[n], plot._fullLayout.xaxis.l2p(x)])).filter(
-        ([row, x]) => x < plot._fullLayout.xaxis._length / 2).map(([row, x]) => row)"""
+    script = """(plot) => {
+      const axis = plot._fullLayout.xaxis;
+      const traces = plot._fullData.filter((trace) => trace.customdata);
+      return traces.flatMap((trace) => [...trace.customdata].filter(
+        (_, n) => axis.l2p(trace.x[n]) < axis._length / 2));
+    }"""
     plot = main(page).locator(".js-plotly-plot")
     wanted = sorted(map(int, plot.evaluate(script)))
     assert 10 < len(wanted) < ROWS - 10
+    rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
+    assert plot.evaluate(rings) == 1  # around the row that is open
     box = plot.locator(".nsewdrag").first.bounding_box()
     assert box is not None
     left, top = box["x"] + 1, box["y"] + 1
@@ -302,29 +300,17 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
         page.mouse.move(x, y, steps=8)
     page.mouse.up()
-    expect(main(page).get_by_text(f"{len(wanted)} picked")).to_be_visible()
+    expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
     expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
     show_tab(page, "Rows")
     wait_for_count(page, len(wanted))
     assert shown_rows(page) == wanted[:25]
     show_tab(page, "Map")  # where the others are still to be seen
     assert len(plot.evaluate(script)) == len(wanted)
+    assert plot.evaluate(rings) == 1
     main(page).get_by_role("button", name="Forget what was picked").click()
     show_tab(page, "Rows")
     wait_for_count(page, ROWS)
-
-
-def test_the_row_that_is_open_is_ringed_on_the_map(page: Page, rows: Rows) -> None:
-    open_data(page, rows.folder, "Rows")
-    choose(page, main(page).get_by_role("combobox", name="Open a row"), re.compile("^4: "))
-    main(page).locator(".card").wait_for()
-    show_tab(page, "Map")
-    rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
-    plot = main(page).locator(".js-plotly-plot")
-    assert plot.evaluate(rings) == 1
-    choose(page, main(page).get_by_role("combobox", name="Drawn by"), "PCA")
-    expect(main(page).locator(".js-plotly-plot .legend")).to_be_visible()
-    assert plot.evaluate(rings) == 1
 
 
 def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
@@ -339,6 +325,7 @@ def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
     press("Enter")
     main(page).get_by_role("button", name="Save as a slice").wait_for()
     wait_for_count(page, ROWS)
+    expect(table(main(page))).to_contain_text("train")
     stops = set(tab_stops(page))
     assert {"Words", "Pattern", "Classes", "Split", "Shade what decided", "canvas"} <= stops
     assert {f"CSV of these 25 of {ROWS}", "Open a row", "Save as a slice"} <= stops
@@ -352,7 +339,7 @@ def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
     tab_to(page, "/ end$/.test(element.ariaLabel)")
     lengths = [len(re.findall(r"\w+", text)) for text in rows.texts]
     press("ArrowLeft")
-    wait_for_count(page, sum(length < max(lengths) - 1 for length in lengths))
+    wait_for_count(page, sum(length < max(lengths) for length in lengths))
     main(page).focus()
     tab_to(page, "element.ariaLabel === 'Words'")
     page.keyboard.type("soup")
@@ -360,19 +347,11 @@ def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
     expect(main(page).get_by_role("spinbutton", name="Page of 1")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, rows: Rows, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
+def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Overview")
-    tabs = ("Words", "Rows", "Repeats", "Map", "Overview")
-    for tab in tabs:
+    for tab in ("Words", "Rows", "Repeats", "Map", "Overview"):
         show_tab(page, tab)
-        assert faint([main(page)]) == {}
-    assert faint([side(page)]) == {}
-    page.set_viewport_size({"width": 420, "height": 900})
-    for tab in tabs:
-        show_tab(page, tab)
-        assert_no_sideways_scroll(page)
+        assert_looks_good(page, [main(page)], tab)
 
 
 def test_names_that_are_markup_are_shown_as_they_are(page: Page, shop: Workshop) -> None:

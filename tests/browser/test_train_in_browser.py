@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -11,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from icaps import jobs
 from icaps.cli import main as icaps
 from icaps.jobs import Run
 from icaps.results import Explanation
-from icaps.run_folder import LIVE, PROGRESS, SNAPSHOTS, STOPPED
+from icaps.run_folder import FAILED, LIVE, PROGRESS, SNAPSHOTS, STOPPED
 from tests.browser.visitor import read_text, wait_for_rest
 from tests.browser.workshop import (
     HOSTILE,
     Workshop,
-    assert_no_sideways_scroll,
+    alerts,
+    assert_looks_good,
     choose,
     command,
     download,
     expect,
-    faint,
     fill,
     job,
     job_line,
@@ -134,7 +136,14 @@ def skip_to_main(page: Page) -> None:
 def test_several_trainings_lie_over_each_other(page: Page, shop: Workshop) -> None:
     open_run(page, "first")
     put_beside(page, "second")
-    expect(page.get_by_label("Loss over the epochs", exact=True)).to_be_visible()
+    chart = page.get_by_label("Loss over the epochs", exact=True)
+    expect(chart.locator(".mark-line path")).to_have_count(2)
+    drawn = [line.get_attribute("aria-label") for line in chart.locator(".mark-line path").all()]
+    assert [re.search("run: (\\w+)", label or "")[1] for label in drawn] == ["first", "second"]
+    assert chart.locator(".role-legend-label text").all_text_contents() == ["first", "second"]
+    frame = chart.locator("svg .root path.background").first.bounding_box()
+    assert frame is not None
+    assert frame["height"] > 60  # the legend leaves room for the lines
     rows = numbers(page, "curve-accuracy")
     expected = [
         (name, line["epoch"], line["validation_accuracy"])
@@ -261,20 +270,35 @@ def test_tab_reaches_all_of_it(page: Page) -> None:
     expect(page.get_by_role("tab", name="Settings")).to_have_attribute("aria-selected", "true")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
+def test_writing_can_be_read_and_nothing_is_cut_off(page: Page) -> None:
     open_run(page, "first")
     put_beside(page, "second")
     open_launcher(page)
-    assert faint([main(page), side(page)]) == {}
+    assert_looks_good(page, [main(page), side(page)], "Curves")
+    side(page).get_by_text("Train a model").click()
     for tab in ("Reasons", "Settings", "Log"):
         show_tab(page, tab)
-        assert faint([main(page)]) == {}
-    page.set_viewport_size({"width": 420, "height": 900})
-    for tab in ("Curves", "Reasons", "Settings", "Log"):
-        show_tab(page, tab)
-        assert_no_sideways_scroll(page)
+        assert_looks_good(page, [main(page)], tab)
+
+
+def test_why_a_training_failed_is_told_as_it_is(page: Page, shop: Workshop) -> None:
+    path = shop.place / "$x$ **b** <i> :sunglasses: [a](b).csv"
+    write_table(path, HOSTILE)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("a row,of,four,fields\n")
+    jobs.start(shop.runs, "fails", ["train", "--data", str(path)])
+    run = shop.wait("fails", lambda run: bool(run.status.pid))
+    with shop.holding(run):
+        open_run(page, "second", "Log")
+        job(page, "fails").wait_for()
+    toast = page.get_by_test_id("stToast")
+    toast.wait_for()
+    error = shop.wait("fails", lambda run: run.status.state == FAILED).status.error
+    assert str(path) in error
+    assert error in plain(toast.inner_text())
+    choose(page, main(page).get_by_role("combobox", name="Training"), "fails")
+    expect(page.get_by_test_id("stAlert")).to_be_visible()
+    assert f"fails has failed. {error}" in alerts(page)[0]
 
 
 def test_a_training_is_started_and_stopped_by_keys_alone(page: Page, shop: Workshop) -> None:
@@ -300,14 +324,15 @@ def test_a_training_is_started_and_stopped_by_keys_alone(page: Page, shop: Works
     tab_to(page, keys.format("Start training"))
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     press("Enter")
-    job(page, "texts").wait_for()
     run = shop.wait("texts", lambda run: bool(run.status.pid))
     with shop.holding(run):
+        job(page, "texts").wait_for()
         expect(main(page).get_by_role("combobox", name="Training")).to_have_value("texts")
         skip_to_main(page)
         tab_to(page, keys.format("stop_circle\\n\\nStop"))
         press("Enter")
         expect(job_line(page, "texts")).to_contain_text("stopping")
+        assert_looks_good(page, [side(page).locator(".job")], "the bar")
     run = shop.wait("texts", lambda run: run.status.state not in LIVE)
     assert run.status.state == STOPPED
     assert "--set epochs=32" in shlex.join(run.request.arguments if run.request else ())

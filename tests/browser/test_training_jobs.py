@@ -94,6 +94,7 @@ def test_a_training_outlives_pages_windows_and_the_server(browser: Any, shop: Wo
             for link, heading in HEADINGS.items():
                 go_to(page, link, heading)
                 expect(job(page, "trial")).to_be_visible()
+                expect(name_field(page)).to_have_value("synthetic")  # the form stays open
             page.reload()
             expect(job(page, "trial")).to_be_visible()
     with visiting(browser, shop, server_goes=True) as (page,):

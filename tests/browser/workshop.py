@@ -364,29 +364,43 @@ def tab_stops(page: Page) -> list[str]:
     return pytest.fail(f"Tab is caught: {names}")
 
 
-def assert_no_sideways_scroll(page: Page) -> None:
-    """Neither of the page, nor of what is beside the sidebar."""
+def assert_looks_good(page: Page, places: Iterable[Locator], at: str) -> None:
+    """Writing can be read on a light and on a dark page, and a narrow window needs no scrolling."""
+    for scheme, color in {"light": "rgb(252, 252, 250)", "dark": "rgb(17, 24, 29)"}.items():
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        expect(page.locator(".stApp")).to_have_css("background-color", color)
+        found = faint(places)
+        if found:
+            pytest.fail(f"{at}, {scheme}: {found}")
+    page.set_viewport_size({"width": 420, "height": 900})
     for place in ("html", ".stMain"):
         room = page.locator(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
-        assert room[0] <= room[1], place
+        if room[0] > room[1]:
+            pytest.fail(f"{at}: {place} has {room[0]} pixels in {room[1]}")
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 # Elements with writing of their own that is seen, but for what can't be used just now.
 _WRITING = """(place) => [...place.querySelectorAll("*")].filter((e) => {
   const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-  const icon = e.matches('[data-testid="stIconMaterial"], style, script, text, tspan');
-  const off = e.closest(`:disabled, [aria-disabled="true"], [data-disabled], .vega-embed, canvas,
+  const icon = e.matches('[data-testid="stIconMaterial"], style, script, title');
+  const off = e.closest(`:disabled, [aria-disabled="true"], [data-disabled], canvas,
     [data-testid^="stSliderT"]`); // numbers beside their parent, or that show when pointed at
   return own && !icon && !off && e.checkVisibility({ opacityProperty: true });
 })"""
+_WRITTEN = "getComputedStyle(element).color"  # but in pictures
+_FILL = (
+    "(element.ownerSVGElement ? getComputedStyle(element).fill : getComputedStyle(element).color)"
+)
+_RATIO = CONTRAST.replace(_WRITTEN, _FILL)
 
 
 def faint(places: Iterable[Locator]) -> dict[str, float]:
     """Writing whose contrast is too low (WCAG 2, AA), and how low it is."""
     found: dict[str, float] = {}
     for place in places:
-        script = f"(p) => ({_WRITING})(p).map((e) => [e.textContent, ({CONTRAST})(e)])"
+        script = f"(p) => ({_WRITING})(p).map((e) => [e.textContent, ({_RATIO})(e)])"
         pairs = place.evaluate(script)
         assert pairs
-        found |= {text.strip()[:60]: ratio for text, ratio in pairs if ratio < 4.5}
+        found |= {text.strip()[:60]: round(ratio, 1) for text, ratio in pairs if ratio < 4.5}
     return found
