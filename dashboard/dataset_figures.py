@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.routing_picture import plotly_text
 from icaps.charts import ACCENT, GREY, PALETTE
+from icaps.config import PRESETS
 from icaps.explore.facts import Facts, Lengths
 
 BINS = 50
@@ -125,6 +126,18 @@ def cut_share(lengths: Lengths, limit: int) -> float:
     """The share of the texts that are longer."""
     above = sum(n for length, n in zip(*lengths, strict=True) if length > limit)
     return above / max(sum(lengths.texts), 1)
+
+
+def fitting_preset(facts: Facts) -> str:
+    """The preset for short texts with the least N that leaves 95% of the texts whole."""
+    most = _quantile(facts.splits[0].words, 0.95)
+    limits = {
+        name: preset.model.max_words or 0
+        for name, preset in PRESETS.items()
+        if not preset.model.hierarchical
+    }
+    enough = [name for name, limit in limits.items() if limit >= most]
+    return min(enough or limits, key=lambda name: limits[name] if enough else -limits[name])
 
 
 def growth_table(facts: Facts) -> pd.DataFrame:

@@ -83,10 +83,10 @@ def show_classes(data: Index) -> None:
     charted.show(draw, table, "classes", "How many texts each class has")
 
 
-def show_lengths(data: Index, suggested: str) -> None:
+def show_lengths(data: Index) -> None:
     """How long texts are, and where a network of a preset stops to read them."""
     names = list(PRESETS)
-    st.session_state.setdefault("marked preset", suggested)
+    st.session_state.setdefault("marked preset", figures.fitting_preset(data.facts))
     name = st.selectbox("Marked are N and M of", names, key="marked preset", **_KEPT)
     preset = PRESETS[name]
     limits = {"words": (preset.model.max_words, "N")}

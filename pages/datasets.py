@@ -39,8 +39,7 @@ def main() -> None:
         if opened == "Overview":
             show.show_facts(data)
             show.show_classes(data)
-            preset = cached.suggestion(choice.value, choice.reading).preset
-            show.show_lengths(data, preset)
+            show.show_lengths(data)
         elif opened == "Words":
             show.show_telling(data)
             show.show_vocabulary(data)

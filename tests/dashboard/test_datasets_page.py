@@ -844,3 +844,15 @@ def test_uploads_of_one_name_are_told_apart(cache: Path) -> None:
         assert run(at).query_params["data"] == str(path)
     at.query_params["data"] = str(new)
     assert run(at).selectbox(key="datasets data").value == "upload: a.csv"
+
+
+@pytest.mark.parametrize(
+    ("words", "preset"),
+    [(100, "ag_news-short"), (195, "ag_news-short"), (196, "amazon_polarity-short")]
+    + [(593, "yahoo_answers-short"), (5_000, "dbpedia-short")],
+)
+def test_the_marked_preset_leaves_most_texts_whole(words: int, preset: str) -> None:
+    lengths = Lengths((5, words, 9_000), (10, 86, 4))  # 4% are longer
+    split = SplitFacts("train", 100, {}, (100,), 1, lengths, lengths, 100)
+    facts = Facts("x", {}, ("a",), (split,), 1, (), (), 1)
+    assert figures.fitting_preset(facts) == preset
