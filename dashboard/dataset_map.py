@@ -58,10 +58,11 @@ def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[n
     if picked:
         kept = (str(data.folder), tuple(picked))
         if st.session_state.get("picked") != kept:
-            st.session_state.picked = kept
-            st.rerun()  # the questions above know of it
+            st.session_state.picked, st.session_state.picked_anew = kept, True
+            st.rerun()  # for the questions above
         chosen = np.array(picked, dtype=np.int64)
-        st.write(f"{len(picked):,} picked; they are what *Rows* shows now.")
+        shown = "; they are what *Rows* shows now" * st.session_state["rows picked"]
+        st.write(f"{len(picked):,} picked{shown}.")
         st.dataframe(row_table(data, chosen, data.text(chosen), judged), hide_index=True)
     elif st.session_state.get("picked") and st.button("Forget what was picked", key="unpick"):
         del st.session_state.picked

@@ -156,12 +156,9 @@ def _ask_picked(data: Index) -> tuple[int, ...]:
     rows: tuple[int, ...] = kept[1] if kept[0] == str(data.folder) else ()
     if not rows:
         return ()
-    only = st.toggle(
-        f"Only the {len(rows):,} picked on the map",
-        value=True,
-        key="rows picked",
-        **_KEPT,
-    )
+    state, key = st.session_state, "rows picked"
+    state[key] = state.pop("picked_anew", False) or state.get(key, True)
+    only = st.toggle(f"Only the {len(rows):,} picked on the map", key=key, **_KEPT)
     return rows if only else ()
 
 

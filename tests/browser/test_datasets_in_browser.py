@@ -226,8 +226,7 @@ def test_a_model_judges_and_doubts_labels(
     said.get_by_text("predicted right").click()
     wait_for_count(page, ROWS - len(wrong))
     said.get_by_text("label doubted").click()
-    expect(main(page).get_by_role("button", name=re.compile("CSV of these"))).to_be_visible()
-    wait_for_rest(page)
+    wait_for_count(page, len(wrong))
     found = download(page, main(page), re.compile("CSV of these"))
     assert {int(row["row"]) for row in found[: len(WRONG)]} == set(WRONG)
     assert {row["predicted"] for row in found[: len(WRONG)]} == {predicted[7], predicted[40]}
@@ -291,7 +290,27 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     assert 10 < len(wanted) < ROWS - 10
     rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
     assert plot.evaluate(rings) == 1  # around the row that is open
-    box = plot.locator(".nsewdrag").first.bounding_box()
+    pick_left_half(page)
+    expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
+    expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
+    show_tab(page, "Rows")
+    wait_for_count(page, len(wanted))
+    assert shown_rows(page) == wanted[:25]
+    main(page).get_by_text("picked on the map").click()
+    wait_for_count(page, ROWS)
+    show_tab(page, "Map")  # where the others are still to be seen
+    assert sorted(map(int, plot.evaluate(script))) == wanted
+    assert plot.evaluate(rings) == 1
+    main(page).get_by_role("button", name="Forget what was picked").click()
+    expect(main(page).get_by_text("picked on the map")).to_have_count(0)
+    pick_left_half(page)  # what is picked anew counts again
+    wait_for_count(page, len(wanted))
+    assert alerts(page) == []
+
+
+def pick_left_half(page: Page) -> None:
+    """Draws a loop around the left half of the map."""
+    box = main(page).locator(".js-plotly-plot .nsewdrag").first.bounding_box()
     assert box is not None
     left, top = box["x"] + 1, box["y"] + 1
     right, bottom = box["x"] + box["width"] / 2, box["y"] + box["height"] - 1
@@ -300,17 +319,6 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
         page.mouse.move(x, y, steps=8)
     page.mouse.up()
-    expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
-    expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
-    show_tab(page, "Rows")
-    wait_for_count(page, len(wanted))
-    assert shown_rows(page) == wanted[:25]
-    show_tab(page, "Map")  # where the others are still to be seen
-    assert len(plot.evaluate(script)) == len(wanted)
-    assert plot.evaluate(rings) == 1
-    main(page).get_by_role("button", name="Forget what was picked").click()
-    show_tab(page, "Rows")
-    wait_for_count(page, ROWS)
 
 
 def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:

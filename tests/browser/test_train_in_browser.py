@@ -215,6 +215,7 @@ def test_a_copy_has_the_settings_with_the_changes(page: Page, shop: Workshop) ->
     request = finished(shop, "first").request
     assert request is not None
     assert words[:4] == ["python", "-m", "icaps", "train"]
+    assert alerts(page) == []
     # In another order it says the same but for the epochs and the place.
     given = list(request.arguments[1:])
     was = {

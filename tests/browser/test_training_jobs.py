@@ -187,6 +187,12 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
         type_text(page, 'Größe;\n"bake bread with butter"')
         expect(page.locator(".verdict")).to_have_text(re.compile("|".join(GERMAN.values())))
         assert page.locator(".verdict").inner_text() in GERMAN.values()
+        go_to(page, "Train", "Train")
+        main(page).get_by_role("button", name="Duplicate with changes").click()
+        expect(name_field(page)).to_have_value("Meldungen 2")
+        again = command(page, form, "region_dim=32")
+        assert set(again) ^ set(words) == {str(run.path), f"{run.path} 2"}
+        assert alerts(page) == []
 
 
 def test_of_two_that_start_one_name_one_is_told(browser: Any, shop: Workshop) -> None:
