@@ -16,6 +16,7 @@ from icaps.corpus import Corpus, class_numbers
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
 from icaps.sentences import encode
+from icaps.tables import run
 from icaps.text import EncodedText, Vocabulary
 
 BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
@@ -118,7 +119,7 @@ def _passes(
         batch = encoded[start:stop]
         packed = Corpus.from_encoded(batch, [0] * len(batch)).pack()
         with torch.inference_mode():
-            activity = network(packed.to(device), kept)
+            activity = run(network, packed.to(device), kept)
         yield start, stop, packed, activity
 
 
