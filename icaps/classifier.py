@@ -26,7 +26,7 @@ from icaps.corpus import Corpus
 from icaps.data.storage import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
 from icaps.fixed_part import Sources, fixed_part, names
-from icaps.inference import Reading, read_texts
+from icaps.inference import Reading, class_norms, read_texts
 from icaps.interpret.local import Top, explain
 from icaps.model import ICapsNet
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
@@ -207,13 +207,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
-        return np.concatenate(
-            [np.zeros((0, len(self._fitted())))]
-            + [
-                torch.stack([reading.norms for reading in batch]).double().numpy()
-                for batch in self._read(X)
-            ]
-        )
+        self._fitted()
+        found = class_norms(self.network_, self.vocabulary_, check_texts(X), self.muted_)
+        norms: NDArray[np.float64] = found.double().numpy()
+        return norms
 
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """The class norms (texts, J).

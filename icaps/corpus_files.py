@@ -91,7 +91,7 @@ def _encoded_chunks(
 ) -> Iterator[Encoded]:
     chunks = _chunked(texts)
     if workers == 1:
-        yield from map(partial(_encode, vocabulary, config), chunks)
+        yield from map(partial(encode_numbers, vocabulary, config), chunks)
         return
     context = get_context("spawn")  # a fork of a process with threads may hang
     with ProcessPoolExecutor(workers, context, _remember, (vocabulary, config)) as pool:
@@ -110,7 +110,8 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _encode(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
+def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
+    """Texts, one or more, as the numbers of their words, without their places."""
     if not config.hierarchical:  # a text is one sentence
         ids = vocabulary.encode_ids(texts, config.max_words)
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
@@ -131,7 +132,7 @@ def _remember(vocabulary: Vocabulary, config: ModelConfig) -> None:
     global _encode_here
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the workers themselves fill the cores
     Thread(target=_end_with_parent, daemon=True).start()
-    _encode_here = partial(_encode, vocabulary, config)
+    _encode_here = partial(encode_numbers, vocabulary, config)
 
 
 def _end_with_parent() -> None:

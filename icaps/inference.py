@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,10 +14,12 @@ from torch import Tensor
 
 from icaps import distributed
 from icaps.corpus import Corpus, class_numbers
+from icaps.corpus_files import Encoded, encode_numbers
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
 from icaps.sentences import encode
-from icaps.text import EncodedText, Vocabulary
+from icaps.tables import run
+from icaps.text import UNK, EncodedText, Vocabulary
 
 BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
 CHUNK = 2_000  # texts of a stream that are held at a time
@@ -80,6 +83,44 @@ def read_texts(
         ]
 
 
+def class_norms(
+    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
+) -> Tensor:
+    """Norms of texts (texts, J) alone, as `read_texts` gives them, for less.
+
+    The next texts are encoded while the network reads: its products leave the interpreter free.
+    """
+    kept = kept_capsules(network, muted) if muted else None
+    norms = [torch.zeros(0, network.capsules.capsule_bias.shape[1])]
+    chunks = [list(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
+    with ThreadPoolExecutor(1) as encoder:
+        waiting = [
+            encoder.submit(encode_numbers, vocabulary, network.config, chunk) for chunk in chunks
+        ]
+        for encoded in waiting:
+            norms += _norms_of(network, encoded.result(), kept)
+    return torch.cat(norms)
+
+
+def _norms_of(network: ICapsNet, encoded: Encoded, kept: Tensor | None) -> Iterator[Tensor]:
+    """Norms of encoded texts, a batch at a time."""
+    device = network.fixed_embedding.device
+    ids, lengths, counts = (torch.from_numpy(part) for part in encoded)
+    sentence_ends = np.concatenate([[0], encoded.counts.cumsum()])
+    word_ends = np.concatenate([[0], encoded.lengths.cumsum()])[sentence_ends]
+    for start, stop in _batch_bounds(np.diff(word_ends).tolist()):
+        words = slice(word_ends[start], word_ends[stop])
+        sentences = slice(sentence_ends[start], sentence_ends[stop])
+        packed = Packed(ids[words], lengths[sentences], counts[start:stop])
+        with torch.inference_mode():
+            found = run(network, packed.to(device), kept).class_norms.cpu()
+        known = np.add.reduceat(
+            np.append(encoded.ids[words] != UNK, False), word_ends[start:stop] - word_ends[start]
+        )
+        known[np.diff(word_ends[start : stop + 1]) == 0] = 0  # reduceat sees the next text there
+        yield found * torch.from_numpy(known > 0)[:, None]
+
+
 def stream_passes(
     network: ICapsNet,
     vocabulary: Vocabulary,
@@ -118,7 +159,7 @@ def _passes(
         batch = encoded[start:stop]
         packed = Corpus.from_encoded(batch, [0] * len(batch)).pack()
         with torch.inference_mode():
-            activity = network(packed.to(device), kept)
+            activity = run(network, packed.to(device), kept)
         yield start, stop, packed, activity
 
 

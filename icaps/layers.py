@@ -20,6 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+_BLOCK = 16  # tokens that are pooled by one matrix product
+
 
 class Packed(NamedTuple):
     """Texts end to end: word ids (tokens,), words of each sentence, sentences of each text."""
@@ -69,21 +71,47 @@ class RegionEmbedding(nn.Module):
         bound = 1 / math.sqrt(kernel_size * embedding_dim)
         nn.init.uniform_(self.weight, -bound, bound)
 
-    def project(self, embeddings: Tensor) -> Tensor:
-        """Each word through each slice of the kernel: (words, d_e) to (words, K, d_w)."""
+    def project(self, fixed: Tensor, trained: Tensor) -> Tensor:
+        """Each word through each slice of the kernel, and after the last word a row of zeros.
+
+        The parts of embeddings come apart, so that no gradient of the frozen one is computed.
+
+        Args:
+            fixed: (words, the first numbers of d_e).
+            trained: (words, the others).
+
+        Returns:
+            (words + 1, K, d_w).
+        """
         kernel = self.weight.transpose(0, 1).flatten(1)  # (d_e, K d_w)
-        return (embeddings @ kernel).view(-1, self.kernel_size, self.weight.shape[2])
+        parts = kernel.split([fixed.shape[1], trained.shape[1]])
+        first, second = (F.pad(part, (0, 0, 0, 1)) for part in (fixed, trained))
+        projected = torch.addmm(first @ parts[0], second, parts[1])
+        return projected.view(-1, self.kernel_size, self.weight.shape[2])
 
     def forward(self, projected: Tensor, rows: Tensor, lengths: Tensor) -> Tensor:
         """Adds up the K projected words around each token.
 
         Args:
-            projected: (words, K, d_w), from `project`.
+            projected: (words + 1, K, d_w), from `project`.
             rows: (tokens,), the row of `projected` that each token has.
             lengths: (sentences,), tokens of each sentence; none looks into the next.
 
         Returns:
             (tokens, d_w).
+        """
+        nothing = projected.shape[0] * self.kernel_size - 1  # a row of zeros
+        table = projected.flatten(0, 1)
+        bags = self.slots(rows, lengths, nothing)
+        return F.embedding_bag(bags, table, mode="sum", padding_idx=nothing) + self.bias
+
+    def slots(self, rows: Tensor, lengths: Tensor, nothing: int) -> Tensor:
+        """Which row of a table (words x K, ...) each place of a region takes: (tokens, K).
+
+        Args:
+            rows: (tokens,), the number of each token's word in the table.
+            lengths: (sentences,), tokens of each sentence.
+            nothing: The row for a place outside the sentence.
         """
         taps = torch.arange(self.kernel_size, device=rows.device)
         offsets = taps - (self.kernel_size - 1) // 2
@@ -93,10 +121,7 @@ class RegionEmbedding(nn.Module):
         neighbours = torch.arange(len(rows), device=rows.device)[:, None] + offsets  # (tokens, K)
         inside = (neighbours >= first) & (neighbours < last)
         slots = rows[neighbours.clamp(0, max(len(rows) - 1, 0))] * self.kernel_size + taps
-        nothing = projected.shape[0] * self.kernel_size  # a row of zeros, past the last slot
-        table = F.pad(projected.flatten(0, 1), (0, 0, 0, 1))
-        bags = slots.where(inside, nothing)
-        return F.embedding_bag(bags, table, mode="sum", padding_idx=nothing) + self.bias
+        return slots.where(inside, nothing)
 
 
 class Attended(NamedTuple):
@@ -135,10 +160,11 @@ class TrainableAttention(nn.Module):
             lengths: (sentences,), tokens of each.
             sentences: (texts,), one each.
         """
-        embeddings, attention = self.embed_sentences(regions, lengths)
-        return Attended(
-            embeddings, attention, attention.new_ones(len(lengths), embeddings.shape[1])
-        )
+        return self.join_sentences(*self.embed_sentences(regions, lengths), sentences)
+
+    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Tensor) -> Attended:
+        """The sentences of each text, from what `embed_sentences` gives; here a text is one."""
+        return Attended(embeddings, attention, attention.new_ones(embeddings.shape[:2]))
 
     def embed_sentences(self, regions: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Each head's weighted sum of a sentence's values: (sentences, I, d_p), (tokens, I)."""
@@ -164,15 +190,8 @@ class HierarchicalAttention(TrainableAttention):
         with torch.no_grad():
             self.sentence_value_weight.copy_(torch.eye(query_dim).expand(shape))
 
-    def forward(self, regions: Tensor, lengths: Tensor, sentences: Tensor) -> Attended:
-        """Attention to the words of each sentence, then to the sentences of each text.
-
-        Args:
-            regions: (tokens, d_w).
-            lengths: (sentences,), tokens of each, at least 1.
-            sentences: (texts,), sentences of each.
-        """
-        embeddings, attention = self.embed_sentences(regions, lengths)
+    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Tensor) -> Attended:
+        """Attention to the sentences of each text, each of which has a word."""
         directions = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
         scores = torch.einsum("sid,id->si", embeddings, directions)
         weights = segment_softmax(scores, sentences)
@@ -274,35 +293,23 @@ def _segment_of_each(lengths: Tensor) -> Tensor:
 def segment_pool(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
     """Weighted sums over each segment: (tokens, heads), (tokens, d) to (segments, heads, d).
 
-    Segments of alike length go through one matrix product; a long one among short ones makes a
-    group of its own, so memory follows the number of tokens and not the longest text. All groups
-    are gathered at once: the gradient of a gathering is as large as `values` each time.
+    Segments are cut into blocks of `_BLOCK` tokens, the last one of each filled up with tokens of
+    no weight. All blocks are one batched matrix product, whose results are added up by segment, so
+    memory follows the number of tokens and not the longest text.
     """
-    order = lengths.argsort(stable=True)
-    groups = _alike(lengths[order])
-    starts = (lengths.cumsum(0) - lengths)[order].split([len(group) for group in groups])
-    insides, positions = [], []
-    for start, length in zip(starts, groups, strict=True):
-        step = torch.arange(int(length.max()), device=lengths.device)
-        inside = step < length[:, None]  # (segments of the group, longest)
-        insides.append(inside)
-        positions.append((start[:, None] + step).where(inside, 0).flatten())
-    places = torch.cat([lengths.new_zeros(0), *positions])
-    sizes = [len(position) for position in positions]
-    pooled = [
-        (weight.unflatten(0, inside.shape) * inside[..., None]).transpose(1, 2)
-        @ value.unflatten(0, inside.shape)
-        for inside, weight, value in zip(
-            insides, weights[places].split(sizes), values[places].split(sizes), strict=True
-        )
-    ]
-    none = weights.new_zeros(0, weights.shape[1], values.shape[1])
-    return torch.cat([none, *pooled])[order.argsort()]
-
-
-def _alike(ordered: Tensor) -> tuple[Tensor, ...]:
-    """Rising lengths in groups that span at most a quarter octave (19%), which bounds padding."""
-    band = (4 * ordered.clamp(min=1).double().log2()).ceil()
-    sizes = torch.unique_consecutive(band, return_counts=True)[1].tolist()
-    groups: tuple[Tensor, ...] = ordered.split(sizes)
-    return groups
+    blocks = -(lengths // -_BLOCK)
+    segment = _segment_of_each(blocks)
+    within = (
+        torch.arange(len(segment), device=lengths.device) - (blocks.cumsum(0) - blocks)[segment]
+    )
+    first = (lengths.cumsum(0) - lengths)[segment] + _BLOCK * within
+    step = torch.arange(_BLOCK, device=lengths.device)
+    left = lengths[segment] - _BLOCK * within  # tokens of the segment from the block on
+    inside = step < left[:, None]  # (blocks, tokens of each)
+    places = (first[:, None] + step).where(inside, 0).flatten()
+    weight, value = (
+        side.index_select(0, places).view(*inside.shape, side.shape[1])
+        for side in (weights, values)
+    )
+    pooled = (weight * inside[..., None]).transpose(1, 2) @ value  # (blocks, heads, d)
+    return segment_sum(pooled, blocks)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
+from icaps.dropout import dropout
 from icaps.layers import (
+    Attended,
     CapsuleLayer,
     HierarchicalAttention,
     Packed,
@@ -86,7 +87,11 @@ class ICapsNet(nn.Module):
         `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
         """
         regions = self.regions(self._drop_words(batch.ids), batch.lengths)  # (T, d_w)
-        primary, *attention = self.attention(regions, batch.lengths, batch.sentences)
+        return self.route(self.attention(regions, batch.lengths, batch.sentences), kept)
+
+    def route(self, attended: Attended, kept: Tensor | None = None) -> Activity:
+        """From primary capsules on; `kept` as in `forward`."""
+        primary, *attention = attended
         if self.config.squash_primary:
             primary = squash(primary)
         routed = self.capsules(primary, kept)
@@ -98,10 +103,15 @@ class ICapsNet(nn.Module):
     def regions(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Region embeddings (T, d_w) of sentences end to end: ids (T,), lengths (sentences,)."""
         words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
-        embedding = torch.cat([self.fixed_embedding[words], self.trained_embedding(words)], 1)
-        embedding = F.dropout(embedding, self.config.embedding_dropout, self.training)
-        regions = self.region(self.region.project(embedding), rows, lengths)
-        return F.dropout(self.activation(regions), self.config.dropout, self.training)
+        regions = self.region(self.projected(words), rows, lengths)
+        return dropout(self.activation(regions), self.config.dropout, self.training)
+
+    def projected(self, words: Tensor) -> Tensor:
+        """Words (n,) through each slice of the kernel: (n + 1, K, d_w), the last row zeros."""
+        share = self.config.embedding_dropout
+        fixed = dropout(self.fixed_embedding[words], share, self.training)
+        trained = dropout(self.trained_embedding(words), share, self.training)
+        return self.region.project(fixed, trained)
 
     def _drop_words(self, ids: Tensor) -> Tensor:
         if not self.training or self.config.word_dropout == 0:

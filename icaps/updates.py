@@ -32,7 +32,7 @@ class Updates:
         self.average = cast(ICapsNet, self._averaged.module).eval()
         self.best: dict[str, Tensor] = {}
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate)
+        self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
         self._optimizer.zero_grad()
         self._rate_share = rate_shares(config, steps_per_epoch)
         self._steps = 0

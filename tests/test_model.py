@@ -226,8 +226,8 @@ def test_squash_by_hand_and_at_zero() -> None:
 
 def test_one_long_text_does_not_pad_the_short_ones() -> None:
     lengths = torch.tensor([1] * 500 + [20_000])
-    weights = torch.rand(int(lengths.sum()), 2)
-    values = torch.rand(int(lengths.sum()), 8)
+    weights = torch.rand(int(lengths.sum()), 2, dtype=torch.float64)
+    values = torch.rand(int(lengths.sum()), 8, dtype=torch.float64)
     pooled = segment_pool(weights, values, lengths)
     torch.testing.assert_close(pooled[3], weights[3][:, None] * values[3])
     torch.testing.assert_close(pooled[-1], weights[500:].T @ values[500:])

@@ -1,0 +1,86 @@
+"""Two well-known text classifiers, plainly written in torch, as yardsticks of speed.
+
+Kim, "Convolutional neural networks for sentence classification" (2014), and Yang et al.,
+"Hierarchical attention networks for document classification" (2016), of the same width as the
+capsule network beside them, over padded ids and the same embeddings.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from icaps.config import ModelConfig
+from icaps.text import PAD
+
+
+class Embedding(nn.Module):
+    """A frozen and a trained part of each word's numbers: ids (...) to (..., d_e)."""
+
+    fixed: Tensor
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.register_buffer("fixed", torch.randn(vocabulary_size, config.fixed_dim))
+        self.trained = nn.Embedding(vocabulary_size, config.trained_dim)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Both parts side by side."""
+        return torch.cat([self.fixed[ids], self.trained(ids)], dim=-1)
+
+
+class KimCNN(nn.Module):
+    """Convolutions of 3, 4 and 5 words, the largest value of each filter, a linear layer."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int, num_classes: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(config, vocabulary_size)
+        filters = config.region_dim // 3
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(config.embedding_dim, filters, width, padding=width // 2)
+            for width in (3, 4, 5)
+        )
+        self.classes = nn.Linear(3 * filters, num_classes)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Scores (texts, J) of ids (texts, N)."""
+        embedded = self.embedding(ids).transpose(1, 2)
+        pooled = [F.relu(layer(embedded)).amax(2) for layer in self.convolutions]
+        scores: Tensor = self.classes(F.dropout(torch.cat(pooled, dim=1), 0.5, self.training))
+        return scores
+
+
+class _Attention(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.hidden, self.context = nn.Linear(size, size), nn.Linear(size, 1, bias=False)
+
+    def forward(self, states: Tensor, present: Tensor) -> Tensor:
+        scores = self.context(torch.tanh(self.hidden(states)))
+        weights = scores.masked_fill(~present[..., None], float("-inf")).softmax(1).nan_to_num()
+        return (weights * states).sum(1)
+
+
+class HAN(nn.Module):
+    """A GRU in both directions with attention over words, and another one over sentences."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int, num_classes: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(config, vocabulary_size)
+        half = config.region_dim // 2
+        options = {"batch_first": True, "bidirectional": True}
+        self.words = nn.GRU(config.embedding_dim, half, **options)
+        self.sentences = nn.GRU(2 * half, half, **options)
+        self.of_words, self.of_sentences = _Attention(2 * half), _Attention(2 * half)
+        self.classes = nn.Linear(2 * half, num_classes)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Scores (texts, J) of ids (texts, M, N), or (texts, N) of texts of one sentence."""
+        ids = ids if ids.dim() == 3 else ids[:, None]
+        present = ids != PAD
+        words, _ = self.words(self.embedding(ids.flatten(0, 1)))
+        sentences = self.of_words(words, present.flatten(0, 1)).unflatten(0, ids.shape[:2])
+        states, _ = self.sentences(sentences)
+        scores: Tensor = self.classes(self.of_sentences(states, present.any(2)))
+        return scores

@@ -1,0 +1,91 @@
+"""What each word of the vocabulary brings to a text, computed once: for texts by the thousand.
+
+Without an activation all that comes before the softmax of the attention is linear in the K words of
+a region. So the score that a word gives each head from each of the K places, and its part of each
+head's value, are numbers of the word alone. With W_k the k-th slice of the kernel (equation 1),
+the score of head i is q_i (b + sum_k W_k e_{n+k}) and its value W^v_i (b + sum_k W_k e_{n+k}): a
+text takes K look-ups a word and a weighted sum, and no matrix product until its capsules vote.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from icaps.layers import Attended, Packed, segment_softmax, segment_sum
+from icaps.model import Activity, ICapsNet
+
+MOST_BYTES = 256_000_000  # of a table; with more words and sizes than that there is none
+PAYS = 2  # times the vocabulary that a network has to read, until a table has paid for itself
+_CHUNK = 4_096  # words that are computed at a time
+
+
+class WordTable:
+    """The table of a network in eval mode, of the weights that it has now."""
+
+    def __init__(self, network: ICapsNet) -> None:
+        attention = network.attention
+        values = attention.value_weight.flatten(0, 1)  # (I d_p, d_w)
+        columns = torch.cat([attention.effective_queries(), values]).T  # (d_w, I + I d_p)
+        words = torch.arange(len(network.fixed_embedding), device=columns.device)
+        with torch.inference_mode():
+            parts = [network.projected(part)[:-1] @ columns for part in words.split(_CHUNK)]
+            nothing = columns.new_zeros(1, network.config.kernel_size, columns.shape[1])
+            self._rows = torch.cat([*parts, nothing]).flatten(0, 1)
+            self._bias = network.region.bias @ columns
+
+    def attend(self, network: ICapsNet, batch: Packed) -> Attended:
+        """As that network's own attention; equal to it up to rounding."""
+        heads, size = network.attention.value_weight.shape[:2]
+        slots = network.region.slots(batch.ids, batch.lengths, len(self._rows) - 1)
+        found = F.embedding_bag(slots, self._rows, mode="sum") + self._bias
+        scores, values = found.split([heads, heads * size], dim=1)
+        attention = segment_softmax(scores, batch.lengths)
+        weighted = attention[..., None] * values.unflatten(1, (heads, size))
+        embeddings = segment_sum(weighted, batch.lengths)
+        return network.attention.join_sentences(embeddings, attention, batch.sentences)
+
+
+class _Reader:
+    """What one network has read, and the table that it has by now."""
+
+    def __init__(self) -> None:
+        self.words = 0
+        self.table: WordTable | None = None
+        self.versions: tuple[tuple[int, int], ...] = ()
+
+
+_READERS: WeakKeyDictionary[ICapsNet, _Reader] = WeakKeyDictionary()
+
+
+def run(network: ICapsNet, batch: Packed, kept: Tensor | None) -> Activity:
+    """`network(batch, kept)` of a network in eval mode, from a table once it has read enough words.
+
+    The table is made anew when the weights have changed.
+    """
+    reader = _READERS.setdefault(network, _Reader())
+    if reader.versions != (versions := _versions(network)):
+        reader.versions, reader.table, reader.words = versions, None, 0
+    reader.words += len(batch.ids)
+    if reader.table is None and _pays(network, reader.words):
+        reader.table = WordTable(network)
+    if reader.table is None:
+        activity: Activity = network(batch, kept)
+        return activity
+    return network.route(reader.table.attend(network, batch), kept)
+
+
+def _pays(network: ICapsNet, read: int) -> bool:
+    config, words = network.config, len(network.fixed_embedding)
+    columns = config.num_capsules * (1 + config.query_dim)
+    fits = 4 * words * config.kernel_size * columns <= MOST_BYTES
+    return config.activation == "none" and fits and read >= PAYS * words
+
+
+def _versions(network: ICapsNet) -> tuple[tuple[int, int], ...]:
+    """What changes when any weight is written or replaced."""
+    tensors = [*network.parameters(), network.fixed_embedding]
+    return tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
