@@ -20,7 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_BLOCK = 16  # tokens that are pooled by one matrix product
+from icaps.layout import Layout, lay_out
+from icaps.pooling import pool
 
 
 class Packed(NamedTuple):
@@ -72,56 +73,46 @@ class RegionEmbedding(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def project(self, fixed: Tensor, trained: Tensor) -> Tensor:
-        """Each word through each slice of the kernel, and after the last word a row of zeros.
+        """Each word through each slice of the kernel: (words, K, d_w).
 
         The parts of embeddings come apart, so that no gradient of the frozen one is computed.
 
         Args:
             fixed: (words, the first numbers of d_e).
             trained: (words, the others).
-
-        Returns:
-            (words + 1, K, d_w).
         """
         kernel = self.weight.transpose(0, 1).flatten(1)  # (d_e, K d_w)
         parts = kernel.split([fixed.shape[1], trained.shape[1]])
-        first, second = (F.pad(part, (0, 0, 0, 1)) for part in (fixed, trained))
-        projected = torch.addmm(first @ parts[0], second, parts[1])
+        projected = torch.addmm(fixed @ parts[0], trained, parts[1])
         return projected.view(-1, self.kernel_size, self.weight.shape[2])
 
-    def forward(self, projected: Tensor, rows: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, projected: Tensor, rows: Tensor, layout: Layout) -> Tensor:
         """Adds up the K projected words around each token.
 
         Args:
-            projected: (words + 1, K, d_w), from `project`.
+            projected: (words + 1, K, d_w), from `project`; the last row counts as zeros.
             rows: (tokens,), the row of `projected` that each token has.
-            lengths: (sentences,), tokens of each sentence; none looks into the next.
+            layout: Of the sentences; no token looks into the next one.
 
         Returns:
-            (tokens, d_w).
+            (cells, d_w).
         """
-        nothing = projected.shape[0] * self.kernel_size - 1  # a row of zeros
+        nothing = projected.shape[0] * self.kernel_size - 1
+        bags = self.slots(rows, layout, nothing)
         table = projected.flatten(0, 1)
-        bags = self.slots(rows, lengths, nothing)
         return F.embedding_bag(bags, table, mode="sum", padding_idx=nothing) + self.bias
 
-    def slots(self, rows: Tensor, lengths: Tensor, nothing: int) -> Tensor:
-        """Which row of a table (words x K, ...) each place of a region takes: (tokens, K).
+    def slots(self, rows: Tensor, layout: Layout, nothing: int) -> Tensor:
+        """Which row of a table (words x K, ...) each place of a region takes: (cells, K).
 
         Args:
             rows: (tokens,), the number of each token's word in the table.
-            lengths: (sentences,), tokens of each sentence.
+            layout: Of the sentences.
             nothing: The row for a place outside the sentence.
         """
         taps = torch.arange(self.kernel_size, device=rows.device)
-        offsets = taps - (self.kernel_size - 1) // 2
-        ends = lengths.cumsum(0)
-        first = (ends - lengths).repeat_interleave(lengths)[:, None]
-        last = ends.repeat_interleave(lengths)[:, None]
-        neighbours = torch.arange(len(rows), device=rows.device)[:, None] + offsets  # (tokens, K)
-        inside = (neighbours >= first) & (neighbours < last)
-        slots = rows[neighbours.clamp(0, max(len(rows) - 1, 0))] * self.kernel_size + taps
-        return slots.where(inside, nothing)
+        slots = rows[layout.regions.clamp(min=0)] * self.kernel_size + taps
+        return slots.masked_fill(layout.regions < 0, nothing)
 
 
 class Attended(NamedTuple):
@@ -152,25 +143,24 @@ class TrainableAttention(nn.Module):
         """W^k_i^T h_i / sqrt(d_q), the direction that each head looks for: (I, d_w)."""
         return _fold(self.primary_queries, self.key_weight)
 
-    def forward(self, regions: Tensor, lengths: Tensor, sentences: Tensor) -> Attended:
+    def forward(self, regions: Tensor, layout: Layout, sentences: Tensor) -> Attended:
         """Each head's weighted sum of a text's values (equations 1 to 4).
 
         Args:
-            regions: (tokens, d_w).
-            lengths: (sentences,), tokens of each.
+            regions: (cells, d_w).
+            layout: Of the sentences.
             sentences: (texts,), one each.
         """
-        return self.join_sentences(*self.embed_sentences(regions, lengths), sentences)
+        return self.join_sentences(*self.embed_sentences(regions, layout), sentences)
 
     def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Tensor) -> Attended:
         """The sentences of each text, from what `embed_sentences` gives; here a text is one."""
         return Attended(embeddings, attention, attention.new_ones(embeddings.shape[:2]))
 
-    def embed_sentences(self, regions: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def embed_sentences(self, regions: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """Each head's weighted sum of a sentence's values: (sentences, I, d_p), (tokens, I)."""
-        attention = segment_softmax(regions @ self.effective_queries().T, lengths)
-        pooled = segment_pool(attention, regions, lengths)  # (sentences, I, d_w)
-        return torch.einsum("siw,ipw->sip", pooled, self.value_weight), attention
+        embeddings, weights = pool(regions, self.effective_queries(), self.value_weight, layout)
+        return embeddings.index_select(0, layout.rows), weights.index_select(0, layout.cells)
 
 
 class HierarchicalAttention(TrainableAttention):
@@ -194,10 +184,12 @@ class HierarchicalAttention(TrainableAttention):
         """Attention to the sentences of each text, each of which has a word."""
         directions = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
         scores = torch.einsum("sid,id->si", embeddings, directions)
-        weights = segment_softmax(scores, sentences)
-        pooled = segment_sum(weights[..., None] * embeddings, sentences)  # (texts, I, d_s)
-        primary = torch.einsum("bid,ipd->bip", pooled, self.sentence_value_weight)
-        return Attended(primary, attention, weights)
+        layout = lay_out(sentences, 1)
+        weights = layout.softmax(scores.index_select(0, layout.source))
+        values = embeddings.transpose(1, 2).index_select(0, layout.source)  # (cells, d_s, I)
+        pooled = weighted_sums(weights, values, layout)  # (texts, d_s, I)
+        primary = torch.einsum("bdi,ipd->bip", pooled, self.sentence_value_weight)
+        return Attended(primary, attention, weights.index_select(0, layout.cells))
 
 
 def _fold(queries: Tensor, key_weight: Tensor) -> Tensor:
@@ -241,9 +233,11 @@ class CapsuleLayer(nn.Module):
 
     def vote(self, primary_capsules: Tensor) -> Tensor:
         """The prediction vectors of primary capsules (texts, I, d_p): (texts, I, J, d_c)."""
-        shared = self.capsule_weight.dim() == 3
-        product = "bip,jcp->bijc" if shared else "bip,ijcp->bijc"
-        return torch.einsum(product, primary_capsules, self.capsule_weight) + self.capsule_bias
+        weight = self.capsule_weight
+        if weight.dim() == 4:  # of each capsule its own
+            return torch.einsum("bip,ijcp->bijc", primary_capsules, weight) + self.capsule_bias
+        votes = primary_capsules @ weight.flatten(0, 1).T  # (texts, I, J d_c)
+        return votes.unflatten(2, weight.shape[:2]) + self.capsule_bias
 
     def route(self, votes: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
         """Dynamic routing of the same votes from several sets of capsules (Algorithm 1).
@@ -256,60 +250,28 @@ class CapsuleLayer(nn.Module):
         Returns:
             Class capsules (texts, sets, J, d_c) and routing (texts, sets, I, J).
         """
-        logits = votes.new_zeros(votes.shape[0], len(kept), *votes.shape[1:3])
+        votes = votes.transpose(1, 2).contiguous()  # (texts, J, I, d_c)
+        seen = votes if self.route_gradient else votes.detach()
+        logits = votes.new_zeros(*votes.shape[:2], len(kept), votes.shape[2])
         for step in range(self.iterations):
             # Over classes: outputs compete for inputs (eq. 9).
-            routing = logits.softmax(dim=3) * kept[..., None]
-            class_capsules = squash(torch.einsum("bsij,bijc->bsjc", routing, votes))
+            routing = logits.softmax(dim=1) * kept  # (texts, J, sets, I)
+            class_capsules = squash(routing @ votes)  # (texts, J, sets, d_c)
             if step + 1 == self.iterations:
                 break
-            seen = (votes, class_capsules)
-            if not self.route_gradient:
-                seen = (votes.detach(), class_capsules.detach())
-            logits = logits + torch.einsum("bijc,bsjc->bsij", *seen)
-        return class_capsules, routing
+            agreeing = class_capsules if self.route_gradient else class_capsules.detach()
+            logits = logits + agreeing @ seen.transpose(2, 3)
+        return class_capsules.transpose(1, 2), routing.permute(0, 2, 3, 1)
 
 
-def segment_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Softmax of (tokens, heads) over each segment's own tokens."""
-    if not len(scores):  # torch has no maximum of nothing
-        return scores
-    segment = _segment_of_each(lengths)
-    highest = torch.segment_reduce(scores.detach(), "max", lengths=lengths, axis=0)
-    exponents = (scores - highest[segment]).exp()
-    return exponents / segment_sum(exponents, lengths)[segment]
+def weighted_sums(weights: Tensor, values: Tensor, layout: Layout) -> Tensor:
+    """Each head's weights (cells, heads) over its own values (cells, d, heads).
 
+    Heads come last, as what lies side by side is multiplied at once.
 
-def segment_sum(values: Tensor, lengths: Tensor) -> Tensor:
-    """Sums of (tokens, ...) over each segment: (segments, ...), zero for an empty one."""
-    empty = values.new_zeros(len(lengths), *values.shape[1:])
-    return empty.index_add(0, _segment_of_each(lengths), values)
-
-
-def _segment_of_each(lengths: Tensor) -> Tensor:
-    return torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
-
-
-def segment_pool(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
-    """Weighted sums over each segment: (tokens, heads), (tokens, d) to (segments, heads, d).
-
-    Segments are cut into blocks of `_BLOCK` tokens, the last one of each filled up with tokens of
-    no weight. All blocks are one batched matrix product, whose results are added up by segment, so
-    memory follows the number of tokens and not the longest text.
+    Returns:
+        (sentences, d, heads).
     """
-    blocks = -(lengths // -_BLOCK)
-    segment = _segment_of_each(blocks)
-    within = (
-        torch.arange(len(segment), device=lengths.device) - (blocks.cumsum(0) - blocks)[segment]
-    )
-    first = (lengths.cumsum(0) - lengths)[segment] + _BLOCK * within
-    step = torch.arange(_BLOCK, device=lengths.device)
-    left = lengths[segment] - _BLOCK * within  # tokens of the segment from the block on
-    inside = step < left[:, None]  # (blocks, tokens of each)
-    places = (first[:, None] + step).where(inside, 0).flatten()
-    weight, value = (
-        side.index_select(0, places).view(*inside.shape, side.shape[1])
-        for side in (weights, values)
-    )
-    pooled = (weight * inside[..., None]).transpose(1, 2) @ value  # (blocks, heads, d)
-    return segment_sum(pooled, blocks)
+    parts = zip(layout.split(weights[:, None]), layout.split(values), strict=True)
+    sums = [(weight * value).sum(1) for weight, value in parts]
+    return torch.cat(sums).index_select(0, layout.rows)

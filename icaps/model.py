@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
@@ -18,6 +19,7 @@ from icaps.layers import (
     TrainableAttention,
     squash,
 )
+from icaps.layout import Layout, lay_out
 from icaps.text import UNK
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
@@ -86,8 +88,9 @@ class ICapsNet(nn.Module):
 
         `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
         """
-        regions = self.regions(self._drop_words(batch.ids), batch.lengths)  # (T, d_w)
-        return self.route(self.attention(regions, batch.lengths, batch.sentences), kept)
+        layout = lay_out(batch.lengths, self.config.kernel_size)
+        regions = self.regions(self._drop_words(batch.ids), layout)  # (cells, d_w)
+        return self.route(self.attention(regions, layout, batch.sentences), kept)
 
     def route(self, attended: Attended, kept: Tensor | None = None) -> Activity:
         """From primary capsules on; `kept` as in `forward`."""
@@ -100,16 +103,17 @@ class ICapsNet(nn.Module):
             norms, routed.class_capsules, routed.routing, routed.votes, primary, *attention
         )
 
-    def regions(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Region embeddings (T, d_w) of sentences end to end: ids (T,), lengths (sentences,)."""
+    def regions(self, ids: Tensor, layout: Layout) -> Tensor:
+        """Region embeddings (cells, d_w) of sentences end to end: ids (T,), and their layout."""
         words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
-        regions = self.region(self.projected(words), rows, lengths)
+        words = F.pad(words, (0, 1))  # one more, which the layer takes for zeros
+        regions = self.region(self.projected(words), rows, layout)
         return dropout(self.activation(regions), self.config.dropout, self.training)
 
     def projected(self, words: Tensor) -> Tensor:
-        """Words (n,) through each slice of the kernel: (n + 1, K, d_w), the last row zeros."""
+        """Words (n,) through each slice of the kernel: (n, K, d_w)."""
         share = self.config.embedding_dropout
-        fixed = dropout(self.fixed_embedding[words], share, self.training)
+        fixed = dropout(self.fixed_embedding.index_select(0, words), share, self.training)
         trained = dropout(self.trained_embedding(words), share, self.training)
         return self.region.project(fixed, trained)
 

@@ -15,7 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from icaps.layers import Attended, Packed, segment_softmax, segment_sum
+from icaps.layers import Attended, Packed, weighted_sums
+from icaps.layout import lay_out
 from icaps.model import Activity, ICapsNet
 
 MOST_BYTES = 256_000_000  # of a table; with more words and sizes than that there is none
@@ -28,24 +29,29 @@ class WordTable:
 
     def __init__(self, network: ICapsNet) -> None:
         attention = network.attention
-        values = attention.value_weight.flatten(0, 1)  # (I d_p, d_w)
-        columns = torch.cat([attention.effective_queries(), values]).T  # (d_w, I + I d_p)
-        words = torch.arange(len(network.fixed_embedding), device=columns.device)
+        values = attention.value_weight.transpose(0, 1).flatten(0, 1)  # (d_p I, d_w)
+        columns = torch.cat([attention.effective_queries(), values]).T  # (d_w, I + d_p I)
+        words, places = len(network.fixed_embedding), network.config.kernel_size
+        rows = columns.new_zeros(words + 1, places, columns.shape[1])  # the last one for nothing
         with torch.inference_mode():
-            parts = [network.projected(part)[:-1] @ columns for part in words.split(_CHUNK)]
-            nothing = columns.new_zeros(1, network.config.kernel_size, columns.shape[1])
-            self._rows = torch.cat([*parts, nothing]).flatten(0, 1)
-            self._bias = network.region.bias @ columns
+            for part in torch.arange(words, device=columns.device).split(_CHUNK):
+                rows[part] = network.projected(part) @ columns
+            self._rows = rows.flatten(0, 1)
+            self._bias = network.attention.value_weight @ network.region.bias  # (I, d_p)
 
     def attend(self, network: ICapsNet, batch: Packed) -> Attended:
         """As that network's own attention; equal to it up to rounding."""
         heads, size = network.attention.value_weight.shape[:2]
-        slots = network.region.slots(batch.ids, batch.lengths, len(self._rows) - 1)
-        found = F.embedding_bag(slots, self._rows, mode="sum") + self._bias
+        layout = lay_out(batch.lengths, network.config.kernel_size)
+        slots = network.region.slots(batch.ids, layout, len(self._rows) - 1)
+        found = F.embedding_bag(slots, self._rows, mode="sum")
         scores, values = found.split([heads, heads * size], dim=1)
-        attention = segment_softmax(scores, batch.lengths)
-        weighted = attention[..., None] * values.unflatten(1, (heads, size))
-        embeddings = segment_sum(weighted, batch.lengths)
+        weights = layout.softmax(scores)
+        embeddings = weighted_sums(weights, values.unflatten(1, (size, heads)), layout)
+        # The bias moves all scores of a head alike, and each value: their weights add up to 1.
+        words = (batch.lengths > 0)[:, None, None]
+        embeddings = embeddings.transpose(1, 2) + words * self._bias
+        attention = weights.index_select(0, layout.cells)
         return network.attention.join_sentences(embeddings, attention, batch.sentences)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -28,8 +28,10 @@ class Updates:
     def __init__(self, network: ICapsNet, config: TrainConfig, steps_per_epoch: int) -> None:
         self._network = network
         self._config = config
-        self._averaged = AveragedModel(network, avg_fn=_moving_average(config.average_decay))
+        average = _moving_average(config.average_decay)
+        self._averaged = AveragedModel(network, multi_avg_fn=average)
         self.average = cast(ICapsNet, self._averaged.module).eval()
+        self.average.fixed_embedding = network.fixed_embedding  # one copy, which is never written
         self.best: dict[str, Tensor] = {}
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
@@ -109,11 +111,11 @@ def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], fl
     return share
 
 
-def _moving_average(decay: float) -> Callable[[Tensor, Tensor, Tensor | int], Tensor]:
+def _moving_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
     """Exponential, with a decay that grows to its value so that the first weights are forgotten."""
 
-    def average(mean: Tensor, current: Tensor, updates: Tensor | int) -> Tensor:
+    def average(means: Any, current: Any, updates: Tensor | int) -> None:
         share = min(decay, (1 + int(updates)) / (10 + int(updates)))
-        return mean.lerp(current, 1 - share)
+        torch._foreach_lerp_(means, current, 1 - share)
 
     return average

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from icaps.config import ModelConfig
-from icaps.layers import Packed, segment_pool, squash
+from icaps.layers import Packed, squash
 from icaps.model import ICapsNet
 from tests import reference
 
@@ -222,15 +222,6 @@ def test_squash_by_hand_and_at_zero() -> None:
     assert y[1].tolist() == [0, 0]
     torch.linalg.vector_norm(y, dim=1).sum().backward()
     assert torch.isfinite(x.grad).all()
-
-
-def test_one_long_text_does_not_pad_the_short_ones() -> None:
-    lengths = torch.tensor([1] * 500 + [20_000])
-    weights = torch.rand(int(lengths.sum()), 2, dtype=torch.float64)
-    values = torch.rand(int(lengths.sum()), 8, dtype=torch.float64)
-    pooled = segment_pool(weights, values, lengths)
-    torch.testing.assert_close(pooled[3], weights[3][:, None] * values[3])
-    torch.testing.assert_close(pooled[-1], weights[500:].T @ values[500:])
 
 
 def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:

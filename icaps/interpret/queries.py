@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icaps.interpret.plane import METHODS as METHODS
 from icaps.interpret.plane import NEIGHBOURS as NEIGHBOURS
 from icaps.interpret.plane import PlaneMap, check_choice, map_vectors
+from icaps.layout import lay_out
 from icaps.model import ICapsNet
 from icaps.text import PAD, UNK, Vocabulary
 
@@ -78,7 +79,8 @@ def pointed_words(
     with torch.inference_mode():
         queries = network.attention.effective_queries().T  # (d_w, I)
         for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
-            regions = network.regions(ids, torch.ones_like(ids))
+            layout = lay_out(torch.ones_like(ids), network.config.kernel_size)
+            regions = network.regions(ids, layout)[layout.cells]
             scores.append((regions @ queries).cpu())
     table = torch.cat(scores)  # (V, I)
     table[[PAD, UNK]] = -torch.inf

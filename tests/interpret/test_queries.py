@@ -15,6 +15,7 @@ from icaps.interpret.queries import (
     pointed_words,
     query_vectors,
 )
+from icaps.layout import lay_out
 
 
 def groups(count: int) -> np.ndarray:
@@ -75,7 +76,8 @@ def test_words_score_what_they_get_in_a_text_of_their_own(classifier: ICapsClass
     assert all(len(column) == len(classifier.vocabulary_) - 2 for column in words)
     network, vocabulary = classifier.network_, classifier.vocabulary_
     with torch.no_grad():
-        region = network.regions(torch.tensor([vocabulary.id("soup")]), torch.tensor([1]))[0]
+        layout = lay_out(torch.tensor([1]), network.config.kernel_size)
+        region = network.regions(torch.tensor([vocabulary.id("soup")]), layout)[0]
         key = network.attention.key_weight[2] @ region
         expected = float(key @ network.attention.primary_queries[2] / len(key) ** 0.5)
     assert dict(words[2])["soup"] == pytest.approx(expected, abs=1e-5)
