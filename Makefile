@@ -2,6 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 APP := .venv/app-installed
 DEV := .venv/dev-installed
+BENCH := .venv/bench-installed
 
 .PHONY: setup run test bench lint
 
@@ -11,11 +12,16 @@ run: $(APP)
 	$(BIN)/streamlit run dashboard/Home.py
 
 test: $(DEV)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-bench: $(DEV)
-	$(BIN)/python -m benchmarks.explaining
-	$(BIN)/python -m benchmarks.reading
+bench: $(BENCH)
+	$(BIN)/python -m benchmarks.training $(ARGS)
+	$(BIN)/python -m benchmarks.explaining $(ARGS)
+	$(BIN)/python -m benchmarks.predicting $(ARGS)
+	$(BIN)/python -m benchmarks.scaling $(ARGS)
+	$(BIN)/python -m benchmarks.peaks $(ARGS)
+	$(BIN)/python -m benchmarks.starting $(ARGS)
+	$(BIN)/python -m benchmarks.reading $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -30,4 +36,8 @@ $(APP): requirements.txt pyproject.toml
 
 $(DEV): $(APP) requirements-dev.txt
 	$(BIN)/pip install --quiet -r requirements-dev.txt
+	touch $@
+
+$(BENCH): $(DEV) requirements-bench.txt
+	$(BIN)/pip install --quiet -r requirements-bench.txt
 	touch $@

@@ -35,6 +35,13 @@ def texts(count: int) -> list[str]:
     return [" ".join(rng.choices(SENTENCE.split(), k=40)) for _ in range(count)]
 
 
+def open_page(*models: str | Path) -> AppTest:
+    """The page with the models of these folders, after its first run."""
+    os.environ["ICAPS_MODELS"] = os.pathsep.join(map(str, models))
+    page = AppTest.from_file(str(ROOT / "dashboard" / "Home.py"), default_timeout=120)
+    return page.run()
+
+
 def answer(page: AppTest, questions: list[str]) -> list[float]:
     """Seconds that each takes."""
     seconds = []
@@ -62,9 +69,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["ICAPS_MODELS"] = f"{ROOT / 'checkpoints'}{os.pathsep}{folder}"
-        page = AppTest.from_file(str(ROOT / "dashboard" / "Home.py"), default_timeout=120)
-        page.run()
+        page = open_page(ROOT / "checkpoints", folder)
         questions = texts(2 * options.texts + 2)
         answer(page, questions[:2])
         found = {"alone": summary(answer(page, questions[2 : options.texts + 2]))}

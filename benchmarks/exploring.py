@@ -14,7 +14,6 @@ import argparse
 import csv
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.machine import peak
 from icaps.explore.index import Query, index_of, make_index, open_index
 from icaps.explore.repeats import make_repeats
 
@@ -101,11 +101,6 @@ def memory() -> float:
     """Megabytes that this process has in memory now."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-
-def peak() -> float:
-    """Megabytes that this process had at its peak."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def build(place: Path) -> dict[str, float]:

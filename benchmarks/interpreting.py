@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from statistics import median
 
 import torch
 
+from benchmarks.machine import peak
 from icaps.classifier import ICapsClassifier
 from icaps.data.names import resolve
 from icaps.data.source import Source, open_source
@@ -46,7 +46,7 @@ def main() -> None:
     source = open_source(resolve(options.data), "test")
     if options.memory_of:
         count(classifier, chain.from_iterable(map(_pairs, repeat(source, options.memory_of))))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(peak())
         return
     rows = _measure(classifier, list(_pairs(source)), options.rounds)
     rows |= {f"peak memory, {n} x the texts, MB": _memory(options, n) for n in TIMES}

@@ -1,6 +1,6 @@
 """Peak memory of `icaps train` on a small and on a large file: it must not grow with the data.
 
-    python -m benchmarks.memory [--lines 100000 2000000]
+    python -m benchmarks.memory [--lines 100000 2000000] [--json]
 
 Each training runs in a process of its own, from reading the file to the saved model, with one epoch
 of a very small network, so that what the data takes is not hidden behind what the network takes.
@@ -10,6 +10,7 @@ Resident memory is that of the largest process: the ones that encode count one b
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -52,17 +53,27 @@ def train(lines: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Trains on each number of lines and prints the table."""
+    """Trains on each number of lines and prints the table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 2_000_000])
-    peaks = []
-    print("| lines | peak, MB | against the first | seconds |\n|---|---|---|---|")
-    for lines in parser.parse_args().lines:
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows = []
+    if not options.json:
+        print("| lines | peak, MB | against the first | seconds |\n|---|---|---|---|")
+    for lines in options.lines:
         peak, seconds = train(lines)
-        peaks.append(peak)
-        print(
-            f"| {lines:,} | {peak:.0f} | {peak / peaks[0] - 1:+.1%} | {seconds:.0f} |", flush=True
-        )
+        rows.append({"lines": lines, "peak_mb": round(peak, 1), "seconds": round(seconds, 1)})
+        if not options.json:
+            growth = rows[-1]["peak_mb"] / rows[0]["peak_mb"] - 1
+            print(f"| {lines:,} | {peak:.0f} | {growth:+.1%} | {seconds:.0f} |", flush=True)
+    # Imported last: it brings torch, and a training's peak would begin with this process's own.
+    from benchmarks.machine import machine
+
+    if options.json:
+        print(json.dumps({"machine": machine(), "rows": rows}))
+    else:
+        print(f"\n{machine()}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two well-known text classifiers, plainly written in torch, as yardsticks of speed.
+"""Two well-known text classifiers, plain in torch, as yardsticks of speed.
 
 Kim, "Convolutional neural networks for sentence classification" (2014), and Yang et al.,
 "Hierarchical attention networks for document classification" (2016), of the same width as the
@@ -8,9 +8,9 @@ capsule network beside them, over padded ids and the same embeddings.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from icaps.baselines.networks import WordCNN
 from icaps.config import ModelConfig
 from icaps.text import PAD
 
@@ -30,25 +30,12 @@ class Embedding(nn.Module):
         return torch.cat([self.fixed[ids], self.trained(ids)], dim=-1)
 
 
-class KimCNN(nn.Module):
-    """Convolutions of 3, 4 and 5 words, the largest value of each filter, a linear layer."""
-
-    def __init__(self, config: ModelConfig, vocabulary_size: int, num_classes: int) -> None:
-        super().__init__()
-        self.embedding = Embedding(config, vocabulary_size)
-        filters = config.region_dim // 3
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.embedding_dim, filters, width, padding=width // 2)
-            for width in (3, 4, 5)
-        )
-        self.classes = nn.Linear(3 * filters, num_classes)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Scores (texts, J) of ids (texts, N)."""
-        embedded = self.embedding(ids).transpose(1, 2)
-        pooled = [F.relu(layer(embedded)).amax(2) for layer in self.convolutions]
-        scores: Tensor = self.classes(F.dropout(torch.cat(pooled, dim=1), 0.5, self.training))
-        return scores
+def kim_cnn(config: ModelConfig, vocabulary_size: int, num_classes: int) -> WordCNN:
+    """The baseline of Kim (2014), as wide and with the same embeddings as the capsule network."""
+    filters = config.region_dim // 3
+    network = WordCNN(vocabulary_size, num_classes, config.embedding_dim, filters)
+    network.embedding = Embedding(config, vocabulary_size)
+    return network
 
 
 class _Attention(nn.Module):

@@ -88,17 +88,22 @@ def main() -> None:
     """Writes the files, reads them, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = write_files(Path(folder), options.rows)
-        print("| format | rows a second |\n|---|---|")
-        for name, path in paths.items():
-            print(f"| {name} | {rate(lambda path=path: open_source(path)):,.0f} |")
-        print(f"| csv, the module alone | {rate(lambda: bare_csv(paths['csv'])):,.0f} |")
-        print(f"| jsonl, json.loads alone | {rate(lambda: bare_json(paths['jsonl'])):,.0f} |")
+        rates = {name: rate(lambda path=path: open_source(path)) for name, path in paths.items()}
+        rates["csv, the module alone"] = rate(lambda: bare_csv(paths["csv"]))
+        rates["jsonl, json.loads alone"] = rate(lambda: bare_json(paths["jsonl"]))
         started = time.process_time()
         check(open_source(paths["csv"]))
-        print(f"| csv, check | {options.rows / (time.process_time() - started):,.0f} |")
+        rates["csv, check"] = options.rows / (time.process_time() - started)
+    if options.json:
+        print(json.dumps({name: round(found) for name, found in rates.items()}))
+        return
+    print("| format | rows a second |\n|---|---|")
+    for name, found in rates.items():
+        print(f"| {name} | {found:,.0f} |")
 
 
 if __name__ == "__main__":

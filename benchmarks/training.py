@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -23,7 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.peers import HAN, KimCNN
+from benchmarks.machine import machine
+from benchmarks.peers import HAN, kim_cnn
 from benchmarks.reference import PaddedICapsNet, pad
 from icaps.config import Preset, get_preset
 from icaps.corpus import Corpus, read_part
@@ -128,7 +128,7 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
         "padded reference": peer_step(
             PaddedICapsNet(*sizes), preset, data, lambda a, b: margin_loss(a, b, preset.train)
         ),
-        "Kim CNN": peer_step(KimCNN(*sizes), preset, data, F.cross_entropy),
+        "Kim CNN": peer_step(kim_cnn(*sizes), preset, data, F.cross_entropy),
         "HAN": peer_step(HAN(*sizes), preset, data, F.cross_entropy),
     }
     if quick:
@@ -153,8 +153,7 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
         "icaps": round(size / statistics.median(own)),
         **{name: round(size / statistics.median(times), 1) for name, times in others.items()},
         "ratio_to_reference": round(statistics.median(ratios), 2),
-        "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, "
-        f"torch {torch.__version__}",
+        "machine": machine(),
     }
 
 

@@ -1,0 +1,342 @@
+"""Hostile input by the thousand: does every mistake get a sentence, and is nothing else touched?
+
+    python -m benchmarks.fuzzing [--texts N] [--files N] [--checkpoints N] [--links N] [--seed N]
+
+Texts are explained and rendered, data files looked at, read and checked, checkpoints loaded and
+asked, links opened as pages. Told are how many of each did well, how many were answered with one of
+the errors of `icaps.errors`, and each other error: then the exit code is 1. It is 1 as well where
+something was written outside the folders of the app, a process or a connection was begun, something
+was unpickled while a file or a checkpoint was read, or one of them took longer than TOO_LONG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from benchmarks import hostile_input as hostile
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig, TrainConfig
+from icaps.data.check import check
+from icaps.data.preview import preview
+from icaps.data.source import open_source
+from icaps.errors import ICapsError
+from icaps.interpret.global_view import load_view, save_view
+from icaps.interpret.making import Data, make_view
+from icaps.interpret.report import Report
+from icaps.render import printable, shaded_text
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / "dashboard" / "Home.py"
+TOO_LONG = 60.0  # seconds for one input
+SECRET = "QUILLMARSH"  # in a file that a confined app may not read
+_SHOWN = 5  # failures that are told of each kind
+_WRITING = ("w", "a", "x", "+")
+_PROCESSES = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
+
+
+class Outcome:
+    """What became of the inputs of one kind."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def run(self, what: str, action: Callable[[], None]) -> None:
+        """Does one, and notes how it went."""
+        began = time.perf_counter()
+        try:
+            action()
+            self.counts["well"] += 1
+        except ICapsError as error:
+            self.counts[type(error).__name__] += 1
+            if not str(error).strip():
+                self.fail(what, "an error without a sentence")
+        except Exception as error:  # noqa: BLE001 (it is told, and the exit code is 1)
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            self.fail(what, f"{error!r:.300} at {Path(frame.filename).name}:{frame.lineno}")
+        if time.perf_counter() - began > TOO_LONG:
+            self.fail(what, f"it took {time.perf_counter() - began:.0f} s")
+
+    def fail(self, what: str, why: str) -> None:
+        """Notes a failure."""
+        self.counts["FAILED"] += 1
+        self.failures.append(f"{self.name} {what}: {why}")
+
+    def to_text(self) -> str:
+        """A line of counts, and a line for each of the first failures."""
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.most_common())
+        return "\n  ".join([f"{self.name}: {counts}", *self.failures[:_SHOWN]])
+
+
+class Watch:
+    """Tells of writing outside some folders, of processes, connections and unpickling."""
+
+    def __init__(self, allowed: list[Path], forbidden: Path) -> None:
+        self.seen: list[str] = []
+        self.unpickling = True  # whether it is told
+        self._allowed = [str(path.resolve()) for path in allowed]
+        self._forbidden = str(forbidden)
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = arguments
+            writes = any(c in (mode or "") for c in _WRITING) or (flags or 0) & os.O_CREAT
+            if isinstance(path, str) and writes:
+                self._check(event, path)
+            if path == self._forbidden:
+                self.seen.append(f"read {path}")
+        elif event in ("os.mkdir", "os.remove", "os.rmdir", "os.chmod"):
+            self._check(event, arguments[0], arguments[-1])
+        elif event in ("os.rename", "os.link", "os.symlink"):
+            self._check(event, arguments[1], arguments[-1])
+        elif event in _PROCESSES and arguments[0] != "lscpu":  # by which joblib counts cores
+            self.seen.append(f"{event} {arguments[0]}")
+        elif event == "socket.connect" and isinstance(arguments[1], tuple):
+            self.seen.append(f"{event} {arguments[1]}")
+        elif event == "pickle.find_class" and self.unpickling:
+            self.seen.append(f"unpickled {arguments}")
+
+    def _check(self, event: str, path: Any, folder: int = -1) -> None:
+        """Notes a place outside; `folder` is the open one that a relative path is in, or -1."""
+        if isinstance(path, int) or path is None:
+            return
+        base = "" if folder < 0 else str(Path(f"/proc/self/fd/{folder}").readlink())
+        place = os.path.abspath(Path(base, os.fsdecode(path)))  # noqa: PTH100 (follows no link)
+        if place != os.devnull and not place.startswith(tuple(self._allowed)):
+            self.seen.append(f"{event} {place}")
+
+
+class _Text(HTMLParser):
+    """The text of HTML without the tips over words."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text, self._tip = "", False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes where a tip begins."""
+        self._tip = ("class", "icaps-tip") in attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        """Notes where a tip ends."""
+        self._tip = False
+
+    def handle_data(self, data: str) -> None:
+        """Keeps text."""
+        self.text += "" if self._tip else data
+
+
+def fuzz_texts(classifier: ICapsClassifier, count: int, rng: random.Random) -> Outcome:
+    """Explains and renders texts; what is shown must be the whole text, a K-gram a part of it."""
+    outcome = Outcome("texts")
+    names = [*map(str, classifier.classes_), None, None, None]
+
+    def one(text: str, target: str | None) -> None:
+        most = {"top_capsules": rng.randint(1, 8), "top_kgrams": rng.randint(1, 5)}
+        (found,) = classifier.explain([text], target=target, **most)
+        json.loads(json.dumps(found.to_dict()))
+        found.to_html()
+        found.to_text().encode(errors="backslashreplace")
+        assert abs(sum(found.probabilities) - 1) < 1e-4, "probabilities don't add up"
+        for kgram in found.kgrams:
+            assert found.text[kgram.start : kgram.end] == kgram.text, "a K-gram is elsewhere"
+        shown = _Text(shaded_text(found)).text
+        assert shown == printable(text), "what is shown isn't the text"
+
+    for number in range(count):
+        text, target = hostile.text(rng), rng.choice(names)
+        outcome.run(f"{number} {text[:80]!a}", lambda text=text, target=target: one(text, target))
+    return outcome
+
+
+def fuzz_files(place: Path, count: int, rng: random.Random) -> Outcome:
+    """Looks at data files, reads them to the end, strictly and not, and checks them."""
+    outcome = Outcome("files")
+    seeds = hostile.data_files()
+
+    def one(path: Path) -> None:
+        reading = hostile.reading(rng)
+        preview(path, {**reading, "on_bad_rows": rng.choice(("strict", "skip"))})
+        for on_bad_rows in ("skip", "strict"):
+            for record in open_source(path, **reading, on_bad_rows=on_bad_rows):
+                assert record.text.strip(), "a blank text"
+                assert record.label.strip(), "a blank label"
+
+    def judge(path: Path) -> None:
+        check(open_source(path)).to_text()
+
+    for number in range(count):
+        hostile.empty(place)
+        path = hostile.write_data(place, seeds, rng)
+        outcome.run(f"{number} {path.name}", lambda path=path: one(path))
+        outcome.run(f"{number} {path.name} checked", lambda path=path: judge(path))
+    return outcome
+
+
+def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) -> Outcome:
+    """Loads damaged checkpoints, and asks those that can be loaded."""
+    outcome = Outcome("checkpoints")
+
+    def one(folder: Path) -> None:
+        classifier = ICapsClassifier.load(folder, device="cpu")
+        for found in classifier.explain(["shares of the bank fell", "", "the striker scored"]):
+            found.to_html()
+        classifier.predict_proba(["shares of the bank fell"] * 3)
+        view = load_view(folder, len(classifier.classes_), classifier.network_.config.num_capsules)
+        if view is not None:
+            facts = Report(classifier, view).facts
+            assert 0 <= facts["accuracy"] <= 1, "an accuracy that is none"
+
+    for number in range(count):
+        hostile.empty(place)
+        folder = Path(shutil.copytree(good, place / "model"))
+        hostile.damage_checkpoint(folder, rng)
+        outcome.run(str(number), lambda folder=folder: one(folder))
+    return outcome
+
+
+def fuzz_links(place: Path, count: int, rng: random.Random) -> Outcome:
+    """Opens links as a visitor; the app has the models of ICAPS_MODELS.
+
+    Args:
+        place: A folder to put files in that links name.
+    """
+    from streamlit.testing.v1 import AppTest
+
+    outcome = Outcome("links")
+    values = _named_by_links(place)
+
+    def one(page: str, asked: dict[str, str]) -> None:
+        at = AppTest.from_file(str(HOME), default_timeout=TOO_LONG)
+        at.query_params.update(asked)
+        at.switch_page(f"../pages/{page}.py")
+        at.run()
+        if at.exception:
+            raise AssertionError(f"{at.exception[0].value} {at.exception[0].stack_trace[-3:]}")
+        for told in at.error:
+            outcome.counts["told"] += 1
+            assert told.value.strip(), "an error without a sentence"
+
+    for number in range(count):
+        page, asked = hostile.link(rng, values)
+        what = f"{number} {page} {json.dumps(asked)[:200]}"
+        outcome.run(what, lambda page=page, asked=asked: one(page, asked))
+    return outcome
+
+
+def _named_by_links(place: Path) -> tuple[str, ...]:
+    """Values that a link might hold: names that there are, and places that it may not reach."""
+    for name, content in hostile.data_files().items():
+        (place / name).write_bytes(content)
+    os.mkfifo(place / "pipe.csv")
+    (place / "round").symlink_to(place / "round")
+    files = [str(path) for path in sorted(place.iterdir())]
+    return (
+        *files,
+        *("tiny", "../tiny", "..", ".", "/", "~", "~root", "World", "the predicted class"),
+        *("/etc/passwd", "/dev/zero", "/dev/stdin", "/proc/self/mem"),
+        *("owner/name", "ag_news", "synthetic", "Upload a file …", "A path or a name …"),
+        *("a\0b", "x" * 5_000, "a/" * 2_000, "every class", "the predicted class", "World"),
+    )
+
+
+def tiny_model(folder: Path) -> Path:
+    """A small network, trained for a moment, and what was counted with it."""
+    model = ModelConfig(fixed_dim=4, trained_dim=4, region_dim=12, query_dim=4, class_dim=4)
+    texts = ["shares of the bank fell", "the striker scored twice", "the moon is icy"] * 8
+    labels = ["Business", "Sports", "Science"] * 8
+    train = TrainConfig(min_frequency=0, epochs=1, seed=1, validation_share=0.25)
+    classifier = ICapsClassifier(model, train, device="cpu").fit(texts, labels)
+    classifier.save(folder)
+    data = open_source((texts, labels))
+    save_view(make_view(classifier, folder, Data("nowhere.csv", "test", {}), data), folder)
+    return folder
+
+
+@contextmanager
+def apart() -> Iterator[tuple[Path, Path]]:
+    """A folder for the app, and one beside it that is the current one and the user's own."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name).resolve()
+        app, outside = place / "app", place / "outside"
+        for folder in (app / "models", app / "data", app / "scratch", outside):
+            folder.mkdir(parents=True)
+        for setting, value in (
+            *(("ICAPS_DATA", app / "data"), ("ICAPS_MODELS", app / "models")),
+            *(("HOME", outside), ("TMPDIR", app / "scratch"), ("ICAPS_NETWORK", "never")),
+        ):
+            os.environ[setting] = str(value)
+        tempfile.tempdir = str(app / "scratch")
+        (outside / "secret.csv").write_text(f"text,label\n{SECRET} one,a\n{SECRET} two,b\n" * 9)
+        before = Path.cwd()
+        os.chdir(outside)
+        try:
+            yield app, outside
+        finally:
+            os.chdir(before)
+            tempfile.tempdir = None
+
+
+def main() -> int:
+    """Fuzzes, prints the counts, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=ROOT / "checkpoints" / "ag_news")
+    for name, count in (("texts", 20_000), ("files", 2_000), ("checkpoints", 500), ("links", 500)):
+        parser.add_argument(f"--{name}", type=int, default=count, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    model = options.model.resolve()
+    with apart() as (app, outside):
+        good = tiny_model(app / "models" / "tiny")
+        work = app / "scratch" / "work"
+        work.mkdir()
+        watch = Watch([app], outside / "secret.csv")
+        outcomes = []
+        if options.texts:
+            classifier = ICapsClassifier.load(model, device="cpu")
+            outcomes.append(fuzz_texts(classifier, options.texts, rng))
+        if options.files:
+            outcomes.append(fuzz_files(work, options.files, rng))
+        if options.checkpoints:
+            outcomes.append(fuzz_checkpoints(good, work, options.checkpoints, rng))
+        hostile.empty(work)
+        if options.links:
+            watch.unpickling = False  # Streamlit's cache pickles the app's own results
+            outcomes += _fuzz_pages(outside, work, options.links, rng)
+        print("\n".join(outcome.to_text() for outcome in outcomes))
+        print("\n".join(sorted(set(watch.seen))[:20]) or "nothing else was touched")
+        left = sorted(path.name for path in outside.iterdir() if path.name != "secret.csv")
+        print("\n".join(f"left behind: {name}" for name in left) or "nothing was left behind")
+        return int(bool(watch.seen or left) or any(outcome.failures for outcome in outcomes))
+
+
+def _fuzz_pages(outside: Path, work: Path, count: int, rng: random.Random) -> list[Outcome]:
+    """Links to an app that may read some folders alone."""
+    settings = work.parent / "settings.toml"
+    settings.write_text(f'data_roots = ["{work}"]\n')
+    os.environ["ICAPS_SETTINGS"] = str(settings)
+    (work / "secret.csv").symlink_to(outside / "secret.csv")  # it isn't in that folder
+    return [fuzz_links(work, count, rng)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

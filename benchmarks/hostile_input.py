@@ -1,0 +1,240 @@
+"""Input that nobody would send by mistake: texts, files, checkpoints and links, made of a seed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import random
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+
+PIECES = (
+    *("", " ", "\t", "\n", "\r\n", "\r", "\x00", "\x0b", "\x1b[31m", "\x7f", "\x85", "\u2028"),
+    *("\ufeff", "\u200b", "\u200f", "\u202e", "\u2066", "\ud800", "\udfff", "\ufffd", "\uffff"),
+    *(
+        "e\u0301",
+        "\u0301" * 50,
+        "👩\u200d👩\u200d👧",
+        "🇩🇪",
+        "नमस्ते",
+        "שלום",
+        "漢字かな",
+        "ﷺ",
+        "İi",
+        "ß",
+    ),
+    *("<b>", "</div>", "<script>alert(1)</script>", "&amp;", "&#0;", '"', "'", "`", "$x$", "$$"),
+    *("**a**", ":smile:", "[a](javascript:b)", "{{7*7}}", "${7*7}", "%s%n", "%00", "\\", "\\u0000"),
+    *("../../etc/passwd", "C:\\aux", "file:///etc/passwd", "=1+1", "@a", "-rf", "' OR 1=1 --"),
+    *(
+        "a" * 5_000,
+        "1" * 400,
+        "0.1e999",
+        "-1",
+        "NaN",
+        "<unk>",
+        "<pad>",
+        "oil prices",
+        "The striker.",
+    ),
+)
+_SENTENCE = "shares rose after the bank said profits would fall while the striker missed a penalty"
+_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt", ".parquet", ".arrow", ".gz", ".zip", "")
+_PAGES = ("explain", "many", "capsules", "queries", "datasets", "train")
+_KEYS = (
+    *("text", "model", "target", "k1", "k2", "sentences", "capsule", "cell_class", "run", "data"),
+    *("", "page", "embed"),
+)
+
+
+def text(rng: random.Random) -> str:
+    """A text: words, odd pieces and any characters, in any order; at times long."""
+    parts = []
+    for _ in range(rng.choice((0, 1, 3, 10, 40))):
+        kind = rng.random()
+        if kind < 0.5:
+            parts.append(rng.choice(_SENTENCE.split()))
+        elif kind < 0.9:
+            parts.append(rng.choice(PIECES))
+        else:
+            parts.append("".join(chr(rng.randrange(0x110000)) for _ in range(rng.randint(1, 8))))
+    made = rng.choice(("", " ", " ", "\n")).join(parts)
+    return made * 20 if rng.random() < 0.01 else made
+
+
+def mutated(content: bytes, rng: random.Random) -> bytes:
+    """The bytes with some changed, lost, doubled or put in."""
+    found = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 5, 20))):
+        place = rng.randrange(len(found) + 1)
+        size = rng.choice((1, 1, 4, 50))
+        change = rng.randrange(6)
+        if change == 0:
+            found[place : place + size] = rng.randbytes(size)
+        elif change == 1:
+            del found[place : place + size]
+        elif change == 2:
+            found[place:place] = found[place : place + size] * rng.choice((1, 2, 30))
+        elif change == 3:
+            found[place:place] = rng.choice(PIECES).encode(errors="surrogatepass")
+        elif change == 4:
+            found[place : place + size] = bytes(size)
+        else:
+            del found[place:]
+    return bytes(found)
+
+
+def data_files() -> dict[str, bytes]:
+    """Whole data files of each format, by name."""
+    rows = [
+        (_SENTENCE, "a"),
+        ('a "quoted", text', "b"),
+        ("line\nend", "a"),
+        ("naïve café", "c"),
+    ] * 4
+    table = pa.table({"text": [row[0] for row in rows], "label": [row[1] for row in rows]})
+    csv = "text,label\n" + "".join(f'"{t.replace(chr(34), chr(34) * 2)}",{c}\n' for t, c in rows)
+    plain = [t.replace("\n", " ") for t, _ in rows]
+    objects = [{"text": t, "label": c} for t, c in rows]
+    lines = "".join(json.dumps(found) + "\n" for found in objects)
+    parquet, arrow = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, parquet)
+    feather.write_feather(table, arrow)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("texts.csv", csv)
+    return {
+        "a.csv": csv.encode(),
+        "b.csv": csv.encode("utf-16"),
+        "c.csv": csv.encode("cp1252"),
+        "d.tsv": "".join(f"{t}\t{c[1]}\n" for t, c in zip(plain, rows, strict=True)).encode(),
+        "e.json": json.dumps(objects).encode(),
+        "f.jsonl": lines.encode(),
+        "g.parquet": parquet.getvalue(),
+        "h.arrow": arrow.getvalue(),
+        "i.txt": "".join(f"__label__{c[1]} {t}\n" for t, c in zip(plain, rows)).encode(),  # noqa: B905
+        "j.csv.gz": gzip.compress(csv.encode(), mtime=0),
+        "k.csv.bz2": bz2.compress(csv.encode()),
+        "l.csv.xz": lzma.compress(csv.encode()),
+        "m.zip": packed.getvalue(),
+    }
+
+
+def write_data(folder: Path, seeds: dict[str, bytes], rng: random.Random) -> Path:
+    """A file in `folder` that is made of one of the seeds, under any suffix; at times no file."""
+    name, content = rng.choice(list(seeds.items()))
+    stem, _, suffix = name.partition(".")
+    path = folder / f"{stem}{rng.choice(_SUFFIXES) if rng.random() < 0.2 else '.' + suffix}"
+    kind = rng.random()
+    if kind < 0.02:
+        os.mkfifo(path)
+    elif kind < 0.04:
+        path.symlink_to(path)  # to itself
+    elif kind < 0.07:
+        (path / "a").mkdir(parents=True)
+        (path / "a" / "1.txt").write_bytes(mutated(content, rng))
+        os.mkfifo(path / "a" / "2.txt")
+    else:
+        path.write_bytes(mutated(content, rng))
+    return path
+
+
+def reading(rng: random.Random) -> dict[str, object]:
+    """Options of `open_source`, right and wrong."""
+    found: dict[str, object] = {}
+    if rng.random() < 0.2:
+        found["encoding"] = rng.choice(("utf-8", "utf-16", "cp1252", "nonsense", "rot13", "\0"))
+    if rng.random() < 0.2:
+        found["delimiter"] = rng.choice((",", "\t", ";", "", ",,", '"', "\n", "é"))
+    if rng.random() < 0.2:
+        found["text"] = rng.choice(("text", "1", "nothing", ["text", "label"], "\ud800"))
+    if rng.random() < 0.2:
+        found["label"] = rng.choice(("label", "2", "nothing", "text"))
+    return found
+
+
+def damage_checkpoint(folder: Path, rng: random.Random) -> None:
+    """Changes one or two files of a checkpoint."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in rng.sample(files, rng.choice((1, 1, 2))):
+        rng.choice(_DAMAGES)(path, rng)
+
+
+def _damage_bytes(path: Path, rng: random.Random) -> None:
+    path.write_bytes(mutated(path.read_bytes(), rng))
+
+
+def _damage_json(path: Path, rng: random.Random) -> None:
+    """Another value somewhere in an object; other files get other bytes."""
+    if path.suffix != ".json":
+        _damage_bytes(path, rng)
+        return
+    values = json.loads(path.read_text(encoding="utf-8"))
+    place = values
+    while isinstance(place, dict) and place:
+        key = rng.choice(list(place))
+        if not isinstance(place[key], dict) or rng.random() < 0.2:
+            place[key] = rng.choice(_VALUES)
+            break
+        place = place[key]
+    path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def _damage_kind(path: Path, rng: random.Random) -> None:
+    """No file any more, or something else in its place."""
+    path.unlink()
+    kind = rng.randrange(4)
+    if kind == 0:
+        path.mkdir()
+    elif kind == 1:
+        os.mkfifo(path)
+    elif kind == 2:
+        path.symlink_to(path)
+
+
+def _damage_lines(path: Path, rng: random.Random) -> None:
+    """Lines in another order, doubled, lost or odd."""
+    lines = path.read_bytes().split(b"\n")
+    rng.shuffle(lines)
+    lines[: rng.randrange(3)] = [rng.choice(PIECES).encode(errors="surrogatepass")]
+    path.write_bytes(b"\n".join(lines))
+
+
+_VALUES: tuple[object, ...] = (
+    *(None, True, False, 0, -1, 1, 2**31, 10**30, 0.5, -0.5, 1e308, float("nan"), float("inf")),
+    *("", "none", "\ud800", [], [1], {}, {"a": 1}, "gelu", "relu", 7, 3, 10**6),
+)
+_DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
+    *(_damage_bytes, _damage_bytes, _damage_json, _damage_json, _damage_json),
+    *(_damage_kind, _damage_lines),
+)
+
+
+def link(rng: random.Random, values: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """A page and the parameters of its address; `values` are some that it might mean."""
+    found = {}
+    for _ in range(rng.randint(0, 5)):
+        pool = rng.choice((values, PIECES, ("0", "1", "5", "99999", "-1", "1.5", "١", "1e3")))
+        made = rng.choice(pool)
+        found[rng.choice(_KEYS)] = made if rng.random() < 0.7 else made + text(rng)[:300]
+    plain = {key: value.encode(errors="replace").decode() for key, value in found.items()}
+    return rng.choice(_PAGES), plain
+
+
+def empty(folder: Path) -> None:
+    """Takes away what a folder holds."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
