@@ -170,12 +170,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
         last = self._open_last(prepared.content)  # before the vectors, which take their time
         network, coverage = self._build_network(training)
+        counts = np.bincount(training.labels, minlength=len(self.classes_))
         self.metrics_: dict[str, Any] = {
             "vectors": names(self.vectors),
             "vector_coverage": coverage,
             "seed": self.train.seed,
             "training_texts": len(training),
             "validation_texts": len(validation),
+            "training_classes": dict(zip(map(str, self.classes_), counts.tolist(), strict=True)),
             "vocabulary_size": len(self.vocabulary_),
         }
 
@@ -244,35 +246,40 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         top_capsules: int = 2,
         top_kgrams: int = 2,
         top_sentences: int = 1,
+        ranking: str = "routing",
     ) -> Iterator[Explanation]:
         """Explains texts one by one, as they are computed (section 2.6).
 
         Args:
             X: Texts.
             target: The class to explain; None explains each text's own prediction.
-            top_capsules: k1, how many of the most routed capsules.
+            top_capsules: k1, how many capsules.
             top_kgrams: k2, how many K-grams of each.
             top_sentences: Of how many sentences, those with the largest rho, when texts are split;
                 the paper takes one.
+            ranking: "routing" takes the most routed capsules first, as the paper does;
+                "contribution" those that add most to the class (`inference.contributions`).
 
         Raises:
-            ConfigError: `target` is no class of the model, or a number is below 1.
+            ConfigError: `target` is no class of the model, a number is below 1, or there is no
+                such ranking.
         """
         classes = tuple(str(name) for name in self._fitted())
         if target is not None and target not in classes:
             raise ConfigError(f"The model has no class {target!r}; choose {', '.join(classes)}.")
         config = self.network_.config
         for batch in self._read(X):
-            for reading in batch:
-                probabilities = (reading.norms.double() * self.inverse_temperature_).softmax(0)
+            norms = torch.stack([reading.norms for reading in batch]).double()
+            probabilities = (norms * self.inverse_temperature_).softmax(1).tolist()
+            for reading, of_text in zip(batch, probabilities, strict=True):
                 yield explain(
                     reading,
                     classes,
-                    tuple(probabilities.tolist()),
+                    tuple(of_text),
                     config.kernel_size,
                     config.hierarchical,
                     None if target is None else classes.index(target),
-                    Top(top_capsules, top_kgrams, top_sentences),
+                    Top(top_capsules, top_kgrams, top_sentences, ranking),
                     self.capsule_names_,
                 )
 

@@ -21,7 +21,7 @@ from icaps.sentences import encode
 from icaps.tables import run
 from icaps.text import UNK, EncodedText, Vocabulary
 
-BATCH_WORDS = 32_768  # words a pass, which bounds memory whatever the lengths of the texts
+BATCH_WORDS = 16_384  # words a pass, which bounds memory whatever the lengths of the texts
 CHUNK = 2_000  # texts of a stream that are held at a time
 
 
@@ -29,7 +29,7 @@ class Reading(NamedTuple):
     """One text and what the network shows of it, on the CPU.
 
     norms (J,), 0 for a blank text; routing (I, J), beta; attention (words, I), alpha;
-    sentence_attention (sentences, I), rho.
+    sentence_attention (sentences, I), rho; contribution (I, J), see `contributions`.
     """
 
     text: str
@@ -38,6 +38,7 @@ class Reading(NamedTuple):
     routing: Tensor
     attention: Tensor
     sentence_attention: Tensor
+    contribution: Tensor
 
     @property
     def blank(self) -> bool:
@@ -70,17 +71,36 @@ def read_texts(
         texts: In memory.
         muted: Numbers of primary capsules that are switched off.
     """
-    encoded = encode(vocabulary, texts, network.config)
+    return read_encoded(network, texts, encode(vocabulary, texts, network.config), muted)
+
+
+def read_encoded(
+    network: ICapsNet,
+    texts: Sequence[str],
+    encoded: Sequence[EncodedText],
+    muted: Sequence[int] = (),
+) -> Iterator[list[Reading]]:
+    """As `read_texts`, of texts that are encoded already."""
     kept = kept_capsules(network, muted) if muted else None
     for start, stop, _, activity in _passes(network, encoded, kept):
         batch = encoded[start:stop]
         words = activity.attention.cpu().split([len(text.ids) for text in batch])
         sentences = activity.sentence_attention.cpu().split([len(t.sentences) for t in batch])
+        contribution = contributions(activity).cpu()
         columns = (activity.class_norms.cpu(), activity.routing.cpu(), words, sentences)
         yield [
             _silenced(Reading(*values))
-            for values in zip(texts[start:stop], batch, *columns, strict=True)
+            for values in zip(texts[start:stop], batch, *columns, contribution, strict=True)
         ]
+
+
+def contributions(activity: Activity) -> Tensor:
+    """What each capsule adds to each class: beta_ij (u_j|i . cc_j) / |cc_j|, (B, I, J).
+
+    Summed over capsules it is the length of cc_j before the squash, which its norm grows with.
+    """
+    directions = torch.nn.functional.normalize(activity.class_capsules, dim=2)
+    return activity.routing * (activity.votes * directions[:, None]).sum(3)
 
 
 def class_norms(

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor, argsort
+from numpy.typing import NDArray
 
 from icaps.errors import ConfigError
 from icaps.inference import Reading
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
+CAPSULE_RANKINGS = ("routing", "contribution")
+
 
 class Top(NamedTuple):
     """How much to show: k1 capsules, k2 K-grams of each, from each one's best sentences.
 
-    Of a text that is not split into sentences all is one sentence.
+    Of a text that is not split into sentences all is one sentence. `ranking` says which capsules
+    come first: "routing", those of the largest beta_ij, as in the paper, or "contribution", those
+    that add most to the class (`inference.contributions`).
     """
 
     capsules: int = 2
     kgrams: int = 2
     sentences: int = 1
+    ranking: str = "routing"
 
 
 @dataclass(frozen=True)
@@ -40,29 +46,36 @@ class Spotted:
 def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> list[Spotted]:
     """The K-grams that explain one text; ties go to the lower capsule, then the earlier word.
 
-    Of each of the capsules most routed to class `target`, the sentences with the largest rho, and
-    in each the positions with the largest alpha. A K-gram is the window of K words that the
+    Of each of the first capsules for class `target`, the sentences with the largest rho, and in
+    each the positions with the largest alpha. A K-gram is the window of K words that the
     convolution reads there, clipped at the sentence's ends. More than there are means all.
 
     Raises:
-        ConfigError: A number of `top` is below 1.
+        ConfigError: A number of `top` is below 1, or there is no such ranking.
     """
-    if min(top) < 1:
+    *numbers, ranking = top
+    if min(numbers) < 1:
         raise ConfigError(
-            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, top))}; each must "
-            "be at least 1."
+            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, numbers))}; each "
+            "must be at least 1."
+        )
+    if ranking not in CAPSULE_RANKINGS:
+        raise ConfigError(
+            f"The ranking is {ranking!r}; it must be one of {', '.join(CAPSULE_RANKINGS)}."
         )
     ends = np.cumsum(reading.encoded.sentences).tolist()
     starts = [0, *ends]
     left = (kernel_size - 1) // 2
     spotted = []
-    routing = reading.routing[:, target]
-    for capsule in largest(routing, top.capsules):
-        if not routing[capsule]:  # it is switched off
-            continue
-        for sentence in largest(reading.sentence_attention[:, capsule], top.sentences):
+    # Of a few numbers numpy makes less ado than torch.
+    attention, rho = reading.attention.numpy(), reading.sentence_attention.numpy()
+    routing = reading.routing[:, target].numpy()
+    weights = routing if ranking == "routing" else reading.contribution[:, target].numpy()
+    on = routing > 0  # those that are not switched off
+    for capsule in largest(np.where(on, weights, -inf), min(top.capsules, int(on.sum()))):
+        for sentence in largest(rho[:, capsule], top.sentences):
             start, end = starts[sentence], ends[sentence]
-            for step in largest(reading.attention[start:end, capsule], top.kgrams):
+            for step in largest(attention[start:end, capsule], top.kgrams):
                 first = start + step - left
                 spotted.append(
                     Spotted(
@@ -76,9 +89,9 @@ def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> li
     return spotted
 
 
-def largest(weights: Tensor, count: int) -> list[int]:
+def largest(weights: NDArray[np.floating[Any]], count: int) -> list[int]:
     """Positions of the `count` largest of (n,) weights, largest first, the earlier on a tie."""
-    order: list[int] = argsort(weights, descending=True, stable=True)[:count].tolist()
+    order: list[int] = np.argsort(-weights, kind="stable")[:count].tolist()
     return order
 
 
@@ -116,6 +129,16 @@ def explain(
     counts = cover(spotted, len(spans))
     scores = reading.norms.tolist()
     capsules = list(dict.fromkeys(kgram.capsule for kgram in spotted))
+    reasons = {
+        i: CapsuleReason(
+            i,
+            tuple(reading.routing[i].tolist()),
+            tuple(reading.attention[:, i].tolist()),
+            tuple(reading.sentence_attention[:, i].tolist()),
+            names.get(i, ""),
+        )
+        for i in capsules
+    }
     return Explanation(
         text=reading.text,
         classes=classes,
@@ -125,33 +148,21 @@ def explain(
         probabilities=probabilities,
         margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
         kernel_size=kernel_size,
-        kgrams=tuple(_kgram(reading, found, spans, target, names) for found in spotted),
-        words=tuple(
-            WordCount(start, end, count) for (start, end), count in zip(spans, counts, strict=True)
+        kgrams=tuple(
+            _kgram(reading, found, reasons[found.capsule], spans, target) for found in spotted
         ),
+        words=tuple(map(WordCount, *reading.encoded.spans.T.tolist(), counts)),
         sentences=_sentences(reading, spans, capsules, target) if hierarchical else (),
-        capsules=tuple(
-            CapsuleReason(
-                i,
-                tuple(reading.routing[i].tolist()),
-                tuple(reading.attention[:, i].tolist()),
-                tuple(reading.sentence_attention[:, i].tolist()),
-                names.get(i, ""),
-            )
-            for i in capsules
-        ),
+        capsules=tuple(reasons.values()),
         unknown_share=reading.encoded.unknown_share,
         truncated=reading.encoded.truncated,
         blank=reading.blank,
+        ranking=top.ranking,
     )
 
 
 def _kgram(
-    reading: Reading,
-    spotted: Spotted,
-    spans: list[list[int]],
-    target: int,
-    names: Mapping[int, str],
+    reading: Reading, spotted: Spotted, reason: CapsuleReason, spans: list[list[int]], target: int
 ) -> KGram:
     start, end = spans[spotted.first][0], spans[spotted.last - 1][1]
     return KGram(
@@ -159,11 +170,12 @@ def _kgram(
         start=start,
         end=end,
         capsule=spotted.capsule,
-        routing=float(reading.routing[spotted.capsule, target]),
-        attention=float(reading.attention[spotted.position, spotted.capsule]),
+        routing=reason.routing[target],
+        attention=reason.attention[spotted.position],
         sentence=spotted.sentence,
-        sentence_attention=float(reading.sentence_attention[spotted.sentence, spotted.capsule]),
-        capsule_name=names.get(spotted.capsule, ""),
+        sentence_attention=reason.sentence_attention[spotted.sentence],
+        capsule_name=reason.name,
+        contribution=float(reading.contribution[spotted.capsule, target]),
     )
 
 
