@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from icaps.results import Explanation, KGram
+from icaps.results import Drawn, Explanation, Flip, KGram, Trial
 
 MAX_LEVEL = 4  # shades; a word under more K-grams than this is no darker
 FAINT = 0.01  # neighbouring sentences that weigh less than this share a row
@@ -73,6 +73,7 @@ meter {{ width: 8rem; }}
 <table><caption>Scores: norms of the class capsules</caption>
 <thead><tr><th>Class<th class="n">Norm<th class="n">Probability</thead>
 <tbody>{scores}</tbody></table>
+{more}
 </html>
 """
 
@@ -209,17 +210,22 @@ def notices(explanation: Explanation) -> list[str]:
 def evidence_table(explanation: Explanation) -> str:
     """The K-grams with their capsules and weights, as an HTML table."""
     long = bool(explanation.sentences)
+    added = explanation.ranking == "contribution"
     body = "".join(
         f'<tr><td dir="auto">{escape(kgram.text)}<td class="n">{escape(_short_label(kgram))}'
-        f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
+        + f'<td class="n">{kgram.contribution:.3f}' * added
+        + f'<td class="n">{kgram.routing:.3f}<td class="n">{kgram.attention:.3f}'
         + (f'<td class="n">{kgram.sentence + 1}<td class="n">{kgram.sentence_attention:.3f}' * long)
         for kgram in explanation.kgrams
     )
     more = '<th class="n">Sentence<th class="n">Its attention ρ' * long
+    capsules = "capsules that contribute most" if added else "most routed capsules"
     return (
-        f"<table><caption>Evidence: the {explanation.kernel_size}-grams that the most routed "
-        'capsules attend to</caption><thead><tr><th>K-gram<th class="n">Capsule'
-        f'<th class="n">Routing β<th class="n">Attention α{more}</thead>'
+        f"<table><caption>Evidence: the {explanation.kernel_size}-grams that the {capsules} "
+        'attend to</caption><thead><tr><th>K-gram<th class="n">Capsule'
+        + '<th class="n">Contribution'
+        * added
+        + f'<th class="n">Routing β<th class="n">Attention α{more}</thead>'
         f"<tbody>{body}</tbody></table>"
     )
 
@@ -229,8 +235,14 @@ def _short_label(kgram: KGram) -> str:
     return kgram.capsule_label if kgram.capsule_name else str(kgram.capsule)
 
 
-def explanation_page(explanation: Explanation) -> str:
-    """A self-contained HTML page, without scripts or outside files."""
+def explanation_page(explanation: Explanation, more: str = "", style: str = "") -> str:
+    """A self-contained HTML page, without scripts or outside files.
+
+    Args:
+        explanation: Of a text.
+        more: HTML that follows it.
+        style: Of that HTML.
+    """
     values = zip(explanation.classes, explanation.scores, explanation.probabilities, strict=True)
     scores = "".join(
         f'<tr><td>{escape(name)}<td class="n"><meter min="0" max="1" value="{norm:.4f}"></meter> '
@@ -239,12 +251,13 @@ def explanation_page(explanation: Explanation) -> str:
     )
     return _PAGE.format(
         title=f"Why {escape(explanation.target)}?",
-        style=STYLE,
+        style=STYLE + style,
         verdict=escape(verdict(explanation)),
         notices="".join(f"<p><em>{escape(line)}</em></p>" for line in notices(explanation)),
         text=shaded_text(explanation),
         evidence=evidence_table(explanation),
         scores=scores,
+        more=more,
     )
 
 
@@ -253,9 +266,67 @@ def explanation_text(explanation: Explanation) -> str:
     lines = [verdict(explanation), *notices(explanation)]
     lines += [
         f"  {json.dumps(kgram.text, ensure_ascii=False)}  {kgram.capsule_label}  "
-        f"routing {kgram.routing:.3f}  attention {kgram.attention:.3f}"
+        + f"contribution {kgram.contribution:.3f}  " * (explanation.ranking == "contribution")
+        + f"routing {kgram.routing:.3f}  attention {kgram.attention:.3f}"
         + f"  sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})"
         * bool(explanation.sentences)
         for kgram in explanation.kgrams
     ]
     return "\n".join(lines)
+
+
+def trial_lines(trial: Trial) -> list[str]:
+    """What was tried of the shaded words, in sentences: the verdict first, then the numbers."""
+    remove, gone = ("Removing", "removed") if trial.removal == "deletion" else ("Masking", "masked")
+    share = f"{trial.shaded:,} of {trial.words:,} words"
+    lines = [
+        _trial_verdict(trial),
+        f"{remove} the shaded words ({share}) {_moves(trial.whole, trial.without, trial.target)}; "
+        f"{remove.lower()} as many random words: {_drawn(trial.random_without)}.",
+        f"The shaded words alone, all others {gone}: {trial.alone:.2f}; as many random words "
+        f"alone: {_drawn(trial.random_alone)}.",
+    ]
+    return lines if trial.testable else lines[:1]
+
+
+def _trial_verdict(trial: Trial) -> str:
+    if not trial.testable:
+        return (
+            f"This text is too short to try the reason: beside the shaded words ({trial.shaded:,} "
+            f"of {trial.words:,}) chance has too few others to choose."
+        )
+    if trial.decides and trial.suffices:
+        return "The shaded words decide: they matter more than random words, and are enough alone."
+    if trial.decides:
+        return "The shaded words decide, but alone they are worth no more than random words."
+    far = f"{trial.as_far} of {trial.draws} random choices of words change {trial.target} as much"
+    if trial.suffices:
+        return f"The shaded words are enough alone, but others say the same: {far}."
+    return f"This reason is no better than chance: {far}."
+
+
+def _moves(before: float, after: float, name: str) -> str:
+    """How a class norm changes, in words."""
+    if round(before, 2) == round(after, 2):
+        return f"leaves {name} at {after:.2f}"
+    verb = "drops" if after < before else "raises"
+    return f"{verb} {name} from {before:.2f} to {after:.2f}"
+
+
+def _drawn(drawn: Drawn) -> str:
+    return f"{drawn.mean:.2f} ({drawn.low:.2f} to {drawn.high:.2f} in nine of ten draws)"
+
+
+def flip_line(explanation: Explanation, flip: Flip | None) -> str:
+    """The smallest set of K-grams that decides between classes, in a sentence."""
+    if flip is None:
+        return f"Whichever of the K-grams are removed, it stays {explanation.predicted}."
+    found = ", ".join(f"“{kgram.text}”" for kgram in flip.kgrams)
+    then = f"it is {flip.predicted}, not {explanation.predicted}"
+    few = "" if flip.exact else " No smaller set was found, but not all were tried."
+    return f"Without {found} {then if flip.predicted else 'no known word is left'}.{few}"
+
+
+def trial_text(explanation: Explanation, trial: Trial, flip: Flip | None) -> str:
+    """Lines for a terminal, which stand below those of the explanation."""
+    return "\n".join(f"  {line}" for line in [*trial_lines(trial), flip_line(explanation, flip)])

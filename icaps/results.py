@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+RARE = 0.05  # share of random choices below which something is no chance
+
 
 @dataclass(frozen=True)
 class KGram:
@@ -18,7 +20,8 @@ class KGram:
     `routing` is beta_ij of the capsule for the target class, `attention` alpha^i_n of the position
     in the middle, `sentence_attention` rho^i_m of the sentence, whose number (from 0) is
     `sentence`; for a model that doesn't split texts they are 1 and 0. `capsule_name` is what a user
-    called the capsule, empty when nothing.
+    called the capsule, empty when nothing. `contribution` is what the capsule adds to the target
+    class, beta_ij (u_j|i . cc_j) / |cc_j|.
     """
 
     text: str
@@ -30,6 +33,7 @@ class KGram:
     sentence: int = 0
     sentence_attention: float = 1.0
     capsule_name: str = ""
+    contribution: float = 0.0
 
     @property
     def capsule_label(self) -> str:
@@ -96,14 +100,15 @@ class Explanation:
         probabilities: The same, calibrated; they add up to 1.
         margin: Norm of `target` less the largest norm of another class; below 0 when another wins.
         kernel_size: K.
-        kgrams: The k1 x k2 K-grams, most routed capsule first, then most attended position.
+        kgrams: The k1 x k2 K-grams, first capsule first, then most attended position.
         words: Every word that was read, with its number of K-grams.
         sentences: Every sentence that was read, with its weight; empty for a model that doesn't
             split texts.
-        capsules: The k1 most routed capsules, in the order of `kgrams`.
+        capsules: The first k1 capsules, in the order of `kgrams`.
         unknown_share: Share of the words read that the vocabulary lacks.
         truncated: Whether words past the model's limit were left out.
         blank: Whether no word at all is known; scores are then 0 for every class.
+        ranking: Which capsules come first: "routing", by beta_ij, or "contribution".
     """
 
     text: str
@@ -121,15 +126,16 @@ class Explanation:
     unknown_share: float
     truncated: bool
     blank: bool
+    ranking: str = "routing"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `scores` and `probabilities` as objects from class to number."""
-        values = dataclasses.asdict(self)
+        values = dict(vars(self))  # asdict copies each number, which takes longer than explaining
         values["classes"] = list(self.classes)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
         for name in ("kgrams", "words", "sentences", "capsules"):
-            values[name] = list(values[name])
+            values[name] = [dict(vars(part)) for part in values[name]]
         return values
 
     @classmethod
@@ -160,6 +166,101 @@ class Explanation:
         from icaps.render import explanation_text
 
         return explanation_text(self)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A class norm under random choices of words: the mean, and what nine of ten lie between."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the shaded words of a text do to the class that is explained, and what chance does.
+
+    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. Chance is as many
+    words, in runs as long, at random places of the same text.
+
+    Attributes:
+        target: The class that is explained.
+        removal: "deletion", or "unk": words are masked.
+        words, shaded: How many were read, and how many of them lie under K-grams.
+        whole, without, alone: Norm of `target` for the whole text, without the shaded words, and
+            for these alone.
+        random_without, random_alone: The same for random words.
+        as_far, as_much: How many random choices drop the norm as far as the shaded words do, and
+            keep as much of it alone.
+        draws, seed: How many random choices, and of which seed.
+        testable: Whether chance differs from the reason: fewer than one in twenty draws chose the
+            very same words, which in a short text is often so.
+    """
+
+    target: str
+    removal: str
+    words: int
+    shaded: int
+    whole: float
+    without: float
+    alone: float
+    random_without: Drawn
+    random_alone: Drawn
+    as_far: int
+    as_much: int
+    draws: int
+    seed: int
+    testable: bool
+
+    @property
+    def comprehensiveness(self) -> float:
+        """By how much the norm falls without the shaded words."""
+        return self.whole - self.without
+
+    @property
+    def sufficiency(self) -> float:
+        """By how much it falls with the shaded words alone."""
+        return self.whole - self.alone
+
+    @property
+    def decides(self) -> bool:
+        """Whether fewer than one in twenty random choices drop the norm as far."""
+        return self.testable and self.as_far < RARE * self.draws
+
+    @property
+    def suffices(self) -> bool:
+        """Whether fewer than one in twenty random choices keep as much of the norm alone."""
+        return self.testable and self.as_much < RARE * self.draws
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, with what follows from the numbers."""
+        follows = ("comprehensiveness", "sufficiency", "decides", "suffices")
+        return dataclasses.asdict(self) | {name: getattr(self, name) for name in follows}
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A smallest set of K-grams without which a text gets another class.
+
+    Attributes:
+        kgrams: As many as are needed, in the order of the explanation.
+        predicted: The class that wins then; empty where no known word is left.
+        scores: Norm of each class capsule then.
+        exact: Whether every smaller set of the explanation's K-grams was tried.
+    """
+
+    kgrams: tuple[KGram, ...]
+    predicted: str
+    scores: tuple[float, ...]
+    exact: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return dataclasses.asdict(self) | {
+            "kgrams": [dataclasses.asdict(kgram) for kgram in self.kgrams],
+            "scores": list(self.scores),
+        }
 
 
 def _frozen(value: Any) -> Any:

@@ -1,0 +1,124 @@
+"""Whether a reason can be trusted, on the page."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from dashboard.catalogue import SHIPPED
+from dashboard.trust_questions import _key
+from icaps.classifier import ICapsClassifier
+from icaps.interpret.trial import DELETE, KEEP, scores_after, try_reasons, words_under
+from icaps.render import printable, trial_lines
+from icaps.results import Explanation
+from tests.dashboard.visitor import evidence, open_app, page_html, run, type_text
+
+GOOD = (
+    "The striker scored twice before the break and his team won the cup final on Saturday, the "
+    "third title of the coach in as many years, while shares of the club fell by two percent after "
+    "a report that its owner wants to sell it to a bank in Zurich."
+)
+HOSTILE = '<b onclick="x">The striker</b> scored <script>alert(1)</script> twice & won **the** cup'
+
+
+@pytest.fixture
+def shipped(models: Path, monkeypatch: pytest.MonkeyPatch) -> ICapsClassifier:
+    monkeypatch.setenv("ICAPS_MODELS", str(SHIPPED))
+    return ICapsClassifier.load(SHIPPED / "ag_news", device="cpu")
+
+
+def badge(at: object) -> list[str]:
+    """The kind of the badge, then its lines; nothing where there is none."""
+    found = re.search(r'<div class="trust (\w+)" role="note">(.*?)</div>', page_html(at))
+    if found is None:
+        return []
+    return [found[1], *map(unescape, re.findall(r"<p[^>]*>(.*?)</p>", found[2], re.DOTALL))]
+
+
+def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
+    (trial,) = try_reasons(classifier, [explanation])
+    return [] if trial is None else trial_lines(trial)
+
+
+def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:
+    at = open_app(model="ag_news", text=GOOD)
+    (expected,) = shipped.explain([GOOD])
+    kind, *told = badge(at)
+    assert told == tried(shipped, expected)
+    assert kind == ("good" if told[0].startswith("The shaded words decide") else "doubt")
+    assert "drops Sports from" in told[1]
+    for text in ("", "zzyzx"):
+        assert badge(type_text(at, text)) == []
+        assert not [box for box in at.expander if box.label == "What if words were gone?"]
+    kind, told = badge(type_text(at, "football"))
+    assert kind == "open"
+    assert "too short" in told
+    kind, *told = badge(type_text(at, HOSTILE))
+    assert told == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
+
+
+def test_the_ranking_is_a_switch_that_a_link_keeps(shipped: ICapsClassifier) -> None:
+    at = open_app(model="ag_news", text=GOOD)
+    assert at.selectbox(key="ranking").value == "routing"
+    at.selectbox(key="ranking").select("contribution")
+    run(at)
+    (expected,) = shipped.explain([GOOD], ranking="contribution")
+    assert badge(at)[1:] == tried(shipped, expected)
+    assert [row[0] for row in evidence(at)] == [kgram.text for kgram in expected.kgrams]
+    again = open_app(**at.query_params)
+    assert again.selectbox(key="ranking").value == "contribution"
+    assert badge(again) == badge(at)
+    assert open_app(ranking="x").selectbox(key="ranking").value == "routing"
+
+
+@pytest.mark.parametrize("text", ["bake the bread and the onion soup, the crew said", HOSTILE])
+def test_words_are_tried(text: str, classifier: ICapsClassifier) -> None:
+    text += " bread the the"  # words that occur twice are told apart
+    at = open_app(text=text)
+    at.session_state["try_words"] = True
+    run(at)
+    (explanation,) = classifier.explain([text])
+    words = at.button_group(key=_key("words", explanation))
+    assert len(words.options) == len(explanation.words)
+    last = len(explanation.words) - 1
+    for action, chosen in ((DELETE, [last]), (KEEP, [0, last])):
+        at.button_group(key=_key("words", explanation)).set_value(chosen)
+        at.radio(key=_key("action", explanation)).set_value(action)
+        table = run(at).dataframe[0].value
+        expected = scores_after(classifier, explanation, chosen, action)
+        assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
+        assert table["before"].tolist() == pytest.approx(explanation.scores)
+    at.button_group(key=_key("words", explanation)).set_value([])
+    at.button_group(key=_key("kgrams", explanation)).set_value([0])
+    table = run(at).dataframe[0].value
+    under = words_under(explanation, explanation.kgrams[:1])
+    expected = scores_after(classifier, explanation, under, KEEP)
+    assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_flipping_set_is_deleted_at_a_button(classifier: ICapsClassifier) -> None:
+    at = open_app(text="bake the bread and the onion soup, the crew said")
+    at.session_state["try_words"] = True
+    run(at)
+    at.button(key="delete flip").click()
+    run(at)
+    assert any("not Cooking" in line.value or "no class" in line.value for line in at.warning)
+
+
+def test_a_changed_text_is_answered_beside_the_one_before(classifier: ICapsClassifier) -> None:
+    text = "bake the bread and the onion soup"
+    at = open_app(text=text)
+    at.session_state["try_words"] = True
+    run(at)
+    (before,) = classifier.explain([text])
+    (after,) = classifier.explain(["sail before the tide"])
+    at.text_area(key=_key("edited", before)).set_value("sail before the tide")
+    table = run(at).dataframe[0].value
+    assert table["before"].tolist() == pytest.approx(before.scores)
+    assert table["as changed"].tolist() == pytest.approx(after.scores)
+    assert after.predicted in at.warning[0].value
+    assert at.text_area(key="text").value == text
+    type_text(at, "the crew raised the mast")  # another text is changed anew
+    (other,) = classifier.explain(["the crew raised the mast"])
+    assert at.text_area(key=_key("edited", other)).value == "the crew raised the mast"
