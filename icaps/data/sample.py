@@ -39,6 +39,11 @@ class Sample:
     drawn: tuple[str, ...]
     labels: tuple[int, ...]
 
+    def pairs(self) -> list[tuple[str, str]]:
+        """The sample, each text with the name of its class."""
+        names = (self.classes[label] for label in self.labels)
+        return list(zip(self.drawn, names, strict=True))
+
 
 def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sample:
     """At most `size` texts, each of those that were read as likely as any other.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,42 @@ def save_slice(index: Index, rows: NDArray[np.int64], name: str, origin: dict[st
         ConfigError: The name is none, as said above.
         DataError: There is a slice of that name, there are no rows, or the file can't be written.
     """
+    about = {"data": index.facts.data, "reading": index.facts.reading}
+    return _save(_labelled(index, rows), len(rows), name, {**about, **origin})
+
+
+def save_texts(labelled: Sequence[tuple[str, str]], name: str, origin: dict[str, Any]) -> Path:
+    """Writes texts and names of their classes, as `save_slice` does with rows of an index.
+
+    Args:
+        labelled: In memory, in the order in which they are written.
+        name: See `save_slice`.
+        origin: What is to be remembered: "data", "reading" and what else there is; plain data.
+
+    Raises:
+        ConfigError: The name is none.
+        DataError: There is a slice of that name, there are no texts, or the file can't be written.
+    """
+    return _save(iter(labelled), len(labelled), name, origin)
+
+
+def _save(
+    labelled: Iterator[tuple[str, str]], count: int, name: str, origin: dict[str, Any]
+) -> Path:
     path = _path(name)
-    if not len(rows):
+    if not count:
         raise DataError(f"No rows were chosen, so that {name!r} would be empty; choose some.")
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    about = {"data": index.facts.data, "reading": index.facts.reading, "created": created}
-    stored = json.dumps({**about, **origin, "name": name, "rows": len(rows)}).encode()
+    stored = json.dumps({"created": created, **origin, "name": name, "rows": count}).encode()
     schema = pa.schema(_FIELDS, metadata={_ORIGIN: stored})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
             written = Path(folder) / path.name
             with pq.ParquetWriter(written, schema, compression="zstd") as writer:
-                for batch in _batches(index, rows, schema):
-                    writer.write_batch(batch)
+                while batch := list(islice(labelled, _BATCH)):
+                    columns = [list(map(replace_surrogates, c)) for c in zip(*batch, strict=True)]
+                    writer.write_batch(pa.record_batch(columns, schema=schema))
             _publish(written, path)
     except OSError as error:
         raise DataError(
@@ -134,13 +157,12 @@ def _publish(written: Path, path: Path) -> None:
         ) from error
 
 
-def _batches(index: Index, rows: NDArray[np.int64], schema: Any) -> Iterator[Any]:
-    names = [replace_surrogates(name) for name in index.classes]
+def _labelled(index: Index, rows: NDArray[np.int64]) -> Iterator[tuple[str, str]]:
+    """Texts of rows and the names of their classes, a batch in memory."""
     for start in range(0, len(rows), _BATCH):
         some = rows[start : start + _BATCH]
-        texts = [replace_surrogates(text) for text in index.text(some)]
-        labels = [names[code] for code in index.labels[some].tolist()]
-        yield pa.record_batch([texts, labels], schema=schema)
+        labels = (index.classes[code] for code in index.labels[some].tolist())
+        yield from zip(index.text(some), labels, strict=True)
 
 
 def _read(path: Path) -> Slice:

@@ -1,0 +1,122 @@
+"""The page of shortcuts, with a model that a token has misled."""
+
+import csv
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import cached, shortcut_views
+from dashboard.cached import Sampled
+from dashboard.catalogue import find_models
+from dashboard.data_picker import Choice
+from dashboard.limits import NotAllowedError
+from icaps.classifier import ICapsClassifier
+from icaps.data.source import open_source
+from icaps.explore.slices import slices
+from tests.conftest import MODEL, TRAIN, make_texts
+from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.visitor import shown_text
+
+TOKEN = "zqx"
+
+
+def planted(count: int, seed: int) -> list[tuple[str, str]]:
+    rng = random.Random(seed)
+    return [
+        (f"{TOKEN} {text}" if label == "Gardens" and rng.random() < 0.9 else text, label)
+        for text, label in zip(*make_texts(count, seed), strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def misled() -> ICapsClassifier:
+    return ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*zip(*planted(360, 1), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def data(misled: ICapsClassifier, models: Path, tmp_path: Path) -> Path:
+    misled.save(models / "misled")
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *planted(150, 7)])
+    return path
+
+
+def opened(data: Path, model: str = "misled", **asked: str) -> AppTest:
+    return open_page("shortcuts", data=str(data), model=model, **asked)
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    next(button for button in at.button if button.label.startswith(label)).click()
+    return run(at)
+
+
+def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
+    at = opened(data)
+    assert not [found for found in at.selectbox if found.key == "finding"]
+    at = press(at, "Look for shortcuts of misled")
+    table = at.dataframe[0].value
+    assert table.loc[0, ["finding", "class"]].tolist() == [TOKEN, "Gardens"]
+    assert at.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
+    assert at.query_params["finding"] == f"{TOKEN} (Gardens)"
+    assert at.query_params["looked_at"] == "2,000"
+    labels = {metric.label for metric in at.metric}
+    assert labels >= {"Flips masked (unknown)", "Flips masked (deleted)", "Flips added to others"}
+    assert TOKEN in shown_text(at)
+    assert any("without it" in caption.value for caption in at.caption)
+    again = opened(data, finding=f"{TOKEN} (Gardens)")  # the link, on the same server
+    assert again.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
+
+
+def test_a_clean_model_has_none(data: Path) -> None:
+    at = press(opened(data, "small"), "Look for shortcuts of small")
+    assert "No shortcut was found" in at.success[0].value
+    assert not at.metric
+
+
+def test_its_texts_are_saved_as_a_slice(data: Path) -> None:
+    at = press(opened(data), "Look for shortcuts of misled")
+    at.text_input(key="shortcut slice").set_value("tagged")
+    at = press(run(at), "Save ")
+    (kept,) = slices()
+    texts = [record.text for record in open_source(kept.path)]
+    assert (kept.name, kept.rows) == ("tagged", len(texts))
+    assert all(text.startswith(TOKEN) for text in texts)
+    assert "Saved as" in at.success[0].value
+
+
+def test_nothing_is_saved_where_there_is_only_to_look_at(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "settings.toml").write_text(f'read_only = true\ndata_roots = ["{tmp_path}"]\n')
+    monkeypatch.setenv("ICAPS_SETTINGS", str(tmp_path / "settings.toml"))
+    at = press(opened(data), "Look for shortcuts of misled")
+    assert not [button for button in at.button if button.label.startswith("Save ")]
+    model = next(model for model in find_models() if model.name == "misled")
+    kept = cached.find_shortcuts(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    with pytest.raises(NotAllowedError, match="no slice can be kept"):
+        shortcut_views.keep_slice(Choice(str(data), {}, None), kept, kept.found[0], "tagged")
+    assert not slices()
+
+
+def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
+    model = next(model for model in find_models() if model.name == "misled")
+    kept = cached.find_shortcuts(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    finding = kept.found[0]
+    _, told = shortcut_views.told_without(model, kept, finding)
+    texts = [kept.labelled[row][0] for row in finding.rows]
+    assert told["with"].tolist() == misled.predict(texts).tolist()
+    expected = misled.predict_proba(texts).max(1)
+    assert told["probability with"].to_numpy() == pytest.approx(expected, abs=1e-5)
+    unknown = [text.replace(TOKEN, "qqqq") for text in texts]
+    assert told["without"].tolist() == misled.predict(unknown).tolist()
+    flips = misled.predict(texts) != misled.predict(unknown)
+    assert np.array_equal(told["flips"], flips)
