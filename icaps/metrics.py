@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ from icaps.errors import DataError
 from icaps.inference import CHUNK
 
 if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
+    from icaps.scorer import Scorer
 
 
-def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Counts and scores of the classifier's predictions; each process predicts its share.
 
     Args:
@@ -36,8 +36,16 @@ def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -
         DataError: There is no text, or a label is none of the model's classes.
     """
     classes = [str(name) for name in classifier.classes_]
-    confusion = _count(classifier, labelled, classes)
-    texts = int(confusion.sum())
+    return scores_of(_count(classifier, labelled, classes), classes)
+
+
+def scores_of(confusion: NDArray[np.number], classes: Sequence[str]) -> dict[str, Any]:
+    """What `evaluate` gives, of a confusion matrix (J, J), whose counts may be fractions.
+
+    Raises:
+        DataError: There is no text.
+    """
+    texts = confusion.sum().item()
     if not texts:
         raise DataError("There are no texts to score.")
     true, predicted = np.indices(confusion.shape).reshape(2, -1)
@@ -51,19 +59,19 @@ def evaluate(classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]]) -
     columns = (column.tolist() for column in (*table[:3], confusion.sum(1)))
     return {
         "n": texts,
-        "accuracy": int(confusion.trace()) / texts,
+        "accuracy": confusion.trace().item() / texts,
         "macro_f1": float(table[2].mean()),
         "per_class": {
             name: {"precision": precision, "recall": recall, "f1": f1, "support": support}
             for name, precision, recall, f1, support in zip(classes, *columns, strict=True)
         },
-        "classes": classes,
+        "classes": list(classes),
         "confusion": confusion.tolist(),
     }
 
 
 def _count(
-    classifier: ICapsClassifier, labelled: Iterable[tuple[str, str]], classes: list[str]
+    classifier: Scorer, labelled: Iterable[tuple[str, str]], classes: list[str]
 ) -> NDArray[np.int64]:
     """How often each class (row) was taken for each (column) by all processes together."""
     confusion = torch.zeros(len(classes), len(classes), dtype=torch.int64)

@@ -1,0 +1,388 @@
+"""The page of evaluations, and its charts."""
+
+import io
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import evaluate_figures as figures
+from dashboard import state
+from dashboard.catalogue import SHIPPED
+from dashboard.evaluate_questions import PAGE, TABS
+from icaps.charts import INK, image
+from icaps.classifier import ICapsClassifier
+from icaps.cli import _parser
+from icaps.evaluation.comparison import compare
+from icaps.evaluation.keeping import Evaluation, evaluate_kept
+from icaps.evaluation.learning import Point
+from icaps.evaluation.rejection import kept_at, rejection_curve
+from icaps.evaluation.report import EvaluationReport
+from icaps.evaluation.slices import LENGTH, SAVED, UNKNOWN, score_slice
+from icaps.evidence.files import to_csv
+from icaps.explore.index import make_index, open_index
+from icaps.explore.slices import save_slice
+from icaps.interpret.global_view import weights_fingerprint
+from tests.conftest import make_texts
+from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.visitor import errors, page_html, shown_text
+from tests.explore.indexed import write
+
+STRANGE = '=1+1 <b onclick="x">$x$</b> soup :sun: \ud83d'
+OWN = [
+    ("Sports", "The keeper saved a penalty and the visitors won the derby in stoppage time."),
+    ("Business", "Shares of the grocer fell after it cut its profit forecast again."),
+    ("Sci/Tech", "Engineers woke the probe, and its camera sent home pictures of the moon."),
+    ("World", "Envoys from both capitals met at the border to talk of a truce."),
+    ("World", "The striker sold his software start-up for millions before kick-off."),
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Texts of three topics, of which nine have another one's label, and a training part."""
+    texts, labels = make_texts(60, seed=4)
+    texts[0] = STRANGE
+    labels[:9] = labels[1:10]
+    rows = list(zip(texts, labels, strict=True))
+    return write(tmp_path / "data", train=rows[:30], test=rows)
+
+
+def kept(model: Path, place: Path) -> EvaluationReport:
+    """The evaluation as the command keeps it."""
+    classifier = ICapsClassifier.load(model)
+    classes = [str(name) for name in classifier.classes_]
+    evaluation = Evaluation(weights_fingerprint(model), classes, place, "test", {})
+    return EvaluationReport(evaluate_kept(classifier, evaluation))
+
+
+@pytest.fixture
+def report(models: Path, data: Path) -> EvaluationReport:
+    return kept(models / "small", data)
+
+
+def opened(data: Path, tab: str = "Scores", **asked: str) -> AppTest:
+    return open_page("evaluate", data=str(data), evaluate_tab=tab, **asked)
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def as_table(at: AppTest, name: str) -> pd.DataFrame:
+    at.toggle(key=f"table {name}").set_value(True)
+    shown: pd.DataFrame = run(at).dataframe[-1].value
+    return shown
+
+
+def cards(at: AppTest) -> list[str]:
+    return [c.value for c in at.caption if c.value.startswith("Text ")]
+
+
+class FakeTask:
+    """A command that was asked for; it runs until the test ends it."""
+
+    started: ClassVar[list[list[str]]] = []
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.started.append(list(arguments))
+        self.running, self.failed, self.last_line = True, False, ""
+
+
+def test_it_is_evaluated_when_that_is_asked(
+    data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
+    at = opened(data)
+    assert not at.tabs
+    at.button(key="task Evaluate small").click()
+    assert "Evaluate small" in run(at).info[0].value
+    (arguments,) = FakeTask.started
+    options = _parser().parse_args(arguments)
+    assert (options.model, options.data, options.part) == (
+        str((models / "small").resolve()),
+        str(data),
+        "test",
+    )
+    from dashboard import cached
+
+    (task,) = cached.tasks().values()
+    kept(models / "small", data)
+    task.running = False
+    at = run(at)
+    assert metrics(at)["Accuracy"]
+    assert [tab.label for tab in at.tabs] == list(TABS)
+
+
+def test_the_scores(report: EvaluationReport, data: Path) -> None:
+    at = opened(data)
+    scores = report.scores
+    assert metrics(at) == {
+        "Accuracy": f"{scores.accuracy.value:.2%}",
+        "Macro F1": f"{scores.macro['f1'].value:.2%}",
+        "Macro recall": f"{scores.macro['recall'].value:.2%}",
+        "Macro precision": f"{scores.macro['precision'].value:.2%}",
+    }
+    low, high = (100 * end for end in scores.accuracy[1:])
+    assert at.metric[0].delta == f"{low:.1f} to {high:.1f}%"
+    table = at.dataframe[0].value
+    assert table["class"].tolist() == list(report.predictions.classes)
+    f1 = scores.per_class["Sailing"]["f1"]
+    assert table["F1"].iloc[2] == (f"{100 * f1.value:.1f} ({100 * f1.low:.1f}–{100 * f1.high:.1f})")
+    slices = as_table(at, "slices")
+    assert slices["accuracy"].tolist() == [part.accuracy.value for part in report.slices]
+    assert any("dealt out at random" in caption.value for caption in at.caption)
+
+
+def test_saved_slices_are_there(report: EvaluationReport, data: Path) -> None:
+    index = open_index(make_index(data, {}))
+    save_slice(index, np.array([30, 31, 50]), "mine", {})  # of the test part
+    table = as_table(opened(data), "slices")
+    row = table[table["kind"] == "saved slice"].iloc[0]
+    assert (row["slice"], row["texts"]) == ("mine", 3)
+
+
+def test_the_confusion_matrix_and_its_texts(report: EvaluationReport, data: Path) -> None:
+    told = report.predictions
+    at = opened(data, "Confusion")
+    mistakes = told.confusion - np.diag(told.confusion.diagonal())
+    assert (
+        mistakes.max()
+        == told.confusion[
+            told.classes.index(at.selectbox(key="actual").value),
+            told.classes.index(at.selectbox(key="taken").value),
+        ]
+    )
+    at.selectbox(key="actual").select("Gardens")
+    at.selectbox(key="taken").select("Gardens")
+    run(at)
+    rows = told.cell(1, 1)
+    assert f"{len(rows)} texts, the most confident first" in [c.value for c in at.caption]
+    assert len(cards(at)) == PAGE
+    assert f"Text {rows[0]} of class Gardens" in cards(at)[0]
+    assert shown_text(at).startswith(report.evaluated.texts.take(rows[:1])[0])
+    at.number_input(key="confusion page").set_value(2)
+    assert f"Text {rows[PAGE]} of class" in cards(run(at))[0]
+    at.segmented_control(key="cells show").set_value(figures.SHARES)
+    spec = json.loads(run(at).get("vega_lite_chart")[0].proto.spec)
+    assert spec["layer"][0]["encoding"]["color"]["field"] == "share"
+    table = as_table(at, "confusion")
+    assert table["texts"].sum() == 60
+
+
+def test_a_click_in_the_matrix_picks_its_cell(
+    report: EvaluationReport, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Picked:
+        selection: ClassVar[dict[str, Any]] = {
+            state.SELECTED: [{"class": "Sailing", "predicted": "Cooking"}]
+        }
+
+    session: Any = type("Session", (dict,), {"__setattr__": dict.__setitem__})(chart=Picked)
+    monkeypatch.setattr("dashboard.state.st.session_state", session)
+    state.pick_confusion("chart")
+    assert (session["actual"], session["taken"]) == ("Sailing", "Cooking")
+
+
+def test_calibration_and_the_threshold(report: EvaluationReport, data: Path) -> None:
+    told = report.predictions
+    at = opened(data, "Calibration", threshold="90")
+    assert metrics(at)["Calibration error"] == f"{report.calibration.error.value:.2%}"
+    assert at.slider(key="threshold").value == 90
+    kept_texts = kept_at(told.confidence, told.correct, 0.9)
+    (sentence,) = [m.value for m in at.markdown if "It answers" in m.value]
+    assert f"{kept_texts.coverage:.1%}".replace(".", r"\.") in sentence
+    assert len(at.get("vega_lite_chart")) == 2
+    at.slider(key="threshold").set_value(100)
+    sure = (told.confidence == 1).mean()  # rounded to that
+    expected = rf"answers {sure:.1%}".replace(".", r"\.") if sure else "silent about all"
+    assert any(expected in m.value for m in run(at).markdown)
+    at.slider(key="threshold").set_value(0)
+    assert any("answers 100" in m.value for m in run(at).markdown)
+    assert at.query_params["threshold"] == "0"
+
+
+def test_the_errors(report: EvaluationReport, data: Path) -> None:
+    rows = report.predictions.errors
+    at = opened(data, "Errors")
+    assert len(rows) >= 6
+    assert [f"Text {row} of class" in card for row, card in zip(rows, cards(at), strict=False)]
+    assert "its class" in cards(at)[0]
+    at.number_input(key="errors page").set_value(-(-len(rows) // PAGE))
+    run(at)
+    assert not errors(at)
+
+
+def test_two_models(
+    report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
+    at = opened(data, "Two models", model="small")
+    assert any("no other model" in caption.value for caption in at.caption)
+    shutil.copytree(models / "small", models / "other")
+    classifier = ICapsClassifier.load(models / "other")
+    with pytest.MonkeyPatch.context():
+        for weight in classifier.network_.parameters():
+            weight.data *= 0.5
+        classifier.save(models / "other")
+    at = opened(data, "Two models", model="small")
+    assert [button.key for button in at.button if button.key.startswith("task")] == [
+        "task Evaluate other, too"
+    ]
+    other = kept(models / "other", data)
+    found = compare(report.predictions, other.predictions)
+    at = run(at)
+    assert metrics(at)["McNemar’s p"] == f"{found.p_value:.3g}"
+    assert metrics(at)["Accuracy of the second"] == f"{100 * found.accuracy.value:+.2f} points"
+    table = at.dataframe[0].value
+    assert table.iloc[:, 1:].to_numpy().tolist() == [
+        [found.both, found.only_first],
+        [found.only_second, found.neither],
+    ]
+    assert at.query_params["other"] == "other"
+
+
+def test_learning(report: EvaluationReport, data: Path, models: Path) -> None:
+    at = opened(data, "Learning", model="small")
+    assert any("no two models" in caption.value for caption in at.caption)
+    shutil.copytree(models / "small", models / "less")
+    path = models / "less" / "metrics.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"training_texts": 100}))
+    table = as_table(opened(data, "Learning", model="small"), "learning")
+    assert table["name"].tolist() == ["less", "small"]
+
+
+def test_the_link_reopens_it(report: EvaluationReport, data: Path) -> None:
+    asked = {
+        "part": "test",
+        "evaluate_tab": "Confusion",
+        "actual": "Sailing",
+        "taken": "Cooking",
+        "threshold": "40",
+        "model": "small",
+        "other": "",
+    }
+    at = open_page("evaluate", data=str(data), **asked)
+    assert at.query_params == {"data": str(data), **asked}
+    assert at.selectbox(key="actual").value == "Sailing"
+    at.query_params["evaluate_tab"] = "Errors"
+    at.query_params["taken"] = "Gardens"
+    run(at)
+    assert cards(at)
+    assert at.query_params["evaluate_tab"] == "Errors"
+    assert "confusion" not in at.session_state
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"part": "x"}, {"actual": "Stars"}, {"evaluate_tab": "<b>"}, {"threshold": "101"}],
+)
+def test_what_the_address_can_not_mean(
+    report: EvaluationReport, data: Path, asked: dict[str, str]
+) -> None:
+    for tab in ("Confusion", "Calibration"):
+        at = open_page("evaluate", data=str(data), **{"evaluate_tab": tab, **asked})
+        assert not errors(at)
+
+
+def test_the_training_part(report: EvaluationReport, data: Path) -> None:
+    at = opened(data)
+    at.selectbox(key="part").select("train")
+    run(at)
+    assert not at.tabs  # it was not evaluated
+    assert at.query_params["part"] == "train"
+
+
+def test_strange_texts_are_shown_as_they_are(report: EvaluationReport, data: Path) -> None:
+    told = report.predictions
+    asked = {"actual": told.classes[told.labels[0]], "taken": told.classes[told.predicted[0]]}
+    rows = told.cell(int(told.labels[0]), int(told.predicted[0]))
+    at = opened(data, "Confusion", **asked)
+    while "=1+1" not in page_html(at):
+        page = at.number_input(key="confusion page")
+        assert page.value < -(-len(rows) // PAGE)
+        page.set_value(page.value + 1)
+        run(at)
+    frame = pd.read_csv(io.BytesIO(to_csv(report.table([0]))))
+    assert frame["text"].iloc[0].startswith("'=1+1")
+
+
+def test_damage_is_told(report: EvaluationReport, data: Path) -> None:
+    (report.evaluated.folder / "facts.json").write_text("{")
+    assert "Delete the folder" in errors(opened(data))[0]
+
+
+def test_our_own_sentences_with_the_model_that_ships(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICAPS_MODELS", str(SHIPPED))
+    path = tmp_path / "own.csv"
+    pd.DataFrame(OWN, columns=["label", "text"]).to_csv(path, index=False)
+    report = kept(SHIPPED / "ag_news", path)
+    at = opened(path, model="ag_news")
+    assert metrics(at)["Accuracy"] == f"{report.scores.accuracy.value:.2%}"
+    at = opened(path, "Errors", model="ag_news")
+    assert len(cards(at)) == len(report.predictions.errors)
+
+
+@pytest.mark.parametrize("ink", INK.values())
+def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
+    told = report.predictions
+    kept_texts = kept_at(told.confidence, told.correct, 0.8)
+    cells = figures.confusion_table(told.confusion, told.classes)
+    points = [
+        Point("a", "a", 100, 1, 0.8, None, 0),
+        Point("b", "a", 200, 1, 0.9, 0.7, 10),
+    ]
+    charts = [
+        figures.confusion_chart(cells, figures.COUNTS, ("Sailing", "Cooking"), ink),
+        figures.confusion_chart(cells, figures.SHARES, ("Sailing", "Cooking"), ink),
+        figures.reliability_chart(figures.reliability_table(report.calibration), ink),
+        figures.rejection_chart(figures.rejection_table(report.rejection), kept_texts, 0.8, ink),
+        figures.slice_chart(figures.slice_table(report.slices), ink),
+        figures.learning_chart(figures.learning_table(points), "validation accuracy", ink),
+    ]
+    for chart in charts:
+        assert len(image(chart.properties(width=300), "svg")) > 2_000
+
+
+def test_shares_of_the_confusion_are_of_rows() -> None:
+    table = figures.confusion_table(np.array([[8, 2], [0, 0]]), ("a", "b"))
+    assert table["share"].tolist() == [0.8, 0.2, 0, 0]
+    assert table["texts"].tolist() == [8, 2, 0, 0]
+
+
+def test_what_says_little_is_not_drawn() -> None:
+    """One of a thousand texts that is wrong, and a slice of three texts."""
+    random = np.random.default_rng(0)
+    confidence, correct = random.uniform(0.5, 0.9, 1_000), np.ones(1_000, bool)
+    confidence[0], correct[0] = 0.99, False
+    table = figures.rejection_table(rejection_curve(confidence, correct))
+    assert table["accuracy"].min() == 0
+    chart = figures.rejection_chart(table, kept_at(confidence, correct, 0), 0.999, "#000000")
+    drawn = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
+    assert drawn["accuracy"].min() > 0.85
+    few = np.arange(1_000) < 3
+    parts = [
+        score_slice(kind, name, correct, mask)
+        for kind, name, mask in (
+            (LENGTH, "all", np.ones(1_000, bool)),
+            (UNKNOWN, "few", few),
+            (SAVED, "mine", few),
+        )
+    ]
+    chart = figures.slice_chart(figures.slice_table(parts), "#000000")
+    (shown,) = chart.to_dict()["datasets"].values()
+    assert [row["slice"] for row in shown] == ["all", "mine"]
