@@ -1,0 +1,1 @@
+"""Plain classifiers of texts to stand beside the capsule network."""

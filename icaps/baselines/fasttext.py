@@ -1,0 +1,135 @@
+"""fastText with bigrams, by its own library (Joulin et al., "Bag of tricks", 2017)."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.baselines.base import Baseline
+from icaps.baselines.kinds import FASTTEXT
+from icaps.errors import CheckpointError, ConfigError
+from icaps.folders import AGAIN, CLASSES
+from icaps.text import split_words
+
+MODEL = "model.bin"
+RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1
+_DIM, _EPOCHS = 10, 5  # as there
+BUCKETS = 1_000_000  # that bigrams are hashed to
+_LABEL = "__label__"
+
+
+class FastTextBaseline(Baseline):
+    """A model of the library, whose labels are class numbers."""
+
+    def __init__(self, classes: NDArray[Any], model: Any) -> None:
+        super().__init__(FASTTEXT, classes)
+        self._model = model
+
+    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Probabilities (texts, J); of a text without a known word, those of a text's end."""
+        count = len(self.classes_)
+        found = np.zeros((len(X), count))
+        if not len(X):
+            return found
+        names, values = self._model.predict([_line(text) for text in X], k=count)
+        for row, labels, shares in zip(found, names, values, strict=True):
+            row[[int(label.removeprefix(_LABEL)) for label in labels]] = shares
+        probabilities: NDArray[np.float64] = found / found.sum(1, keepdims=True)
+        return probabilities
+
+    @property
+    def num_weights(self) -> int:
+        """Those of its two matrices."""
+        matrices = self._model.get_input_matrix(), self._model.get_output_matrix()
+        return sum(int(matrix.size) for matrix in matrices)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """The library's own file, and what tells whether it is whole."""
+        self._model.save_model(str(folder / MODEL))
+        return {"checksum": _checksum(folder / MODEL)}
+
+    @classmethod
+    def read(
+        cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
+    ) -> FastTextBaseline:
+        """See `Baseline.read`; the library itself would crash on a damaged file."""
+        path = folder / MODEL
+        if not path.is_file():
+            raise CheckpointError(f"{path} is missing. {AGAIN}")
+        if _checksum(path) != settings["checksum"]:
+            raise CheckpointError(f"{path} is damaged. {AGAIN}")
+        model = library().load_model(str(path))
+        if len(model.get_labels()) != len(classes):
+            raise CheckpointError(f"{path} has other classes than {CLASSES}. {AGAIN}")
+        return cls(classes, model)
+
+
+def fit_fasttext(
+    classes: NDArray[Any],
+    training: tuple[Iterable[str], NDArray[np.integer[Any]]],
+    held_out: tuple[Sequence[str], NDArray[np.integer[Any]]],
+    seed: int,
+    say: Callable[[str], None],
+) -> FastTextBaseline:
+    """Fits it for each of RATES and keeps the one that is best on the validation part.
+
+    Arguments are as for `linear.fit_linear`. One thread, so that the seed gives the same model.
+
+    Raises:
+        ConfigError: The library isn't installed.
+    """
+    fasttext, best = library(), None
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        for text, label in zip(*training, strict=True):
+            file.write(f"{_LABEL}{label} {_line(text)}\n")
+        file.flush()
+        for rate in RATES:
+            model = fasttext.train_supervised(
+                file.name,
+                lr=rate,
+                dim=_DIM,
+                epoch=_EPOCHS,
+                wordNgrams=2,
+                bucket=BUCKETS,
+                thread=1,
+                seed=seed,
+                verbose=0,
+            )
+            fitted = FastTextBaseline(classes, model)
+            score = float((fitted.predict(held_out[0]) == classes[held_out[1]]).mean())
+            say(f"learning rate {rate:g}: validation accuracy {score:.2%}")
+            if best is None or score > best.metrics_["validation_accuracy"]:
+                best = fitted
+                best.metrics_ = {"learning_rate": rate, "validation_accuracy": score}
+    assert best is not None
+    return best
+
+
+def library() -> Any:
+    """The package `fasttext`; ConfigError where it isn't installed."""
+    try:
+        return import_module("fasttext")
+    except ImportError as error:
+        raise ConfigError(
+            "The baseline fasttext needs a package: pip install fasttext-community."
+        ) from error
+
+
+def _line(text: str) -> str:
+    """A text as the library reads it: words with a space between."""
+    return " ".join("".join(word.text.split()) for word in split_words(text)).replace("\0", "")
+
+
+def _checksum(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

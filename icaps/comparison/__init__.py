@@ -1,0 +1,1 @@
+"""Several classifiers on the same texts."""
