@@ -1,0 +1,66 @@
+"""Files to share: the report on a text, and the card of a model."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached
+from dashboard.address import CARD_LIMITS
+from dashboard.cached import Settings
+from dashboard.catalogue import ModelFolder
+from icaps.evaluation.report import EvaluationReport
+from icaps.evidence.files import KINDS
+from icaps.evidence.model_card import STEM
+from icaps.evidence.text_report import TextReport, asked
+from icaps.render import escape
+from icaps.results import Explanation
+
+_DOWNLOAD = ":material/download:"
+_LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
+
+
+def show_exports(
+    model: ModelFolder,
+    explanation: Explanation,
+    settings: Settings,
+    link: str,
+    trust: Mapping[str, Any] | None = None,
+) -> None:
+    """The report on a text as files, and the address that reopens it."""
+    report = TextReport(explanation, cached.named(model), asked(**settings._asdict()), trust)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _offer(report.to_bytes, "explanation")
+        st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
+
+
+def show_card(model: ModelFolder, report: EvaluationReport, value: str, part: str) -> None:
+    """The card of the model as files, made when one of them is asked for."""
+    limit = st.select_slider(
+        "Model card: texts that its reasons are measured on",
+        CARD_LIMITS,
+        key="card limit",
+        persist_state="session",
+        help="What the model is, how good, what its capsules do, and what it can't do. Whether the "
+        "words that it shows decide is measured on so many texts, which takes its time.",
+    )
+
+    def make(kind: str) -> bytes:
+        return cached.card(model, value, part, report, limit).to_bytes(kind)
+
+    with st.container(horizontal=True):
+        _offer(make, STEM, later=True)
+
+
+def _offer(make: Callable[[str], bytes], stem: str, *, later: bool = False) -> None:
+    """A button a kind of file; with `later` it is made when its button is pressed."""
+    for kind, (suffix, mime) in KINDS.items():
+        st.download_button(
+            _LABELS[kind],
+            (lambda kind=kind: make(kind)) if later else make(kind),
+            f"{stem}.{suffix}",
+            mime,
+            key=f"{stem} {kind}",
+            icon=_DOWNLOAD,
+            on_click="ignore",
+        )

@@ -1,0 +1,130 @@
+"""The state of each page is in its link: a link sets the widgets, and they change it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.address import VIEWS, parameter
+from icaps.classifier import ICapsClassifier
+from icaps.evaluation.keeping import Evaluation, evaluate_kept
+from icaps.explore.index import make_index
+from icaps.interpret.global_view import weights_fingerprint
+from icaps.run_folder import DONE, Status
+from tests.dashboard.run_folders import open_page, run, write_run
+
+
+@pytest.fixture(autouse=True)
+def seen(models: Path, interpreted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two interpreted models, and data sets of the test's own."""
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    shutil.rmtree(models / "small")
+    for name in ("one", "two"):
+        shutil.copytree(interpreted, models / name)
+    return models
+
+
+def shown(at: AppTest) -> dict[str, str]:
+    """The address, without what every link of the page has."""
+    return {
+        name: at.query_params[name] for name in map(parameter, VIEWS) if name in at.query_params
+    }
+
+
+def test_capsules() -> None:
+    asked = {"cell_value": "share", "columns": "number", "capsule_tab": "K-grams"}
+    at = open_page("capsules", model="one", capsule="1", **asked)
+    assert not at.warning
+    assert at.selectbox(key="cell_value").value == "share"
+    assert at.selectbox(key="columns").value == "number"
+    assert at.session_state["capsule_tab"] == "K-grams"
+    assert shown(at) == asked
+    at.selectbox(key="columns").select("class")  # as at first
+    assert shown(run(at)) == {"cell_value": "share", "capsule_tab": "K-grams"}
+
+
+def test_queries() -> None:
+    asked = {"space": "queries", "method": "tsne", "perplexity": "7.0", "map_seed": "3"}
+    at = open_page("queries", model="one", **asked)
+    assert not at.warning
+    assert at.selectbox(key="space").value == "queries"
+    assert (at.slider(key="perplexity").value, at.number_input(key="map_seed").value) == (7, 3)
+    at.selectbox(key="method").select("pca")
+    assert shown(run(at)) == {**asked, "method": "pca"}
+
+
+def test_back_takes_a_look_back() -> None:
+    at = open_page("queries", model="one")
+    before = dict(at.query_params)
+    at.selectbox(key="method").select("pca")
+    assert shown(run(at)) == {"method": "pca"}
+    at.query_params.clear()
+    at.query_params.update(before)
+    assert run(at).selectbox(key="method").value == "tsne"
+    assert at.query_params == before
+
+
+def test_many() -> None:
+    at = open_page("many", model="two", lines="bread\nsoup", k1="3", ranking="contribution")
+    assert at.text_area(key="lines").value == "bread\nsoup"
+    assert at.slider(key="k1").value == 3
+    assert at.selectbox(key="ranking").value == "contribution"
+    at.text_area(key="lines").set_value("anchor")
+    assert run(at).query_params["lines"] == "anchor"
+    at.text_area(key="lines").set_value("anchor\n" * 1_000)
+    assert "lines" not in run(at).query_params
+
+
+def test_evaluate(seen: Path, data_file: Path) -> None:
+    classifier = ICapsClassifier.load(seen / "one")
+    classes = [str(name) for name in classifier.classes_]
+    weights = weights_fingerprint(seen / "one")
+    evaluate_kept(classifier, Evaluation(weights, classes, data_file, "test", {}))
+    asked = {"cells_show": "shares of the class", "card_limit": "50"}
+    at = open_page("evaluate", model="one", data=str(data_file), evaluate_tab="Confusion", **asked)
+    assert not at.warning
+    assert at.button_group(key="cells show").value == "shares of the class"
+    assert shown(at) == asked
+
+
+def test_datasets(data_file: Path) -> None:
+    make_index(data_file, {})
+    asked = {"data_tabs": "Rows", "rows_words": "soup", "rows_regex": "b.*d"}
+    at = open_page("datasets", data=str(data_file), model="one", **asked)
+    assert at.text_input(key="rows words").value == "soup"
+    assert at.text_input(key="rows regex").value == "b.*d"
+    at.text_input(key="rows words").set_value("bread")
+    assert shown(run(at)) == {**asked, "rows_words": "bread"}
+
+
+def test_compare(data_file: Path) -> None:
+    asked = {"compare_size": "500", "compare_tab": "Speed and size"}
+    at = open_page("compare", compared="two,one", data=str(data_file), **asked)
+    assert not at.warning
+    assert at.select_slider(key="compare size").value == 500
+    assert at.session_state["compare_tab"] == "Speed and size"
+    assert shown(at) == asked
+
+
+def test_train(seen: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_run(seen, name, Status(DONE))
+    asked = {"train_tabs": "Log", "beside": "b,c"}
+    at = open_page("train", run="a", **asked)
+    assert at.multiselect(key="beside").value == ["b", "c"]
+    at.multiselect(key="beside").set_value(["c"])
+    assert shown(run(at)) == {"train_tabs": "Log", "beside": "c"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"perplexity": "nan", "map_seed": "-1", "space": "<b>"},
+        {"perplexity": "1e9", "map_seed": "1.5", "method": ""},
+    ],
+)
+def test_what_can_not_be_meant_is_left_out(asked: dict[str, str]) -> None:
+    at = open_page("queries", model="one", **asked)
+    assert shown(at) == {}
+    assert (at.slider(key="perplexity").value, at.number_input(key="map_seed").value) == (10, 0)
