@@ -1,0 +1,142 @@
+"""A demonstration: everything can be looked at, and nothing changed, whatever a browser sends."""
+
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dashboard import (
+    cached,
+    capsule_questions,
+    data_picker,
+    dataset_questions,
+    launcher,
+    limits,
+    places,
+    train_questions,
+)
+from dashboard.limits import NotAllowedError
+from icaps import jobs
+from icaps.data.uploads import keep_upload, uploads
+from icaps.run_folder import STOPPED, Status
+from tests.dashboard.run_folders import as_run, done, open_page, write_run
+from tests.dashboard.visitor import errors, open_app, type_text, verdict
+
+CSV = b"text,label\nsome words,a\nother words,b\n"
+
+
+@pytest.fixture(autouse=True)
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "settings.toml").write_text("read_only = true\n")
+    monkeypatch.setenv("ICAPS_SETTINGS", str(tmp_path / "settings.toml"))
+    monkeypatch.setenv("ICAPS_NETWORK", "ask")
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def all_files(tmp_path: Path, models: Path) -> Iterator[None]:
+    """Nothing is written, but for locks that say nothing."""
+
+    def state() -> dict[Path, int]:
+        files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"]
+        return {path: path.stat().st_mtime_ns for path in files}
+
+    before = state()
+    yield
+    assert state() == before
+
+
+def labels(at: Any) -> list[str]:
+    return [button.label for button in at.button]
+
+
+def test_texts_are_explained(all_files: None) -> None:
+    at = type_text(open_app(), "bake bread")
+    assert verdict(at) == "Cooking"
+    assert "This is a demonstration that can only be looked at" in at.sidebar.caption[0].value
+    assert not [box for box in at.expander if box.label == "Train a model"]
+
+
+def test_many_texts_are_explained(all_files: None) -> None:
+    at = open_page("many")
+    at.text_area(key="lines").set_value("bake bread\nsail the tide")
+    at.run()
+    at.button[0].click().run()
+    assert at.dataframe[0].value["predicted"].tolist() == ["Cooking", "Sailing"]
+
+
+def test_trainings_are_shown_without_what_changes_them(models: Path) -> None:
+    write_run(models, "stopped", Status(STOPPED, 1), resumable=True)
+    write_run(models, "done", done())
+    for name in ("stopped", "done"):
+        assert labels(open_page("train", run=name)) == []
+
+
+def test_data_sets_are_shown_without_what_changes_them(tmp_path: Path) -> None:
+    kept = keep_upload("a.csv", io.BytesIO(CSV))
+    at = open_page("datasets", data=str(kept))
+    assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
+    assert labels(at) == []
+    assert not at.file_uploader
+    assert "this was not done beforehand" in at.info[0].value
+    options = at.selectbox(key="datasets data").options
+    assert "Upload a file …" not in options
+    assert not [name for name in options if "download" in name or "synthetic" in name]
+
+
+def test_capsules_keep_their_names(models: Path, interpreted: Path) -> None:
+    shutil.rmtree(models / "small")
+    shutil.copytree(interpreted, models / "small")
+    at = open_page("capsules")
+    assert not at.error
+    assert "Keep" not in labels(at)
+
+
+def test_links_reach_nothing_that_would_be_made_or_fetched(all_files: None) -> None:
+    for value in ("synthetic", "ag_news", "owner/name", "/etc/passwd"):
+        assert "may not be read here" in errors(open_page("datasets", data=value))[0]
+
+
+def test_no_action_is_done_whatever_is_asked(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The functions that change something, called as by a browser that shows hidden buttons."""
+    run = as_run(write_run(models, "one", Status(STOPPED, 1), resumable=True))
+    kept = keep_upload("a.csv", io.BytesIO(CSV))
+    for name in ("start", "resume", "stop", "delete"):
+        monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
+    monkeypatch.setattr(cached, "Task", lambda _: pytest.fail("it was started"))
+    for name in ("delete_upload", "delete_slice", "save_slice"):
+        monkeypatch.setattr(dataset_questions, name, lambda *_: pytest.fail("it was done"))
+    monkeypatch.setattr(data_picker, "keep_upload", lambda *_: pytest.fail("it was kept"))
+    monkeypatch.setattr(capsule_questions, "rename_capsule", lambda *_: pytest.fail("renamed"))
+    monkeypatch.setattr(limits, "read_only", lambda: False)  # everything is offered
+    pressed(monkeypatch)
+    actions = [
+        lambda: train_questions.what_to_do(run),
+        lambda: train_questions._ask_delete(run),
+        lambda: dataset_questions.whether_to_delete(data_picker.Choice(str(kept), {}, None)),
+        lambda: cached.start_task(("explore", str(kept))),
+        lambda: limits.upload(5),
+        lambda: limits.new_run(models),
+        lambda: limits.waiting(models),
+        lambda: limits.new_slice(),
+    ]
+    for action in actions:
+        with pytest.raises(NotAllowedError):
+            action()
+    assert [upload.path for upload in uploads()] == [kept]
+    assert launcher.limit() == 1
+    assert places.confined()
+
+
+def pressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every button is pressed."""
+    for module in (train_questions, dataset_questions):
+        button = SimpleNamespace(**{name: getattr(module.st, name) for name in dir(module.st)})
+        button.button = lambda *_, **__: True
+        monkeypatch.setattr(module, "st", button)
