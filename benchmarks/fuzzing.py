@@ -177,8 +177,7 @@ def fuzz_files(place: Path, count: int, rng: random.Random) -> Outcome:
         preview(path, {**reading, "on_bad_rows": rng.choice(("strict", "skip"))})
         for on_bad_rows in ("skip", "strict"):
             for record in open_source(path, **reading, on_bad_rows=on_bad_rows):
-                assert record.text.strip(), "a blank text"
-                assert record.label.strip(), "a blank label"
+                assert record.label.strip(), "a blank label"  # a blank text is one
 
     def judge(path: Path) -> None:
         check(open_source(path)).to_text()

@@ -235,9 +235,10 @@ class CapsuleLayer(nn.Module):
         """The prediction vectors of primary capsules (texts, I, d_p): (texts, I, J, d_c)."""
         weight = self.capsule_weight
         if weight.dim() == 4:  # of each capsule its own
-            return torch.einsum("bip,ijcp->bijc", primary_capsules, weight) + self.capsule_bias
+            own: Tensor = torch.einsum("bip,ijcp->bijc", primary_capsules, weight)
+            return own + self.capsule_bias
         votes = primary_capsules @ weight.flatten(0, 1).T  # (texts, I, J d_c)
-        return votes.unflatten(2, weight.shape[:2]) + self.capsule_bias
+        return votes.view(*votes.shape[:2], *weight.shape[:2]) + self.capsule_bias
 
     def route(self, votes: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
         """Dynamic routing of the same votes from several sets of capsules (Algorithm 1).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -70,9 +71,9 @@ def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
     reached = place[:, None] + offsets
     inside = filled[:, None] & (reached >= 0) & (reached < until[:, None])
     regions = np.where(inside, source[:, None] + offsets, -1)
-    sizes, counts = np.unique(widths, return_counts=True)
+    blocks = [(count, width) for width, count in Counter(widths.tolist()).items()]
     arrays = (source, ~filled, regions, cells, rows)
     return Layout(
-        list(zip(counts.tolist(), sizes.tolist(), strict=True)) or [(0, 0)],
+        blocks or [(0, 0)],
         *(torch.from_numpy(array).to(lengths.device) for array in arrays),
     )
