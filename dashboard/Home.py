@@ -14,16 +14,19 @@ if str(ROOT) not in sys.path:
 import streamlit as st  # noqa: E402
 
 if __name__ == "__main__":
-    from dashboard import job_bars, launcher, nav, state, views
+    from dashboard import gate, job_bars, launcher, logs, nav, state, views
 
     st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
     views.load_style()
-    state.restore()
-    page = nav.build()
-    page.run()
-    job_bars.show()
-    launcher.show()
+    passed = gate.passed()
+    page = nav.build(hidden=not passed)
+    if passed:
+        state.restore()
+        with logs.timed(nav.name_of(page)):
+            page.run()
+            job_bars.show()
+            launcher.show()
 else:
     from dashboard import serving
 
-    app = st.App(__file__, lifespan=serving.ready)
+    app = st.App(__file__, **serving.options())  # Streamlit reads this line for `st.App(`

@@ -6,22 +6,20 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from dashboard.state import MAX_TEXT
+from dashboard import limits
 from icaps.data.csv_rows import allow_long_fields
 from icaps.errors import DataError
 from icaps.render import printable
 from icaps.results import Explanation
 
-MAX_TEXTS = 5_000
 TEXT_COLUMN = "text"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def from_lines(text: str) -> tuple[str, ...]:
     """A text a line; blank lines are left out.
 
     Raises:
-        DataError: There are more than MAX_TEXTS, or one is longer than MAX_TEXT.
+        NotAllowedError: There are too many, or one is too long.
     """
     return _checked([line for line in printable(text).splitlines() if line.strip()])
 
@@ -30,7 +28,8 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
     """The texts of an uploaded file: the text column of a CSV, or a text a line of any other.
 
     Raises:
-        DataError: It can't be read, lacks the column, or holds too many texts or too long ones.
+        DataError: It can't be read, or lacks the column.
+        NotAllowedError: It holds too many texts, or too long ones.
     """
     try:
         content = data.decode("utf-8-sig")
@@ -53,17 +52,6 @@ def to_frame(explanations: Iterable[Explanation]) -> pd.DataFrame:
     return pd.DataFrame([_row(explanation) for explanation in explanations])
 
 
-def to_csv(frame: pd.DataFrame) -> bytes:
-    """CSV for a spreadsheet; a cell that it might take for a formula gets a ' in front."""
-    # Every text is quoted: left to itself, pandas lets a bare \r end the row.
-    table = frame.map(_harmless).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
-    return table.encode("utf-8-sig")
-
-
-def _harmless(cell: str | float) -> str | float:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
 def _row(explanation: Explanation) -> dict[str, str | float]:
     norms = {
         f"norm {name}": round(norm, 4)
@@ -79,15 +67,7 @@ def _row(explanation: Explanation) -> dict[str, str | float]:
 
 
 def _checked(texts: list[str]) -> tuple[str, ...]:
-    if len(texts) > MAX_TEXTS:
-        raise DataError(
-            f"These are {len(texts):,} texts, and the page takes {MAX_TEXTS:,} at once; for more, "
-            "use `icaps explain` on the command line."
-        )
+    limits.table(len(texts))
     for number, text in enumerate(texts, start=1):
-        if len(text) > MAX_TEXT:
-            raise DataError(
-                f"Text {number:,} has {len(text):,} characters, and the page takes {MAX_TEXT:,} at "
-                "most; cut it, or use `icaps explain` on the command line."
-            )
+        limits.text(text, f"Text {number:,}")
     return tuple(texts)

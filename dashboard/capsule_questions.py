@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import state
+from dashboard import limits, state
 from dashboard.catalogue import ModelFolder
 from icaps.checkpoint import MAX_NAME, rename_capsule
 from icaps.interpret import tables
@@ -62,7 +62,8 @@ def which_cell(model: ModelFolder, report: Report) -> tuple[int, str | None]:
     with left:
         capsule = which_capsule(report)
     with right:
-        _new_name(model, report, capsule)
+        if not limits.read_only():
+            _new_name(model, report, capsule)
     name = middle.selectbox(
         "Texts of",
         [state.EVERY, *report.classes],
@@ -112,6 +113,7 @@ def _new_name(model: ModelFolder, report: Report, capsule: int) -> None:
         )
         wanted = st.form_submit_button("Keep")
     if wanted and name != known:
+        limits.change("no capsule can be renamed.")
         rename_capsule(model.path, capsule, name)
         st.rerun()
 

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import cached, charted, guards, nav, state, views
+from dashboard.address import CAPSULE_TABS
 from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.shaded_text import text_card
@@ -92,8 +93,7 @@ def show_heatmap(
 
 def tabs() -> Sequence[DeltaGenerator]:
     """The parts of what is told about a capsule."""
-    names = ["Words", "K-grams", "Typical texts", "Switched off"]
-    return st.tabs(names, key="capsule_tab", on_change="rerun")
+    return st.tabs(CAPSULE_TABS, key="capsule_tab", on_change="rerun")
 
 
 def show_words(report: Report, table: pd.DataFrame, class_name: str | None, capsule: int) -> None:

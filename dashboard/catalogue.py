@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from icaps.checkpoint import CAPSULES, CONFIG, WEIGHTS
+from icaps.checkpoint import CAPSULES
+from icaps.folders import WEIGHTS
 from icaps.interpret.global_view import FOLDER, VIEW
+from icaps.run_folder import BASELINE, CONFIG
 
 ROOT = Path(__file__).resolve().parents[1]
 _LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that come after the training
@@ -52,9 +54,19 @@ def find_models() -> list[ModelFolder]:
 
     Named by the end of their path that tells them apart.
     """
+    return _find(CONFIG, WEIGHTS)
+
+
+def find_baselines() -> list[ModelFolder]:
+    """All baselines, the newest first."""
+    return _find(BASELINE)
+
+
+def _find(*files: str) -> list[ModelFolder]:
+    """Folders with one of these files."""
     found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
-        folder.resolve(): _stamp(folder, CONFIG, WEIGHTS)
+        folder.resolve(): _stamp(folder, *files)
         for folder in found
         if not folder.name.startswith(".")
     }

@@ -7,8 +7,8 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard.batch import to_csv
 from icaps.charts import INK, image
+from icaps.evidence.files import to_csv
 
 _DOWNLOAD = ":material/download:"
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import cached, guards
+from dashboard import cached, guards, limits, places
 from icaps.data.names import available, is_hub_name
 from icaps.data.preview import Preview
 from icaps.data.uploads import keep_upload, uploads
@@ -42,10 +42,12 @@ def ask(place: str) -> Choice | None:
 
     Raises:
         DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
     """
     value = _ask_value(place)
     if not value:
         return None
+    places.check_data(value)
     here = _is_here(value)
     reading = _ask_reading(place, value) if here else {}
     return Choice(value, reading, cached.preview(value, reading) if here else None)
@@ -69,7 +71,7 @@ def options() -> dict[str, str]:
     """What there is to choose from: what it is called, and what `--data` takes."""
     found = {
         (row.name if row.place or row.synthetic else f"{row.name} (download)"): row.name
-        for row in sorted(available(), key=lambda row: (not row.synthetic, row.place is None))
+        for row in sorted(places.named(), key=lambda row: (not row.synthetic, row.place is None))
     }
     for upload in uploads():  # the latest first
         name = f"upload: {upload.name}"
@@ -121,7 +123,7 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
 def _ask_value(place: str) -> str:
     known = options()
     key = f"{place} data"
-    names = [*known, UPLOAD, PATH]
+    names = [*known, *([] if limits.read_only() else [UPLOAD]), PATH]
     if key not in st.session_state and st.session_state.data:  # what is looked at
         take(place, st.session_state.data)
     if st.session_state.get(key) not in names:
@@ -144,27 +146,21 @@ def _ask_upload(place: str) -> str:
     file = st.file_uploader(
         "A file of texts with their classes: CSV, TSV, JSON, Parquet, compressed or not",
         key=f"{place} file",
+        max_upload_size=limits.upload_mb(),
     )
     if file is None:
         return ""
     kept: tuple[str, str] = st.session_state.get(f"{place} kept", ("", ""))
     if kept[0] != file.file_id:
+        limits.upload(file.size)
         kept = file.file_id, str(keep_upload(file.name, file))
         st.session_state[f"{place} kept"] = kept
     return kept[1] if Path(kept[1]).exists() else ""  # it may have been deleted since
 
 
-def exists(path: Path) -> bool:
-    """Whether there is such a file or folder; a name that can't be one's is none."""
-    try:
-        return path.exists()
-    except OSError:  # such as a name too long for the file system
-        return False
-
-
 def _is_here(value: str) -> bool:
     """Whether the data can be looked at without a download."""
-    if exists(Path(value)):
+    if places.exists(Path(value)):
         return True
     row = next((row for row in available() if row.name == value), None)
     if row is None and not is_hub_name(value):

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import cached, guards
+from dashboard import cached, guards, limits
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import Choice
 from icaps.data.uploads import delete_upload, uploads
@@ -42,11 +42,12 @@ def whether_to_delete(choice: Choice) -> None:
         names = {part.path: part.name for part in slices()}
     except DataError:  # one is damaged, which was told where data is chosen
         names = {}
-    if path not in kept and path not in names:
+    if limits.read_only() or (path not in kept and path not in names):
         return
     with st.popover("Delete", icon=":material/delete:"):
         st.write(guards.plain(f"Delete {kept.get(path) or names[path]} for good?"))
         if st.button("Delete it", type="primary", key=f"delete data {path}"):
+            limits.change("nothing can be deleted.")
             if path in kept:
                 delete_upload(path)
             else:
@@ -130,6 +131,8 @@ def which_row(rows: NDArray[np.int64], texts: list[str], key: str) -> int | None
 
 def keep_slice(data: Index, found: Found) -> None:
     """Saves the rows under a name."""
+    if limits.read_only():
+        return
     with st.popover("Save as a slice", icon=":material/bookmark_add:"):
         st.caption(
             "A slice is a data set of its own: train on it, evaluate and interpret with it, or "
@@ -138,6 +141,7 @@ def keep_slice(data: Index, found: Found) -> None:
         name = st.text_input("Name", key="slice name")
         if st.button(f"Save {len(found.rows):,} rows", key="save slice", disabled=not name):
             with guards.shown():
+                limits.new_slice()
                 path = save_slice(data, found.rows, name, found.origin)
                 st.success(guards.plain(f"Saved as {path}."))
 

@@ -10,17 +10,17 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cached, charted, guards, nav
+from dashboard import cached, charted, guards, limits, nav, places, settings
 from dashboard import dataset_figures as figures
-from dashboard.batch import to_csv
 from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
+from dashboard.limits import NotAllowedError
 from dashboard.shaded_text import text_card
-from dashboard.state import MAX_LINK, MAX_TEXT
-from dashboard.tasks import Task
+from dashboard.state import MAX_LINK
 from icaps import charts
 from icaps.config import PRESETS
 from icaps.errors import VectorsError
+from icaps.evidence.files import to_csv
 from icaps.explore.index import Index
 from icaps.explore.judging import BLANK, Judged
 from icaps.explore.repeats import Pairs
@@ -44,9 +44,12 @@ def while_working(arguments: Sequence[str], label: str, about: str) -> None:
         return
     if task is not None and task.failed:
         st.error(guards.plain(task.last_line.removeprefix("icaps: ")), icon=":material/error:")
+    if limits.read_only():
+        st.info(limits.READ_ONLY.format("this was not done beforehand."))
+        return
     shown, about = guards.plain(label), guards.plain(about)
     if st.button(shown, icon=":material/play_arrow:", help=about, key=f"task {label}"):
-        cached.tasks()[key] = Task(arguments)
+        cached.start_task(key)
         st.rerun()
 
 
@@ -163,8 +166,9 @@ def show_vocabulary(data: Index) -> None:
     )
     if vectors:
         try:
+            places.check_vectors(vectors)
             found = cached.coverage(data, vectors)
-        except VectorsError as error:
+        except (NotAllowedError, VectorsError) as error:
             st.error(guards.plain(str(error)), icon=":material/error:")
             return
         rows = [(split, *shares) for split, shares in found.items()]
@@ -217,7 +221,7 @@ def show_rows(table: pd.DataFrame, count: int) -> None:
 
 def show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str]) -> None:
     """The texts with the K-grams shaded that decided."""
-    shown = [text[:MAX_TEXT] for text in texts]
+    shown = [text[: settings.current().text_characters] for text in texts]
     for explanation, label in zip(
         cached.explain_many(model, shown, _SETTINGS), labels, strict=True
     ):

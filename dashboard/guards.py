@@ -6,11 +6,12 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from dashboard import logs
 from icaps.errors import ICapsError
 from icaps.render import printable
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!$<>|~&])")
-_WORD_JOINER = "\u2060"  # invisible; keeps :x: from becoming an emoji
+WORD_JOINER = "\u2060"  # invisible; keeps :x: from becoming an emoji
 
 
 @contextmanager
@@ -19,10 +20,11 @@ def shown() -> Iterator[None]:
     try:
         yield
     except ICapsError as error:
+        logs.mistake(error)
         st.error(plain(str(error)), icon=":material/error:")
 
 
 def plain(text: str) -> str:
     """`text` as Markdown that shows it as it is."""
     escaped = _MARKDOWN.sub(r"\\\1", printable(text))
-    return escaped.replace(":", f":{_WORD_JOINER}")
+    return escaped.replace(":", f":{WORD_JOINER}")

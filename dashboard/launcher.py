@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dashboard import cached, data_picker, guards, job_bars, setting_fields
+from dashboard import (
+    cached,
+    data_picker,
+    guards,
+    job_bars,
+    limits,
+    places,
+    setting_fields,
+    settings,
+)
 from dashboard.catalogue import runs_folder
 from dashboard.data_picker import Choice
 from dashboard.train_views import command_line
@@ -37,6 +46,10 @@ class _Plan(NamedTuple):
 
 def show() -> None:
     """The form, in the sidebar; what is wrong is told as one fills it."""
+    if limits.read_only():
+        with st.sidebar:
+            st.caption(limits.READ_ONLY.format("nothing is trained, uploaded or changed."))
+        return
     state = st.session_state
     state.launcher = state.get("launcher", state.get("launcher_was", False))  # on all pages alike
     with st.sidebar:
@@ -56,24 +69,24 @@ def take_over(run: Run) -> None:
         model, train = settings_of(options)
         state = st.session_state
         folder = run.request.folder
-        data_picker.take(PLACE, _meant(options.data, folder), reading_options(options))
+        data_picker.take(PLACE, meant(options.data, folder), reading_options(options))
         state["launch base"] = options.preset or SUGGESTED
         state["launch kind"] = LONG if model.hierarchical else SHORT
         vectors = options.vectors or [TEXTS]
-        state["launch vectors"] = [v if v == TEXTS else _meant(v, folder) for v in vectors]
+        state["launch vectors"] = [v if v == TEXTS else meant(v, folder) for v in vectors]
         state["launch watch"] = options.watch
-        state["launch name"] = _free_name(run.name)
+        state["launch name"] = free_name(run.name)
         setting_fields.start_from(model, train)
         state.launcher = True
 
 
 def limit() -> int:
-    """How many trainings may run at a time.
+    """How many trainings may run at a time: by the environment variable, or else the settings.
 
     Raises:
         ConfigError: The environment variable is no such number.
     """
-    given = os.environ.get(LIMIT_SETTING) or str(jobs.LIMIT)
+    given = os.environ.get(LIMIT_SETTING) or str(settings.current().jobs)
     if not (given.isascii() and given.isdecimal() and len(given) < 10 and int(given)):
         raise ConfigError(
             f"The environment variable {LIMIT_SETTING} is {given!r}; it must be a number of "
@@ -97,16 +110,18 @@ def _form() -> None:
         help="How it is explained is kept after each epoch.",
         persist_state="session",
     )
+    limits.text(watch, "The text to watch")
     watched = data_picker.option("watch", printable(watch)) if watch else []
     arguments = [*plan.arguments, *watched]
     _show_estimate(choice, plan)
-    _follow("launch name", _free_name(_data_name(choice)))
+    _follow("launch name", free_name(_data_name(choice)))
     name = st.text_input("Name", key="launch name", persist_state="session").strip()
     with st.popover("Command", icon=":material/terminal:"):
         st.caption("The same on the command line:")
         line = command_line([*arguments, "--out", str(runs_folder() / name)])
         st.code(line, language="bash", wrap_lines=True)
     if st.button("Start training", type="primary", width="stretch", key="launch start"):
+        limits.new_run(runs_folder())
         jobs.start(runs_folder(), name, arguments, limit())
         st.session_state.started = name
         del st.session_state["launch name"]
@@ -159,6 +174,7 @@ def _ask_plan(choice: Choice) -> _Plan:
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     for vector in vectors:
+        places.check_vectors(vector)
         arguments += data_picker.option("vectors", vector)
     return _Plan(arguments, *override(model, train, settings), tuple(vectors))
 
@@ -187,10 +203,10 @@ def _follow(key: str, suggested: Any) -> None:
     state[before] = suggested
 
 
-def _meant(value: str, folder: str) -> str:
+def meant(value: str, folder: str) -> str:
     """What a command names in its folder: a path for all folders; a name stays as it is."""
     path = Path(folder, value)
-    return str(path) if data_picker.exists(path) else value
+    return str(path) if places.exists(path) else value
 
 
 def _first_text(choice: Choice) -> str:
@@ -202,7 +218,7 @@ def _data_name(choice: Choice) -> str:
     return Path(choice.value).name.split(".")[0] or "model"
 
 
-def _free_name(wanted: str) -> str:
+def free_name(wanted: str) -> str:
     """The name, with a number after it where it is taken."""
     kept = "".join(c if jobs.NAME.fullmatch(f"a{c}") else "-" for c in wanted)[:50].strip("-. ")
     kept, number = kept or "model", 2

@@ -11,14 +11,23 @@ _PAGES = {
     "many": ("Many texts", ":material/table_rows:"),
     "capsules": ("Capsules", ":material/grid_on:"),
     "queries": ("Queries", ":material/scatter_plot:"),
+    "evaluate": ("Evaluate", ":material/target:"),
+    "shortcuts": ("Shortcuts", ":material/alt_route:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
     "datasets": ("Datasets", ":material/dataset:"),
     "train": ("Train", ":material/model_training:"),
 }
 
 
-def build() -> StreamlitPage:
-    """The navigation; returns the page that the visitor chose."""
-    return st.navigation([page(name) for name in _PAGES])
+def build(*, hidden: bool) -> StreamlitPage:
+    """The navigation, which may be hidden; returns the page that the visitor chose."""
+    pages = [page(name) for name in _PAGES]
+    return st.navigation(pages, position="hidden" if hidden else "sidebar")
+
+
+def name_of(page: StreamlitPage) -> str:
+    """The name of its file."""
+    return page.url_path or next(iter(_PAGES))
 
 
 def page(name: str) -> StreamlitPage:

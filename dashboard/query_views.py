@@ -9,7 +9,6 @@ from icaps.interpret import tables
 from icaps.interpret.queries import (
     METHODS,
     NEIGHBOURS,
-    PERPLEXITY,
     SPACES,
     QueryMap,
     cosines,
@@ -32,10 +31,20 @@ def ask_map() -> tuple[str, str, float, int]:
         "Method", METHODS, format_func=_METHODS.__getitem__, key="method", persist_state="session"
     )
     off = method != "tsne"
+    state.begin("perplexity")
+    state.begin("map_seed")
     perplexity = third.slider(
-        "Perplexity", 1.0, 50.0, PERPLEXITY, 1.0, key="perplexity", disabled=off
+        "Perplexity",
+        1.0,
+        50.0,
+        step=1.0,
+        key="perplexity",
+        disabled=off,
+        persist_state="session",
     )
-    seed = fourth.number_input("Seed", 0, 9_999, 0, key="map_seed", disabled=off)
+    seed = fourth.number_input(
+        "Seed", 0, 9_999, key="map_seed", disabled=off, persist_state="session"
+    )
     return space, method, perplexity, int(seed)
 
 

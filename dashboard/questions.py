@@ -2,16 +2,30 @@
 
 import streamlit as st
 
-from dashboard import batch, cached, live_text, state
+from dashboard import batch, cached, limits, live_text, settings, state
 from dashboard.cached import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.examples import EXAMPLES
+from icaps.interpret.local import CAPSULE_RANKINGS
 from icaps.render import printable
 from icaps.results import capsule_label
 
+_RANKINGS = {"routing": "the paper's routing", "contribution": "contribution"}
+# icaps faithfulness --model checkpoints/ag_news --data ag_news --removal deletion --limit 1000
+_MEASURED = (
+    "Contribution is what a capsule adds to the class. Over 1,000 test texts of AG's News its "
+    "single words rank better than those by the paper's routing: without the first ones the class "
+    "norm falls by 0.121, without the paper's by 0.079, without random ones by 0.013. The K-grams "
+    "do alike: 0.119, 0.119 and 0.010."
+)
+
 
 def ask_text() -> str:
-    """One text, typed or taken from the examples; controls and the like as U+FFFD."""
+    """One text, typed or taken from the examples; controls and the like as U+FFFD.
+
+    Raises:
+        NotAllowedError: It is too long.
+    """
     st.pills(
         "Examples",
         list(EXAMPLES),
@@ -23,7 +37,7 @@ def ask_text() -> str:
         "Your text",
         key="text",
         height=110,
-        max_chars=state.MAX_TEXT,
+        max_chars=settings.current().text_characters,
         on_change=state.forget_example,
         persist_state="session",
     )
@@ -32,23 +46,33 @@ def ask_text() -> str:
         st.caption(
             f"A link to this page leaves out a text of more than {state.MAX_LINK:,} characters."
         )
+    limits.text(text)
     return printable(text)
 
 
 def ask_settings(model: ModelFolder) -> Settings:
-    """The class to explain, k1, k2, and the sentences where texts are split into them."""
+    """The class to explain, k1, k2, the sentences where texts are split, and the ranking."""
     classifier = cached.load(model)
     targets = [state.PREDICTED, *map(str, classifier.classes_)]
     state.choose_among("target", targets)
     sliders = {"k1": "Capsules k₁", "k2": "K-grams a capsule k₂"}
     if classifier.network_.config.hierarchical:
         sliders["sentences"] = "Sentences a capsule"
-    first, *places = st.columns(1 + len(sliders), gap="medium")
+    state.choose_among("ranking", CAPSULE_RANKINGS)
+    first, *places, last = st.columns(2 + len(sliders), gap="medium")
     target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
     for place, (key, label) in zip(places, sliders.items(), strict=True):
         place.slider(label, *state.BOUNDS[key], key=key, persist_state="session")
+    ranking = last.selectbox(
+        "Capsules ranked by",
+        CAPSULE_RANKINGS,
+        format_func=_RANKINGS.__getitem__,
+        key="ranking",
+        persist_state="session",
+        help=_MEASURED,
+    )
     chosen = None if target == state.PREDICTED else target
-    return Settings(chosen, *(st.session_state[key] for key in state.BOUNDS))
+    return Settings(chosen, *(st.session_state[key] for key in state.BOUNDS), ranking)
 
 
 def ask_muted(model: ModelFolder) -> tuple[int, ...]:
@@ -77,10 +101,11 @@ def ask_texts() -> tuple[str, ...]:
     )
     live_text.answer_while_typing("Texts, one a line")
     file = st.file_uploader(
-        f"or a file of up to {batch.MAX_TEXTS:,} texts: one a line, or a CSV with a column "
-        f"named {batch.TEXT_COLUMN}",
+        f"or a file of up to {settings.current().table_rows:,} texts: one a line, or a CSV with a "
+        f"column named {batch.TEXT_COLUMN}",
         type=["txt", "csv"],
         key="file",
+        max_upload_size=limits.upload_mb(),
     )
     if file is None:
         return batch.from_lines(lines)

@@ -1,18 +1,59 @@
-"""What the server does before its first visitor comes, so that nobody waits for it."""
+"""The server: what it does before its first visitor comes, whether it is well, and its headers."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from streamlit.starlette import App
 
-from dashboard.catalogue import find_models
-from icaps.errors import CheckpointError
+from dashboard import logs, settings
+from dashboard.catalogue import find_models, runs_folder
+from icaps.errors import CheckpointError, ICapsError
+from icaps.jobs import find_runs
+
+HEALTH = "/health"
+_MEMORY = Path("/proc/self/statm")  # of Linux
+# A link holds the text that it asks about, so no other site is told the address that led to it.
+_HEADERS = (
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"SAMEORIGIN"),
+)
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+
+def options() -> dict[str, Any]:
+    """What Home.py gives the `streamlit.App` that is served."""
+    return {
+        "lifespan": ready,
+        "routes": [Route(HEALTH, health)],
+        "middleware": [Middleware(SafeHeaders)],
+        "on_script_error": tell_failure,
+    }
 
 
 @asynccontextmanager
 async def ready(app: App) -> AsyncIterator[None]:
     """The life of the server, as `streamlit.App` takes it."""
-    answer_first_question()
+    try:
+        allowed = settings.apply()
+    except ICapsError:  # the page tells it, to each visitor
+        logs.start(tracebacks=False)
+        logs.tell("settings can't be read")
+    else:
+        logs.start(tracebacks=allowed.log_tracebacks)
+        server = st.get_option("server.maxUploadSize")
+        logs.tell("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
+        answer_first_question()
     yield
 
 
@@ -25,3 +66,64 @@ def answer_first_question() -> None:
     if models:
         with suppress(CheckpointError):  # the page tells it, to each visitor
             cached.explain(models[0], *state.first_question())
+
+
+def health(request: Request) -> JSONResponse:
+    """Whether the landing page would be answered, as JSON: 200 if so, else 503.
+
+    Streamlit's own /_stcore/health says of the server alone that it is up.
+    """
+    from dashboard import cached, state
+
+    error = ""
+    models = find_models()
+    try:
+        settings.current()
+        if models:
+            cached.explain(models[0], *state.first_question())
+    except ICapsError as found:
+        error = type(found).__name__
+    answer = {
+        "ok": not error,
+        "models": len(models),
+        "jobs": sum(run.status.live for run in find_runs(runs_folder())),
+    }
+    if _MEMORY.is_file():
+        answer["memory_mb"] = round(_memory() / 2**20)
+    if error:
+        answer["error"] = error
+    return JSONResponse(answer, 503 if error else 200, {"cache-control": "no-store"})
+
+
+def tell_failure(error: Exception) -> bool:
+    """Tells the log of an error that nobody has foreseen, and the visitor that there was one."""
+    logs.failure(error)
+    st.error(
+        "Something went wrong in the app itself, not by your doing. Reload the page; whoever runs "
+        f"the app finds it in the log under {logs.session()}.",
+        icon=":material/error:",
+    )
+    return True
+
+
+class SafeHeaders:
+    """Adds headers to each answer over HTTP."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Message, receive: Any, send: Send) -> None:
+        """One request."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _memory() -> int:
+    """Bytes that this process holds."""
+    pages = _MEMORY.read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

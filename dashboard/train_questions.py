@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import guards, launcher, state
+from dashboard import guards, launcher, limits, state
 from dashboard.catalogue import runs_folder
 from icaps import jobs
 from icaps.jobs import Run
@@ -39,6 +39,8 @@ def which_others(runs: Sequence[Run], run: Run) -> list[Run]:
 
 def what_to_do(run: Run) -> None:
     """Stops, resumes, copies or deletes a training."""
+    if limits.read_only():
+        return
     status = run.status
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.live:
@@ -50,6 +52,7 @@ def what_to_do(run: Run) -> None:
                 else "Ends it after its step, with all that it has learnt saved."
             )
             if st.button(label, icon=":material/stop_circle:", help=about, key=f"stop {run.name}"):
+                limits.change("no training can be stopped.")
                 jobs.stop(run)
                 st.rerun()
         elif status.state != DONE and run.request is not None:
@@ -60,9 +63,10 @@ def what_to_do(run: Run) -> None:
             )
             key = f"resume {run.name}"
             if st.button("Resume", icon=":material/play_circle:", help=about, key=key):
+                limits.waiting(runs_folder())
                 jobs.resume(run, launcher.limit())
                 st.rerun()
-        if run.request is not None:
+        if run.request is not None and not run.request.of_a_baseline:
             st.button(
                 "Duplicate with changes",
                 icon=":material/content_copy:",
@@ -81,5 +85,6 @@ def _ask_delete(run: Run) -> None:
         st.write(guards.plain(f"Delete {run.name} with its model, {size:,.1f} MB, for good?"))
         # Its name is in the key, so that a click never means a run that has taken its place.
         if st.button("Delete it", type="primary", key=f"delete {run.name}"):
+            limits.change("nothing can be deleted.")
             jobs.delete(runs_folder(), run.name)
             st.rerun()

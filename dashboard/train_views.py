@@ -11,11 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import charted, curves, guards, job_bars, nav
-from dashboard.batch import to_csv
 from dashboard.catalogue import ModelFolder, find_models, runs_folder
 from dashboard.shaded_text import text_card
 from icaps.charts import class_colors
 from icaps.errors import ICapsError, RunError
+from icaps.evidence.files import to_csv
 from icaps.jobs import Run, find_runs
 from icaps.render import printable
 from icaps.results import Explanation
@@ -233,6 +233,8 @@ def _settings(run: Run) -> dict[str, str]:
         return {}
     try:
         options = read_arguments(run.request.arguments)
+        if run.request.of_a_baseline:
+            return {"data": printable(options.data), "baseline": options.name}
         model, train = settings_of(options)
     except ICapsError as error:
         return {"data": printable(str(error))}

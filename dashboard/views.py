@@ -1,26 +1,31 @@
 """Results on the page: each function shows one."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dashboard import figures, guards, nav
-from dashboard.batch import to_csv
 from dashboard.charted import ink
 from dashboard.figures import drawn_classes
 from dashboard.routing_picture import drawn_kgrams, routing_picture
 from dashboard.shaded_text import text_card
 from dashboard.state import EVERY
 from icaps.charts import class_colors
+from icaps.evidence.files import to_csv
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
 
 _STYLE_FILE = Path(__file__).with_name("style.css")
 _DOWNLOAD = ":material/download:"
+_DRAWERS = {  # by key: title and icon
+    "try_words": ("What if words were gone?", "science"),
+    "what_if": ("What if capsules were switched off?", "toggle_off"),
+    "similar": ("Which training texts are like it?", "library_books"),
+}
 _PLAIN_CHART = {"displayModeBar": False}
 
 
@@ -71,52 +76,29 @@ def show_reasons(explanation: Explanation) -> None:
 
 
 @contextmanager
-def what_if() -> Iterator[bool]:
-    """The place where capsules are switched off for this text, and whether it is open."""
-    title = "What if capsules were switched off?"
-    with st.expander(title, icon=":material/toggle_off:", key="what_if", on_change="rerun") as box:
+def drawer(key: str) -> Iterator[bool]:
+    """A place for what is tried with this text, and whether it is open."""
+    title, icon = _DRAWERS[key]
+    with st.expander(title, icon=f":material/{icon}:", key=key, on_change="rerun") as box:
         yield bool(box.open)
 
 
-def show_without(explanation: Explanation, other: Explanation) -> None:
-    """The norms with all capsules beside those without some, and whether the class changes."""
-    table = pd.DataFrame(
-        {
-            "class": explanation.classes,
-            "with all": explanation.scores,
-            "without them": other.scores,
-        }
-    )
-    table["change"] = table["without them"] - table["with all"]
-    if other.predicted != explanation.predicted:
-        st.warning(
-            guards.plain(f"Without them it is {other.predicted}, not {explanation.predicted}."),
-            icon=":material/swap_horiz:",
-        )
-    numbers = dict.fromkeys(table.columns[1:3], "{:.3f}") | {"change": "{:+.3f}"}
+def show_change(explanation: Explanation, scores: Sequence[float], before: str, after: str) -> None:
+    """The norms beside those of something else, and whether the class changes.
+
+    Args:
+        explanation: Of the text as it is.
+        scores: The other norms, (J,); all 0 where no known word is left.
+        before, after: Names of the columns; `after` goes on as "... it is CLASS".
+    """
+    table = pd.DataFrame({"class": explanation.classes, before: explanation.scores, after: scores})
+    table["change"] = table[after] - table[before]
+    predicted = explanation.classes[int(np.argmax(scores))] if any(scores) else "no class"
+    if predicted != explanation.predicted:
+        line = f"{after.capitalize()} it is {predicted}, not {explanation.predicted}."
+        st.warning(guards.plain(line), icon=":material/swap_horiz:")
+    numbers = dict.fromkeys((before, after), "{:.3f}") | {"change": "{:+.3f}"}
     st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
-
-
-def show_exports(explanation: Explanation, link: str) -> None:
-    """The explanation as files, and the address that reopens it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "HTML",
-            explanation.to_html(),
-            "explanation.html",
-            "text/html",
-            icon=_DOWNLOAD,
-            on_click="ignore",
-        )
-        st.download_button(
-            "JSON",
-            json.dumps(explanation.to_dict()),
-            "explanation.json",
-            "application/json",
-            icon=_DOWNLOAD,
-            on_click="ignore",
-        )
-        st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
 
 
 def with_progress(answers: Iterable[Explanation], total: int) -> Iterator[Explanation]:

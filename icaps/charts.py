@@ -24,11 +24,11 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
 GREY = "#8a979e"
 INK = {"light": "#1c2830", "dark": "#e6ecef"}  # colours of writing, by theme
-_RAMPS = {  # from nothing to the largest, which stands out most on its page
+RAMPS = {  # from nothing to the largest, which stands out most on its page
     INK["light"]: ["#2f89a812", "#2f89a8", "#0f4a63"],
     INK["dark"]: ["#2f89a81c", "#2f89a8", "#b4e6f5"],
 }
-_ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # writing on large cells
+ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # writing on large cells
 LABEL = 22  # characters
 MAX_WRITTEN = 40  # columns of a heatmap that have room for numbers
 SELECTED = "picked"  # the selection of a cell or a capsule
@@ -91,7 +91,7 @@ def heatmap(
             color=alt.Color(
                 f"{value}:Q",
                 title=VALUES[value],
-                scale=alt.Scale(range=_RAMPS[ink], domainMin=0),
+                scale=alt.Scale(range=RAMPS[ink], domainMin=0),
                 legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
             ),
             stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
@@ -119,7 +119,7 @@ def heatmap(
         layers.append(
             written.encode(
                 text=alt.Text(f"{value}:Q", format=format_),
-                color=alt.condition(dark, alt.value(_ON_LARGE[ink]), alt.value(ink)),
+                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
             )
         )
     height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis

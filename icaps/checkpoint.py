@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import json
 import math
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from filelock import FileLock
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
 from icaps.errors import CheckpointError, ConfigError
+from icaps.folders import (
+    AGAIN,
+    CLASSES,
+    METRICS,
+    VOCABULARY,
+    WEIGHTS,
+    check_regular,
+    read_classes,
+    read_json,
+    read_text,
+    read_weights,
+    rewriting,
+    shapes,
+    unfilled,
+    write_json,
+)
 from icaps.model import ICapsNet
-from icaps.run_folder import CONFIG, check_place
+from icaps.run_folder import BASELINE, CONFIG, check_place
 from icaps.text import Vocabulary
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
-VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
-WEIGHTS, METRICS, HISTORY = "model.safetensors", "metrics.json", "history.jsonl"
+HISTORY = "history.jsonl"
 CAPSULES = "capsules.json"  # names that users gave to primary capsules
 MAX_NAME = 60  # characters of such a name
 _WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @dataclass(frozen=True)
@@ -67,26 +73,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
     """
     folder = Path(folder)
     check_place(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(folder) as scratch:
-            if folder.exists():
-                written = shutil.ignore_patterns(*_WRITTEN)
-                shutil.copytree(folder, scratch, False, written, _link, dirs_exist_ok=True)
-            _write(checkpoint, scratch)
-    except OSError as error:
-        raise CheckpointError(f"The checkpoint can't be written to {folder}: {error}") from error
-
-
-@contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of `folder` when the block ends without an error."""
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        yield scratch
-        _swap(scratch, folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with rewriting(folder, _WRITTEN) as scratch:
+        _write(checkpoint, scratch)
 
 
 def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
@@ -99,7 +87,7 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
         CheckpointError: The folder is damaged, or can't be written.
     """
     folder, name = Path(folder), " ".join(name.split())
-    config = config_from_dict(ModelConfig, _read_json(folder / CONFIG)["model"])
+    config = config_from_dict(ModelConfig, read_json(folder / CONFIG)["model"])
     last = config.num_capsules - 1
     if not 0 <= capsule <= last:
         raise ConfigError(f"There is no capsule {capsule}; they are 0 to {last}.")
@@ -111,7 +99,7 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
         with FileLock(folder / f".{CAPSULES}.lock"):
             names = _read_names(folder / CAPSULES) | {capsule: name}
             scratch = folder / f".{CAPSULES}"
-            _write_json({str(i): names[i] for i in sorted(names) if names[i]}, scratch)
+            write_json({str(i): names[i] for i in sorted(names) if names[i]}, scratch)
             scratch.replace(folder / CAPSULES)
     except OSError as error:
         raise CheckpointError(f"The name can't be written to {folder}: {error}") from error
@@ -129,7 +117,12 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         raise CheckpointError(
             f"There is no checkpoint folder {folder}; give one that holds {CONFIG}."
         )
-    config = _read_json(folder / CONFIG)
+    check_regular(folder)
+    if (folder / BASELINE).is_file():
+        raise CheckpointError(
+            f"{folder} holds a baseline, which has no capsules; `icaps compare` takes it."
+        )
+    config = read_json(folder / CONFIG)
     _check_version(config, folder)
     try:
         model_config = config_from_dict(ModelConfig, config["model"])
@@ -138,9 +131,9 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         if not 0 < inverse_temperature < math.inf:
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
     except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {_AGAIN}") from error
+        raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY)
-    classes = _read_classes(folder / CLASSES)
+    classes = read_classes(folder / CLASSES)
     network = _read_network(folder / WEIGHTS, model_config, len(vocabulary), len(classes))
     return Checkpoint(
         network.to(device).eval(),
@@ -148,13 +141,10 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         classes,
         train_config,
         inverse_temperature,
-        _read_json(folder / METRICS),
+        read_json(folder / METRICS),
         _read_history(folder / HISTORY),
         _read_names(folder / CAPSULES),
     )
-
-
-_AGAIN = "Copy the folder again from where it came, or train the model again."
 
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
@@ -165,10 +155,10 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
         "train": dataclasses.asdict(checkpoint.train_config),
         "inverse_temperature": checkpoint.inverse_temperature,
     }
-    _write_json(config, folder / CONFIG)
-    _write_json(checkpoint.metrics, folder / METRICS)
+    write_json(config, folder / CONFIG)
+    write_json(checkpoint.metrics, folder / METRICS)
     names = {str(i): name for i, name in sorted(checkpoint.capsule_names.items())}
-    _write_json(names, folder / CAPSULES)
+    write_json(names, folder / CAPSULES)
     lines = [json.dumps(record) + "\n" for record in checkpoint.history]
     (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
     (folder / CLASSES).write_text("\n".join(checkpoint.classes) + "\n", encoding="utf-8")
@@ -185,86 +175,22 @@ def _as_bytes(vectors: Tensor) -> Tensor:
     return steps if torch.equal(steps * VECTOR_STEP, vectors.float()) else vectors
 
 
-def _swap(scratch: Path, folder: Path) -> None:
-    """Puts `scratch` where `folder` is; a rename can't replace a folder that isn't empty."""
-    scratch.chmod(0o755)
-    if not folder.exists():
-        scratch.rename(folder)
-    elif _exchanged(scratch, folder):  # then `scratch` is what is to go
-        return
-    else:
-        old = folder.with_name(f"{scratch.name}-old")
-        folder.rename(old)
-        scratch.rename(folder)
-        shutil.rmtree(old)
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Whether both have changed places in one go, so that nobody finds either missing.
-
-    Linux can do so where its C library and the file system do.
-    """
-    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
-    if rename is None:
-        return False
-    paths = _AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other)
-    return bool(rename(*paths, _RENAME_EXCHANGE) == 0)
-
-
-def _link(source: str, target: str) -> None:
-    """The same file in another place; a copy where the file system has no such links."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
-
-
-def _write_json(value: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path} is missing. {_AGAIN}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path} can't be read ({error}). {_AGAIN}") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(_read_text(path))
-    except (ValueError, RecursionError) as error:  # also a number of too many digits
-        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path} is damaged (it holds no object). {_AGAIN}")
-    return value
-
-
 def _read_history(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in _read_text(path).splitlines()]
+        return [json.loads(line) for line in read_text(path).splitlines()]
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
+        raise CheckpointError(f"{path} is damaged ({error}). {AGAIN}") from error
 
 
 def _read_names(path: Path) -> dict[int, str]:
     """Names by the number of their capsule; an older checkpoint has no such file."""
     if not path.exists():
         return {}
-    names = _read_json(path)
+    names = read_json(path)
     try:
         return {int(number): str(name) for number, name in names.items()}
     except ValueError as error:
-        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
-
-
-def _read_classes(path: Path) -> tuple[str, ...]:
-    classes = tuple(_read_text(path).removesuffix("\n").split("\n"))
-    if len(classes) < 2 or len(set(classes)) < len(classes):
-        raise CheckpointError(f"{path} must name two or more different classes. {_AGAIN}")
-    return classes
+        raise CheckpointError(f"{path} is damaged ({error}). {AGAIN}") from error
 
 
 def _check_version(config: dict[str, Any], folder: Path) -> None:
@@ -280,40 +206,10 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         )
 
 
-class _NoFilling(TorchFunctionMode):
-    """New weights stay unfilled: on "meta", normal_ alone imports torch's compiler, for seconds."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__module__", None) == "torch.nn.init":
-            return kwargs["tensor"]
-        return func(*args, **kwargs)
-
-
 def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
-    if not path.is_file():
-        raise CheckpointError(f"{path} is missing. {_AGAIN}")
-    try:
-        weights = load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). {_AGAIN}") from error
-    with torch.device("meta"), _NoFilling():  # a hostile config must not allocate memory
-        network = ICapsNet(config, words, classes)
-    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in weights.items()}
-    if found != expected:
-        odd = min(name for name in expected | found if expected.get(name) != found.get(name))
-        raise CheckpointError(
-            f"{path} does not fit {CONFIG}, {VOCABULARY} and {CLASSES}: {odd} is "
-            f"{found.get(odd, 'missing')} and should be {expected.get(odd, 'absent')}. {_AGAIN}"
-        )
+    network = unfilled(lambda: ICapsNet(config, words, classes))
+    weights = read_weights(path, shapes(network), CONFIG)
     if weights["fixed_embedding"].dtype == torch.int8:
         weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
-    weights = {name: value.float() for name, value in weights.items()}
-    for name, value in weights.items():
-        if not math.isfinite(value.abs().sum().item()):
-            raise CheckpointError(f"{path} is damaged ({name} holds no numbers). {_AGAIN}")
-    network.load_state_dict(weights, assign=True)
+    network.load_state_dict({name: w.float() for name, w in weights.items()}, assign=True)
     return network

@@ -1,7 +1,7 @@
-"""The `icaps` command: train, evaluate, explain, interpret, explore, presets, data.
+"""The `icaps` command: train, evaluate, explain, interpret, explore, baseline, compare and more.
 
-Exit codes: 0 done; 2 a mistake in what was asked for, told in one line on stderr; 130 ended by
-Ctrl-C with what was reached saved.
+Exit codes: 0 done; 1 a check has failed (`icaps check`); 2 a mistake in what was asked for, told in
+one line on stderr; 130 ended by Ctrl-C with what was reached saved.
 """
 
 from __future__ import annotations
@@ -11,21 +11,26 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from icaps.baselines.commands import add_parser as add_baseline
+from icaps.comparison.commands import add_parser as add_compare
 from icaps.config import PRESETS
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
 from icaps.data.commands import add_parser as add_data_commands
 from icaps.errors import DataError, ICapsError
+from icaps.evaluation.commands import add_parser as add_evaluate
+from icaps.evidence.commands import add_parser as add_card
+from icaps.evidence.commands import add_report_options, wants_report, write_text_report
 from icaps.explore.commands import add_parser as add_explore
 from icaps.interpret.commands import add_parser as add_interpret
+from icaps.interpret.faithfulness_command import add_parser as add_faithfulness
+from icaps.interpret.shortcuts_command import add_parsers as add_shortcuts
 from icaps.train_command import add_parser as add_train
 from icaps.train_command import add_timeout
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
+    from icaps.results import Explanation
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are answered
 
@@ -59,20 +64,9 @@ def _parser() -> argparse.ArgumentParser:
 
     add_train(commands)
 
-    evaluate = commands.add_parser("evaluate", help="score a model on labelled texts")
-    evaluate.add_argument("--model", required=True, metavar="DIR")
-    evaluate.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name whose test file is taken",
-    )
-    add_reading_options(evaluate)
-    add_bad_rows_option(evaluate)
-    evaluate.add_argument("--json", action="store_true", help="print JSON")
+    evaluate = add_evaluate(commands)
     _add_mute(evaluate)
     add_timeout(evaluate)
-    evaluate.set_defaults(command=_evaluate)
 
     explain = commands.add_parser("explain", help="say why a text gets its class")
     explain.add_argument("--model", required=True, metavar="DIR")
@@ -87,7 +81,25 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument(
         "--top-sentences", type=int, default=1, metavar="N", help="for models of long texts"
     )
+    explain.add_argument(
+        "--ranking",
+        choices=("routing", "contribution"),
+        default="routing",
+        help="of the capsules: routing, as in the paper, or what each adds to the class",
+    )
+    explain.add_argument(
+        "--trust",
+        action="store_true",
+        help="try the reason: the shaded words removed, beside random ones, and what flips it",
+    )
+    explain.add_argument(
+        "--removal",
+        choices=("deletion", "unk"),
+        default="deletion",
+        help="what --trust does with words: deletes them, or masks them",
+    )
     _add_mute(explain)
+    add_report_options(explain)
     explain.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
     explain.add_argument(
         "texts",
@@ -98,7 +110,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.set_defaults(command=_explain)
 
     add_timeout(add_interpret(commands))
+    add_faithfulness(commands)
+    add_shortcuts(commands)
     add_explore(commands)
+    add_baseline(commands)
+    add_compare(commands)
+    add_card(commands)
 
     presets = commands.add_parser("presets", help="list the paper's settings")
     presets.add_argument("--json", action="store_true", help="print JSON")
@@ -119,45 +136,14 @@ def _add_mute(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _evaluate(options: argparse.Namespace) -> int:
-    from icaps import distributed
-    from icaps.classifier import ICapsClassifier
-    from icaps.data.names import resolve
-    from icaps.data.source import open_source
-    from icaps.metrics import evaluate
-    from icaps.progress import Progress
-
-    with distributed.process_group("auto", options.timeout):
-        classifier = ICapsClassifier.load(options.model).without(options.mute)
-        place = resolve(options.data, Progress(sys.stderr))
-        source = open_source(place, "test", **reading_options(options))
-        scores = evaluate(classifier, source.pairs())
-        first = distributed.rank() == 0
-    if first:
-        say_problems(source, "test")
-        _print_scores(scores, options.json)
-    return 0
-
-
-def _print_scores(scores: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(scores))
-        return
-    print(
-        f"{scores['n']} texts, accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
-    )
-    for name, values in scores["per_class"].items():
-        print(
-            f"{name}: precision {values['precision']:.2%}, recall {values['recall']:.2%}, "
-            f"F1 {values['f1']:.2%} of {values['support']}"
-        )
-
-
 def _explain(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
 
     classifier = ICapsClassifier.load(options.model).without(options.mute)
     texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
+    if wants_report(options):
+        check = (lambda told: _try(classifier, told, options.removal)[0]) if options.trust else None
+        return write_text_report(options, classifier, texts, check)
     while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
         for explanation in classifier.explain(
             batch,
@@ -165,10 +151,31 @@ def _explain(options: argparse.Namespace) -> int:
             top_capsules=options.top_capsules,
             top_kgrams=options.top_kgrams,
             top_sentences=options.top_sentences,
+            ranking=options.ranking,
         ):
-            print(json.dumps(explanation.to_dict()) if options.json else explanation.to_text())
+            facts = explanation.to_dict()
+            lines = explanation.to_text()
+            if options.trust:
+                facts["trust"], tried = _try(classifier, explanation, options.removal)
+                lines += tried
+            print(json.dumps(facts) if options.json else lines)
         sys.stdout.flush()
     return 0
+
+
+def _try(
+    classifier: ICapsClassifier, explanation: Explanation, removal: str
+) -> tuple[dict[str, Any] | None, str]:
+    """What came of trying a reason, as plain data and as lines; None for a blank text."""
+    from icaps.interpret.trial import flipping_set, try_reasons
+    from icaps.render import trial_text
+
+    (trial,) = try_reasons(classifier, [explanation], removal)
+    if trial is None:
+        return None, ""
+    flip = flipping_set(classifier, explanation, removal)
+    facts = trial.to_dict() | {"flip": None if flip is None else flip.to_dict()}
+    return facts, "\n" + trial_text(explanation, trial, flip)
 
 
 def _presets(options: argparse.Namespace) -> int:

@@ -276,8 +276,11 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
     """Settings of `kind` from plain data, as `dataclasses.asdict` wrote them.
 
     Raises:
-        ConfigError: A name is unknown, or a value has the wrong type or range.
+        ConfigError: They are no names with values, a name is unknown, or a value has the wrong
+            type or range.
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"The settings are {values!r}, which is no object with their names.")
     hints = get_type_hints(kind)
     for name, value in values.items():
         if name not in hints:

@@ -7,6 +7,7 @@ others wait in the order in which they came, each in a process of its own that l
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -18,8 +19,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from filelock import FileLock
 
 from icaps.errors import RunError
 from icaps.run_folder import (
@@ -176,6 +175,8 @@ def wait_for_turn(folder: RunFolder, status: Status, limit: int) -> Status:
     Returns:
         Its status, which is PREPARING and written.
     """
+    from filelock import FileLock  # late, as `icaps --help` has no use for it
+
     place = folder.path.resolve().parent
     mine = status.queued, folder.path.name
     while True:
@@ -193,6 +194,16 @@ def wait_for_turn(folder: RunFolder, status: Status, limit: int) -> Status:
                 folder.write_status(now)
                 return now
         time.sleep(_LOOK_EVERY)
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    """Adds --queue, by which a job is told to wait for its turn."""
+    parser.add_argument(
+        "--queue",
+        type=int,
+        metavar="N",
+        help="wait until fewer than N others train beside DIR",
+    )
 
 
 def _read(path: Path) -> Run | None:

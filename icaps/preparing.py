@@ -106,7 +106,7 @@ def prepare_stream(
     Raises:
         DataError: A text can't be read, there are too few, or they are of one class.
     """
-    classes, labels, content = _read_labels(records)
+    classes, labels, content = read_labels(records)
     training, held_out = split(labels, len(classes), train)
     chosen = np.zeros(len(labels), dtype=bool)
     chosen[training] = True
@@ -143,8 +143,12 @@ def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, N
     return training.astype(np.int32), held_out.astype(np.int32)  # half the memory, for 2^31 texts
 
 
-def _read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
-    """The classes, sorted; the class number of each text; a hash of all texts and labels."""
+def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
+    """The classes, sorted; the class number of each text; a hash of all texts and labels.
+
+    Raises:
+        DataError: A text can't be read, or all are of one class.
+    """
     seen: dict[str, int] = {}
     numbers = array("i")
 

@@ -7,11 +7,13 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.errors import ICapsError, TrainingError
+from icaps.interruption import as_interrupts
 from icaps.jobs import wait_for_turn
 from icaps.run_folder import (
     DONE,
@@ -23,6 +25,7 @@ from icaps.run_folder import (
     STOP,
     STOPPED,
     TRAINING,
+    Request,
     RunFolder,
     Status,
 )
@@ -66,6 +69,10 @@ class Recorder:
             self._say(PREPARING)
         else:
             self.status = wait_for_turn(self.folder, self.status, limit)
+
+    def work(self) -> None:
+        """Tells that a training is under way which has no steps to tell."""
+        self._say(TRAINING)
 
     def on_step(self, step: Step) -> None:
         """Tells the step, unless another was told just before."""
@@ -162,6 +169,33 @@ class Recorder:
         self._written = time.monotonic()
 
 
+@contextmanager
+def recorded(
+    folder: RunFolder, arguments: Sequence[str], limit: int | None, resume: bool = False
+) -> Iterator[Recorder]:
+    """A training by this process, told in the folder that it claims: its command and how it ends.
+
+    That it is done is for the block to say, by `Recorder.end`.
+
+    Args:
+        folder: Of the training.
+        arguments: Of the command, after `icaps`.
+        limit: How many trainings may run at a time, where it waits for its turn.
+        resume: See `Recorder`.
+
+    Raises:
+        RunError: Another process is at work there, or the folder can't be made.
+        TrainingError: Memory or the disk ran out in the block.
+    """
+    with as_interrupts(), folder.claimed():
+        if not resume:
+            folder.write_request(Request(tuple(arguments), str(Path.cwd())))
+        recorder = Recorder(folder, resume, queued=limit is not None)
+        with recorder.telling_the_end():
+            recorder.begin(limit)
+            yield recorder
+
+
 def explained(error: Exception) -> ICapsError | None:
     """The error as one that a user understands; None where it is a fault of this library's own."""
     if isinstance(error, ICapsError):
@@ -183,6 +217,9 @@ def explained(error: Exception) -> ICapsError | None:
 
 def _peak_memory() -> int:
     """The most bytes that this process has held; 0 where the system doesn't tell."""
+    status = Path("/proc/self/status")
+    if status.exists():  # of Linux, where ru_maxrss begins with what the starting process held
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
     try:
         import resource
     except ImportError:  # Windows

@@ -29,11 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from icaps.errors import CheckpointError, RunError
 
 CONFIG = "config.json"  # of a checkpoint
+BASELINE = "baseline.json"  # of another kind of classifier
 LAST, STATE = "last", "state.safetensors"  # what --resume goes on from: a file in a folder
 REQUEST, STATUS, PROGRESS = "request.json", "status.json", "progress.jsonl"
 SNAPSHOTS, LOG, STOP, LOCK = "snapshots.jsonl", "train.log", "stop", ".lock"
@@ -106,16 +105,25 @@ class Request:
     arguments: tuple[str, ...]
     folder: str
 
+    @property
+    def of_a_baseline(self) -> bool:
+        """Whether it is `icaps baseline`, and not `icaps train`."""
+        return self.arguments[:1] == ("baseline",)
 
-def check_place(folder: str | Path) -> None:
-    """Raises CheckpointError where no checkpoint may be written, as something else is there."""
+
+def check_place(folder: str | Path, config: str = CONFIG) -> None:
+    """Raises CheckpointError where no folder with the file `config` may be written.
+
+    That is where something else is: CONFIG is that of a checkpoint, BASELINE that of a baseline.
+    """
     folder = Path(folder)
     if folder.is_dir():
         inside = {entry.name for entry in folder.iterdir()}
-        if CONFIG in inside or inside <= {LAST, *FILES}:
+        if config in inside or inside <= {LAST, *FILES}:
             return
     if folder.exists():
-        raise CheckpointError(f"{folder} exists and is no checkpoint; choose another place.")
+        kind = "checkpoint" if config == CONFIG else "baseline"
+        raise CheckpointError(f"{folder} exists and is no {kind}; choose another place.")
 
 
 def check_resumable(last: Path) -> None:
@@ -143,6 +151,8 @@ class RunFolder:
         Raises:
             RunError: Another process is at work there, or the folder can't be made.
         """
+        from filelock import FileLock, Timeout  # late, as `icaps --help` has no use for it
+
         new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -179,6 +189,8 @@ class RunFolder:
         """Whether a process is at work here."""
         if not (self.path / LOCK).exists():
             return False
+        from filelock import FileLock, Timeout
+
         for _ in range(_TRIES):
             try:
                 with FileLock(self.path / LOCK, timeout=0):

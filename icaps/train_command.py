@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from icaps.baselines.commands import add_parser as add_baseline
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.data.commands import (
     add_bad_rows_option,
@@ -17,9 +18,9 @@ from icaps.data.commands import (
     say_problems,
 )
 from icaps.errors import ConfigError, RunError
-from icaps.interruption import as_interrupts
-from icaps.recorder import Recorder
-from icaps.run_folder import LAST, Request, RunFolder, check_place, check_resumable
+from icaps.jobs import add_queue
+from icaps.recorder import Recorder, recorded
+from icaps.run_folder import LAST, RunFolder, check_place, check_resumable
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -64,12 +65,7 @@ def add_parser(commands: Commands) -> None:
     train.add_argument(
         "--watch", default="", metavar="TEXT", help="keep how this text is explained, each epoch"
     )
-    train.add_argument(
-        "--queue",
-        type=int,
-        metavar="N",
-        help="wait until fewer than N others train beside DIR",
-    )
+    add_queue(train)
     add_timeout(train)
     train.set_defaults(command=_train)
 
@@ -93,13 +89,15 @@ class _Reader(argparse.ArgumentParser):
 
 
 def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command that starts with "train", as a run folder keeps it.
+    """The options of a command that trains a model or a baseline, as a run folder keeps it.
 
     Raises:
         RunError: It is no command that this iCaps knows.
     """
     parser: argparse.ArgumentParser = _Reader()
-    add_parser(parser.add_subparsers(required=True))
+    commands = parser.add_subparsers(required=True)
+    add_parser(commands)
+    add_baseline(commands)
     # The one that a job is asked for with has no --out yet.
     given = [*arguments[:1], "--out", "", *arguments[1:]]
     try:
@@ -107,7 +105,7 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     except SystemExit as error:  # --help
         raise RunError("The command can't be read, as it asks for help.") from error
     if unknown:
-        raise RunError(f"icaps train has no option {unknown[0]}.")
+        raise RunError(f"icaps {arguments[0]} has no option {unknown[0]}.")
     return options
 
 
@@ -118,15 +116,10 @@ def _train(options: argparse.Namespace) -> int:
     check_place(folder.path)  # before the work, not after it
     if options.resume:
         check_resumable(folder.path / LAST)
-    with as_interrupts(), folder.claimed():
-        if not options.resume:
-            folder.write_request(Request(tuple(options.given), str(Path.cwd())))
-        recorder = Recorder(folder, options.resume, queued=options.queue is not None)
-        with recorder.telling_the_end():
-            recorder.begin(options.queue)
-            code = _train_configured(options, recorder)
-            recorder.end(interrupted=code == INTERRUPTED_CODE)
-            return code
+    with recorded(folder, options.given, options.queue, options.resume) as recorder:
+        code = _train_configured(options, recorder)
+        recorder.end(interrupted=code == INTERRUPTED_CODE)
+        return code
 
 
 def _train_configured(options: argparse.Namespace, recorder: Recorder | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import pickle
 import re
 import struct
 import zlib
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import OOV_CHOICES, VECTOR_STEP
+from icaps.data.network import NETWORK_SETTING, offline
 from icaps.errors import ConfigError, VectorsError
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ _ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$
 _SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
 _ADVICE = (
     "Give a whole file of word2vec (binary or text), GloVe text, fastText .bin or .vec, with words "
-    "in UTF-8, or a .kv file of gensim's KeyedVectors."
+    "in UTF-8."
 )
-# What gensim, pickle and gzip raise for damaged or foreign files.
+_PICKLE = b"\x80"  # the first byte of what gensim's own `save` writes
+# What gensim and gzip raise for damaged or foreign files.
 _UNREADABLE = (
     *(OSError, EOFError, ValueError, LookupError, AttributeError, TypeError, ImportError),
     *(AssertionError, NotImplementedError, MemoryError, OverflowError),
-    *(struct.error, zlib.error, pickle.UnpicklingError),
+    *(struct.error, zlib.error),
 )
 
 
@@ -70,9 +71,8 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
     """Word vectors from a file, or by a name of gensim-data such as word2vec-google-news-300.
 
     Formats are told apart by their content: word2vec binary and text, GloVe text and fastText's
-    .vec, each gzipped (with the suffix .gz) or not, and fastText's .bin. A `.kv` file that gensim
-    saved is unpickled by gensim, and gensim-data brings code of its own, so take either only from
-    where you would take a program.
+    .vec, each gzipped (with the suffix .gz) or not, and fastText's .bin. Nothing is unpickled, and
+    of gensim-data the vectors are taken without the code that comes with them.
 
     Args:
         source: A path, or a name. What has a slash or a known suffix is a path.
@@ -86,7 +86,7 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
         if path.is_file():
             return _load_file(path)
         if path.exists():
-            raise VectorsError(f"{path} is a folder. {_ADVICE}")
+            raise VectorsError(f"{path} is a folder, or no regular file. {_ADVICE}")
     except OSError as error:  # such as a name too long for the file system
         raise VectorsError(f"{path} can't be opened ({error.strerror}). {_ADVICE}") from error
     if len(path.parts) > 1 or path.suffix.lower() in _SUFFIXES:
@@ -194,13 +194,8 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _load_file(path: Path) -> KeyedVectors:
-    from gensim.models import KeyedVectors
-
     try:
-        is_kv = path.suffix.lower() == ".kv"
-        vectors = KeyedVectors.load(str(path), mmap="r") if is_kv else _read(path)
-        if not isinstance(vectors, KeyedVectors):
-            raise ValueError(f"it holds a {type(vectors).__name__}; save the model's .wv instead")
+        vectors = _read(path)
         if not len(vectors) or not vectors.vector_size:
             raise ValueError("it holds no vector")
     except _UNREADABLE as error:
@@ -222,6 +217,11 @@ def _read(path: Path) -> KeyedVectors:
             return load_facebook_vectors(str(path))
         if not start:
             raise ValueError("it is empty")
+        if start.startswith(_PICKLE):
+            raise ValueError(
+                "it is a Python pickle, which could run a program when opened; let gensim save the "
+                "vectors by save_word2vec_format(path, binary=True)"
+            )
         if start.startswith(_GZIP_MAGIC):
             raise ValueError("it is gzipped, which gensim sees by the suffix .gz alone: rename it")
         file.seek(0)
@@ -281,6 +281,11 @@ def _row(line: bytes, dim: int) -> tuple[str, list[float]]:
 
 
 def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
+    if offline():
+        raise VectorsError(
+            f"There is no file {name}, and {NETWORK_SETTING} forbids to look for it in "
+            f"gensim-data. {_ADVICE}"
+        )
     import gensim.downloader
 
     if report is not None:
@@ -288,7 +293,7 @@ def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
     try:
         known = gensim.downloader.info(name_only=True)["models"]
         if name in known:
-            return gensim.downloader.load(name)
+            return _load_file(Path(gensim.downloader.load(name, return_path=True)))
     except (OSError, ValueError, HTTPException) as error:
         raise VectorsError(
             f"There is no file {name}, and it can't be downloaded from gensim-data ({error}). "

@@ -5,8 +5,7 @@ import streamlit as st
 from dashboard import cached, data_picker, dataset_rows, guards, sidebar, state, views
 from dashboard import dataset_questions as ask
 from dashboard import dataset_views as show
-
-TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+from dashboard.address import DATA_TABS
 
 
 def main() -> None:
@@ -34,7 +33,7 @@ def main() -> None:
             about = "Reads all texts once and counts them, in a process of its own."
             show.while_working(arguments, "Explore these texts", about)
         return
-    opened, place = show.tabs(TABS)
+    opened, place = show.tabs(DATA_TABS)
     with place:
         if opened == "Overview":
             show.show_facts(data)

@@ -1,6 +1,6 @@
 """The landing page: why does a text get its class?"""
 
-from dashboard import cached, guards, questions, sidebar, state, views
+from dashboard import cached, evidence_views, guards, questions, sidebar, state, trust_views, views
 
 
 def main() -> None:
@@ -17,12 +17,21 @@ def main() -> None:
     state.publish(state.EXPLAIN)
     explanation = cached.explain(model, text, settings)
     views.show_answer(explanation)
+    trust_views.show_badge(model, explanation)
     views.show_reasons(explanation)
-    with views.what_if() as opened:
+    if not explanation.blank:
+        with views.drawer("try_words") as opened, guards.shown():
+            if opened:
+                trust_views.show_try(model, explanation, settings)
+        with views.drawer("similar") as opened, guards.shown():
+            if opened:
+                trust_views.show_similar(model, text)
+    with views.drawer("what_if") as opened:
         if opened:
             muted = questions.ask_muted(model)
-            views.show_without(explanation, cached.explain(model, text, settings, muted))
-    views.show_exports(explanation, state.link())
+            other = cached.explain(model, text, settings, muted)
+            views.show_change(explanation, other.scores, "with all", "without them")
+    evidence_views.show_exports(model, explanation, settings, state.link())
 
 
 with guards.shown():

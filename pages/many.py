@@ -14,6 +14,7 @@ def main() -> None:
         return
     texts = questions.ask_texts()
     settings = questions.ask_settings(model)
+    state.publish(state.MANY)
     question = (model, texts, settings)
     if questions.wants_table(texts):
         answers = cached.explain_many(model, texts, settings)

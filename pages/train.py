@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard import guards, state, train_views, views
 from dashboard import train_questions as ask
+from dashboard.address import TRAIN_TABS
 from dashboard.job_bars import POLL
 
 
@@ -22,7 +23,6 @@ def main() -> None:
         run = ask.which_run(runs)
     with right:
         others = ask.which_others(runs, run)
-    state.publish(state.TRAIN)
     live = any(other.status.live for other in (run, *others))
     st.fragment(show, run_every=POLL if live else None)(run.name, [other.name for other in others])
 
@@ -30,6 +30,7 @@ def main() -> None:
 def show(name: str, others: list[str]) -> None:
     """What changes while a training runs."""
     with guards.shown():
+        state.publish(state.TRAIN)
         runs = {run.name: run for run in train_views.all_runs()}
         if name not in runs:
             st.rerun()
@@ -37,9 +38,7 @@ def show(name: str, others: list[str]) -> None:
         train_views.show_now(run)
         ask.what_to_do(run)
         train_views.link_model(run)
-        curves, reasons, settings, log = st.tabs(
-            ["Curves", "Reasons", "Settings", "Log"], key="train_tabs", on_change="rerun"
-        )
+        curves, reasons, settings, log = st.tabs(TRAIN_TABS, key="train_tabs", on_change="rerun")
         if curves.open:
             with curves:
                 train_views.show_curves(shown)

@@ -27,12 +27,14 @@ ARROWS: dict[str, set[str]] = {
     "corpus": {"data.records", "data.source", "errors", "text", "layers"},
     "corpus_files": {"config", "corpus", "sentences", "text"},
     "preparing": {"config", "corpus", "corpus_files", "errors", "sentences", "text"},
-    "vectors": {"config", "errors", "text"},
+    "vectors": {"config", "data.network", "errors", "text"},
     "fixed_part": {"text", "vectors"},
-    "layers": set(),
+    "layout": set(),
+    "pooling": {"layout"},
+    "layers": {"layout", "pooling"},
     "dropout": set(),
-    "model": {"config", "dropout", "layers", "text"},
-    "tables": {"layers", "model"},
+    "model": {"config", "dropout", "layers", "layout", "text"},
+    "tables": {"layers", "layout", "model"},
     "calibration": set(),
     "inference": {
         *("corpus", "corpus_files", "distributed", "layers", "model", "sentences", "tables"),
@@ -47,12 +49,60 @@ ARROWS: dict[str, set[str]] = {
         *("interpret.ablation", "interpret.tally", "interpret.winners"),
     },
     "interpret.trust": {"interpret.tally"},
+    "interpret.removal": {
+        *("corpus_files", "errors", "inference", "layers", "model", "tables", "text"),
+    },
+    "interpret.word_scores": {
+        *("corpus", "inference", "interpret.removal", "layers", "layout", "model"),
+    },
+    "interpret.post_hoc": {
+        *("interpret.removal", "interpret.word_scores", "layers", "layout"),
+    },
+    "interpret.rankings": {"errors", "interpret.post_hoc", "interpret.word_scores"},
+    "interpret.bootstrap": set(),
+    "interpret.faithfulness": {
+        *("interpret.local", "interpret.rankings", "interpret.removal", "interpret.word_scores"),
+    },
+    "interpret.trial": {
+        *("classifier", "errors", "interpret.faithfulness", "interpret.removal", "results"),
+        *("sentences", "text"),
+    },
+    "interpret.stability": {
+        *("inference", "interpret.bootstrap", "interpret.faithfulness", "interpret.local"),
+        *("interpret.word_scores", "interpret.words", "model", "text"),
+    },
+    "interpret.sanity": {
+        *("interpret.bootstrap", "interpret.rankings", "interpret.stability"),
+        *("interpret.word_scores", "model"),
+    },
+    "interpret.faithfulness_table": {
+        *("interpret.bootstrap", "interpret.faithfulness", "interpret.sanity"),
+        "interpret.stability",
+    },
+    "interpret.answered": {
+        *("classifier", "corpus", "errors", "inference", "interpret.local", "model", "sentences"),
+        "text",
+    },
+    "interpret.causes": {
+        *("corpus_files", "interpret.answered", "interpret.bootstrap", "interpret.removal", "text"),
+    },
+    "interpret.suspicion": {"interpret.answered"},
+    "interpret.shortcuts": {
+        *("evaluation.resampling", "interpret.answered", "interpret.causes", "interpret.removal"),
+        *("interpret.suspicion", "text"),
+    },
+    "interpret.shortcuts_table": {
+        *("interpret.answered", "interpret.causes", "interpret.shortcuts"),
+    },
+    "interpret.shortcut_checks": {
+        *("errors", "interpret.answered", "interpret.causes", "interpret.shortcuts"),
+    },
     "interpret.words": set(),
     "interpret.ordering": {"errors"},
     "interpret.plane": {"errors"},
-    "interpret.queries": {"interpret.plane", "model", "text"},
+    "interpret.queries": {"interpret.plane", "layout", "model", "text"},
     "interpret.global_view": {
-        *("checkpoint", "errors", "interpret.ablation", "interpret.tally"),
+        *("errors", "folders", "interpret.ablation", "interpret.tally"),
     },
     "interpret.making": {
         *("classifier", "data.catalog", "data.names", "data.source", "data.storage"),
@@ -110,12 +160,46 @@ ARROWS: dict[str, set[str]] = {
     },
     "run_folder": {"errors"},
     "jobs": {"errors", "run_folder"},
-    "recorder": {"errors", "jobs", "run_folder", "training"},
+    "recorder": {"errors", "interruption", "jobs", "run_folder", "training"},
     "snapshots": {
         *("classifier", "corpus", "inference", "interpret.winners", "run_folder", "text"),
     },
     "specialisation": {"config"},
-    "checkpoint": {"config", "errors", "model", "run_folder", "text"},
+    "folders": {"errors"},
+    "checkpoint": {"config", "errors", "folders", "model", "run_folder", "text"},
+    "scorer": set(),
+    "baselines.kinds": set(),
+    "baselines.base": set(),
+    "baselines.linear": {
+        *("baselines.base", "baselines.kinds", "calibration", "errors", "folders", "run_folder"),
+    },
+    "baselines.fasttext": {"baselines.base", "baselines.kinds", "errors", "folders", "text"},
+    "baselines.networks": {"layers", "text"},
+    "baselines.neural": {
+        *("baselines.base", "baselines.kinds", "baselines.networks", "errors", "folders"),
+        *("run_folder", "text"),
+    },
+    "baselines.training": {"baselines.neural", "config", "corpus", "errors", "training"},
+    "baselines.fitting": {
+        *("baselines.base", "baselines.fasttext", "baselines.kinds", "baselines.linear"),
+        *("baselines.neural", "baselines.training", "calibration", "config", "data.storage"),
+        *("errors", "preparing", "training"),
+    },
+    "baselines.folder": {
+        *("baselines.base", "baselines.fasttext", "baselines.kinds", "baselines.linear"),
+        *("baselines.neural", "errors", "folders", "run_folder"),
+    },
+    "comparison.answers": {
+        *("baselines.base", "baselines.folder", "classifier", "corpus", "errors", "run_folder"),
+        "scorer",
+    },
+    "comparison.tables": {"comparison.answers", "evaluation.comparison", "evaluation.scores"},
+    "comparison.reasons": {"classifier", "results"},
+    "comparison.published": set(),
+    "comparison.report": {
+        *("classifier", "comparison.answers", "comparison.published", "comparison.reasons"),
+        *("comparison.tables", "scorer"),
+    },
     "progress": {"training"},
     "pace": {"config", "corpus", "model", "specialisation", "training", "updates"},
     "suggestion": {"config", "data.catalog"},
@@ -126,16 +210,73 @@ ARROWS: dict[str, set[str]] = {
     "explore.judging": {
         *("classifier", "data.storage", "errors", "inference", "interpret.global_view"),
     },
+    "explore.nearest": {
+        *("classifier", "data.sample", "data.source", "data.storage", "errors"),
+        *("explore.identity", "explore.text_map", "explore.texts"),
+    },
     "explore.text_map": {"classifier", "inference", "interpret.plane"},
-    "metrics": {"classifier", "corpus", "distributed", "errors", "inference"},
+    "metrics": {"corpus", "distributed", "errors", "inference", "scorer"},
+    "evaluation.resampling": set(),
+    "evaluation.scores": {"evaluation.resampling", "metrics"},
+    "evaluation.predictions": {
+        *("classifier", "corpus", "distributed", "errors", "inference", "text"),
+    },
+    "evaluation.keeping": {
+        *("classifier", "data.problems", "data.source", "data.storage", "distributed", "errors"),
+        *("evaluation.predictions", "explore.identity", "explore.texts", "text"),
+    },
+    "evaluation.calibration": {"evaluation.resampling"},
+    "evaluation.rejection": {"evaluation.resampling"},
+    "evaluation.slices": {
+        *("data.source", "evaluation.resampling", "explore.slices", "explore.texts"),
+    },
+    "evaluation.comparison": {"errors", "evaluation.resampling", "evaluation.scores"},
+    "evaluation.learning": {"folders", "run_folder"},
+    "evaluation.report": {
+        *("errors", "evaluation.calibration", "evaluation.keeping", "evaluation.predictions"),
+        *("evaluation.rejection", "evaluation.resampling", "evaluation.scores"),
+        *("evaluation.slices", "explore.slices"),
+    },
+    "evidence.files": {"errors"},
+    "evidence.document": {"render"},
+    "evidence.naming": {"interpret.global_view"},
+    "evidence.numbers": set(),
+    "evidence.text_report": {
+        *("evidence.document", "evidence.files", "evidence.naming", "render"),
+        *("results", "text"),
+    },
+    "evidence.pictures": {
+        *("charts", "evidence.document", "interpret.ordering", "interpret.report"),
+    },
+    "evidence.faithfulness": {
+        *("classifier", "errors", "evaluation.keeping", "inference", "interpret.bootstrap"),
+        *("interpret.faithfulness", "interpret.faithfulness_table", "interpret.rankings"),
+        "interpret.word_scores",
+    },
+    "evidence.limits": {"evidence.numbers"},
+    "evidence.card_sections": {
+        *("config", "evidence.document", "evidence.limits", "evidence.numbers"),
+        "interpret.trust",
+    },
+    "evidence.card_table": set(),
+    "evidence.model_card": {
+        *("classifier", "errors", "evaluation.report", "evidence.card_sections"),
+        *("evidence.card_table", "evidence.document", "evidence.files", "evidence.naming"),
+        *("evidence.pictures", "interpret.report", "run_folder"),
+    },
 }
 # Only for the types of a signature, or inside a function.
-LATE = {("corpus", "layers"), ("metrics", "classifier"), ("results", "render")}
-LATE |= {(f"interpret.{name}", "classifier") for name in ("corpus_level", "making", "report")}
-LATE |= {(f"explore.{name}", "classifier") for name in ("judging", "text_map")}
+LATE = {("corpus", "layers"), ("metrics", "scorer"), ("results", "render")}
+LATE |= {(f"interpret.{name}", "classifier") for name in ("answered", "corpus_level", "making")}
+LATE |= {("interpret.report", "classifier")}
+LATE |= {(f"explore.{name}", "classifier") for name in ("judging", "nearest", "text_map")}
+LATE |= {(f"evaluation.{name}", "classifier") for name in ("predictions", "keeping")}
 LATE |= {
     ("recorder", "training"),
     ("interpret.report", "charts"),
+    ("evidence.pictures", "charts"),
+    ("evidence.faithfulness", "classifier"),
+    ("evidence.model_card", "classifier"),
     ("interpret.report_page", "interpret.report"),
 }
 
@@ -208,7 +349,12 @@ def test_arrows_inside_the_library(name: str) -> None:
 def test_every_module_of_the_library_has_its_arrows() -> None:
     free = {"icaps", "icaps.__main__", "icaps.cli", "icaps.classifier", "icaps.interpret"}
     free |= {"icaps.train_command", "icaps.interpret.commands"}
+    free |= {"icaps.interpret.faithfulness_command", "icaps.interpret.shortcuts_command"}
     free |= {"icaps.explore", "icaps.explore.commands"}
+    free |= {"icaps.baselines", "icaps.baselines.commands"}
+    free |= {"icaps.comparison", "icaps.comparison.commands"}
+    free |= {"icaps.evaluation", "icaps.evaluation.commands"}
+    free |= {"icaps.evidence", "icaps.evidence.commands"}
     data = {name for name in within("icaps") if name.startswith("icaps.data")}
     assert {f"icaps.{name}" for name in ARROWS} | free | data == set(within("icaps"))
     assert [name for name in within("icaps") if "icaps.cli" in imports(name)] == ["icaps.__main__"]
@@ -226,7 +372,14 @@ def test_reading_data_knows_no_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_only_the_command_line_prints(name: str) -> None:
-    commands = {f"icaps.{package}.commands" for package in ("data", "explore", "interpret")}
+    commands = {
+        f"icaps.{package}.commands"
+        for package in (
+            *("baselines", "comparison", "data", "evaluation", "evidence", "explore"),
+            "interpret",
+        )
+    }
+    commands |= {f"icaps.interpret.{name}_command" for name in ("faithfulness", "shortcuts")}
     if name not in {"icaps.cli", *commands}:
         assert not {"print", "sys.stdout.write", "sys.stderr.write"} & set(calls(name))
 
@@ -239,9 +392,8 @@ def test_only_one_module_caches(name: str) -> None:
 
 @pytest.mark.parametrize("module", ["icaps", "icaps.cli", "icaps.config", "icaps.text"])
 def test_the_command_line_answers_at_once(module: str) -> None:
-    code = (
-        f"import sys, {module}; print(sorted({{'torch', 'sklearn', 'gensim'}} & set(sys.modules)))"
-    )
+    heavy = {"torch", "sklearn", "gensim", "filelock"}
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,14 @@ def test_binary_rubbish(folder: Path, name: str) -> None:
     (folder / name).write_bytes(bytes(range(128, 256)) * 4)
     with pytest.raises(CheckpointError, match=name):
         load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocabulary.txt", "classes.txt", "new"])
+def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(CheckpointError, match=rf"{name} is no file\. Copy the folder again"):
+        ICapsClassifier.load(folder)
 
 
 def test_a_future_format(folder: Path) -> None:

@@ -39,7 +39,7 @@ def test_train_evaluate_explain(data: Path, capsys: pytest.CaptureFixture[str]) 
 
     assert main(["evaluate", "--model", str(out), "--data", str(data), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
-    assert scores == metrics["test"]
+    assert {name: scores[name] for name in metrics["test"]} == metrics["test"]
     assert scores["accuracy"] == sum(scores["confusion"][i][i] for i in range(3)) / 60 > 0.9
 
     assert main(["explain", "--model", str(out), "--json", "bread and soup", "anchor"]) == 0
@@ -59,7 +59,8 @@ def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str
     assert len(row["kgrams"]) == 3
     for kgram in row["kgrams"]:
         keys = {"text", "start", "end", "capsule", "routing", "attention"}
-        assert keys | {"sentence", "sentence_attention", "capsule_name"} == set(kgram)
+        named = {"sentence", "sentence_attention", "capsule_name", "contribution"}
+        assert keys | named == set(kgram)
         assert text[kgram["start"] : kgram["end"]] == kgram["text"]
     assert [text[word["start"] : word["end"]] for word in row["words"]] == [
         "Fresh",

@@ -103,6 +103,12 @@ def test_override_reads_each_type() -> None:
     assert isinstance(train.clip_norm, float)
 
 
+def test_what_is_no_object_is_refused() -> None:
+    for values in (7, None, [], "dropout"):
+        with pytest.raises(ConfigError, match="which is no object with their names"):
+            config_from_dict(ModelConfig, values)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "values", [{"dropout": "0.1"}, {"seed": 1.5}, {"share_class_weight": 1}, {"other": 1}]
 )

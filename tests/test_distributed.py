@@ -1,7 +1,9 @@
 import dataclasses
 import json
+import multiprocessing
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +36,7 @@ import os, signal, sys
 from icaps import training
 from icaps.cli import main
 
-step, arguments = training._Run._step, sys.argv[2:]
+step = training._Run._step
 
 def fateful(run, batch):
     if (run.course.epoch, run.course.step) == (2, 3):
@@ -43,9 +45,12 @@ def fateful(run, batch):
 
 if os.environ["RANK"] == "1":
     training._Run._step = fateful
-    arguments += ["--set", "clip_norm=4"] if sys.argv[1] == "other" else []
-sys.exit(main(arguments))
+sys.exit(main(sys.argv[2:]))
 """
+
+# Torch takes seconds to import, so processes that aren't torchrun's are forked from one that has.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.test_distributed", "torch._dynamo", "icaps.classifier"])
 
 
 def torchrun(*arguments: str) -> list[str]:
@@ -63,6 +68,37 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=ENVIRONMENT
     )
+
+
+def take_part(number: int, port: int, arguments: list[str], out: Path) -> None:
+    """The command as torchrun would start it in one of two processes."""
+    os.environ |= {"TORCHELASTIC_RUN_ID": "one", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    os.environ |= {"RANK": str(number), "LOCAL_RANK": str(number), "MASTER_PORT": str(port)}
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        with (out / name).open("ab") as file:
+            os.dup2(file.fileno(), descriptor)
+    sys.exit(main(arguments))
+
+
+def run_two(out: Path, first: list[str], second: list[str]) -> subprocess.CompletedProcess[str]:
+    """Two commands that work together, with what they say in the new folder `out`."""
+    out.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [
+        SERVER.Process(target=take_part, args=(number, port, arguments, out))
+        for number, arguments in enumerate((first, second))
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=300)
+        process.kill()  # where it hangs
+        process.join()
+    code = max(abs(process.exitcode or 0) for process in processes)
+    said = [(out / name).read_text() for name in ("stdout", "stderr")]
+    return subprocess.CompletedProcess(first, code, *said)
 
 
 def history(folder: Path) -> list[dict[str, float]]:
@@ -109,23 +145,28 @@ def test_two_processes_train_what_one_does(place: Path) -> None:
     assert not (place / "two" / "last").exists()
 
 
-def test_two_processes_count_what_one_does(place: Path) -> None:
-    data, model = str(place / "data"), str(place / "one")
-    done = run(torchrun("-m", "icaps", "evaluate", "--data", data, "--model", model, "--json"))
+def test_two_processes_count_what_one_does(place: Path, tmp_path: Path) -> None:
+    command = ["evaluate", "--data", str(place / "data"), "--model", str(place / "one"), "--json"]
+    done = run_two(tmp_path / "said", command, command)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == metrics(place / "one")["test"]
+    told, test = json.loads(done.stdout), metrics(place / "one")["test"]
+    assert isinstance(test, dict)
+    assert {name: told[name] for name in test} == test
 
 
-def test_two_processes_interpret_what_one_does(place: Path, tmp_path: Path) -> None:
-    found = []
-    for name, launch in (("one", [sys.executable]), ("two", torchrun())):
-        model = tmp_path / name
-        shutil.copytree(place / "one", model)
-        where = ["--data", str(place / "data"), "--model", str(model), "--json"]
-        done = run([*launch, "-m", "icaps", "interpret", *where])
-        assert done.returncode == 0, done.stderr
-        found.append((json.loads(done.stdout), load_view(model, 3, 2)))
-    (alone, view), (together, other) = found
+def test_two_processes_interpret_what_one_does(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = []
+    for name in ("one", "two"):
+        shutil.copytree(place / "one", tmp_path / name)
+        where = ["--data", str(place / "data"), "--model", str(tmp_path / name), "--json"]
+        commands.append(["interpret", *where])
+    assert main(commands[0]) == 0
+    alone, view = json.loads(capsys.readouterr().out), load_view(tmp_path / "one", 3, 2)
+    done = run_two(tmp_path / "said", commands[1], commands[1])
+    assert done.returncode == 0, done.stderr
+    together, other = json.loads(done.stdout), load_view(tmp_path / "two", 3, 2)
     assert together == alone
     assert view is not None
     assert other is not None
@@ -149,7 +190,8 @@ def test_a_killed_process_ends_all_and_any_number_goes_on(place: Path, tmp_path:
     assert (out / "last").is_dir()
 
     shutil.copytree(out, tmp_path / "alone")
-    done = run(torchrun("-m", "icaps", *training(place / "data", out, "--resume")))
+    again = training(place / "data", out, "--resume")
+    done = run_two(tmp_path / "said", again, again)
     assert done.returncode == 0, done.stderr
     assert "epoch 1: loss" not in done.stderr
     expected = weights(place / "two")
@@ -173,9 +215,8 @@ def test_ctrl_c_at_one_process_stops_all_at_one_step(place: Path, tmp_path: Path
 
 
 def test_processes_that_were_told_different_things_refuse(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "worker.py").write_text(WORKER)
     arguments = training(place / "data", tmp_path / "out")
-    done = run(torchrun(str(tmp_path / "worker.py"), "other", *arguments))
+    done = run_two(tmp_path / "said", arguments, [*arguments, "--set", "clip_norm=4"])
     assert done.returncode != 0
     assert "icaps: The processes have different data, settings" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -148,9 +148,9 @@ def test_a_job_outlives_the_server_that_started_it(place: Path, data: Path) -> N
     assert wait_for_end(place, "orphan").status.state == DONE
 
 
-def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
+def test_ten_starts_in_a_row(place: Path, data: Path) -> None:
     """One runs, the others wait in their order; a queued one that is stopped never begins."""
-    names = [f"run {n:02}" for n in range(20)]
+    names = [f"run {n}" for n in range(10)]
     for name in names:
         start(place, name, command(data, "epochs=500", "patience=500"))
     runs = find_runs(place)
@@ -172,8 +172,6 @@ def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
     stop(first)
     assert wait_for_end(place, first.name).status.state == STOPPED
     wait(place, second.name, lambda run: run.status.state in (PREPARING, TRAINING))
-    stop(look(place, second.name))
-    wait_for_end(place, second.name)
     assert_no_zombies()
 
 
@@ -286,8 +284,6 @@ def test_what_may_not_be_deleted(place: Path, data: Path, tmp_path: Path) -> Non
         delete(place, "alive")
     with pytest.raises(RunError, match="still runs"):
         resume(run)
-    stop(run)
-    wait_for_end(place, "alive")
 
 
 def test_workers_end_with_a_parent_that_is_killed(place: Path, tmp_path: Path) -> None:

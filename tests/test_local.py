@@ -23,6 +23,7 @@ def reading(
     sentences: tuple[int, ...] | None = None,
     rho: torch.Tensor | None = None,
     routing: torch.Tensor = ROUTING,
+    contribution: torch.Tensor = ROUTING,
 ) -> Reading:
     count = len(attention)
     lengths = np.array([count] if sentences is None else sentences)
@@ -30,7 +31,8 @@ def reading(
     encoded = EncodedText(np.arange(2, 2 + count), spans, lengths, truncated=False)
     rho = torch.ones(1, len(routing)) if rho is None else rho
     text = " ".join(f"w{n}" for n in range(count))
-    return Reading(text, encoded, torch.tensor([0.3, 0.8]), routing, attention, rho)
+    norms = torch.tensor([0.3, 0.8])
+    return Reading(text, encoded, norms, routing, attention, rho, contribution)
 
 
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:

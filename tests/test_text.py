@@ -86,7 +86,7 @@ def test_a_mark_on_a_space_is_kept_whole() -> None:
     assert split_words("a  \u0301b") == [("a", 0, 1), (" \u0301", 2, 4), ("b", 4, 5)]
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(MIXED)
 def test_every_grapheme_is_whole_and_in_one_word(text: str) -> None:
     words = split_words(text)
@@ -110,7 +110,7 @@ def test_short_cuts_change_no_word(text: str) -> None:
     assert split_words(text) == words
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
 def test_ascii_is_split_into_the_same_words(text: str) -> None:
     parts = words_module.SPLIT.pre_tokenize_str(text)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from icaps.data.source import Source
+    from icaps.data.problems import Problems
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+class _Read(Protocol):
+    """Rows that were read, such as a source's."""
+
+    @property
+    def problems(self) -> Problems:
+        """Those that are bad."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -63,7 +71,7 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
-def say_problems(source: Source, part: str) -> None:
+def say_problems(source: _Read, part: str) -> None:
     """Tells the rows that were left out."""
     for problems in source.problems.first.values():
         for problem in problems:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import requests
 from urllib3.exceptions import HTTPError
 
+from icaps.data.network import NETWORK_SETTING, offline
 from icaps.data.reporting import DownloadProgress
 from icaps.errors import DataError
 
@@ -47,8 +48,11 @@ def get_json(url: str) -> Any:
     """What a JSON document holds.
 
     Raises:
-        DataError: The server can't be reached, refuses, or answers with something else.
+        DataError: The server can't be reached, refuses, or answers with something else, or the
+            network is forbidden.
     """
+
+    _check_allowed(url)
 
     def ask() -> Any:
         with requests.get(url, headers=_PLAIN, timeout=_TIMEOUT) as response:
@@ -65,9 +69,10 @@ def download(file: RemoteFile, target: Path, progress: DownloadProgress) -> None
 
     Raises:
         DataError: The server can't be reached or refuses, the file was cut off at every try, or
-            it isn't the one that was published.
+            it isn't the one that was published, or the network is forbidden.
         OSError: It can't be written.
     """
+    _check_allowed(file.url)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
     resumed = part.exists()
@@ -86,6 +91,11 @@ def is_whole(path: Path, file: RemoteFile) -> bool:
     if not path.is_file() or (file.size is not None and path.stat().st_size != file.size):
         return False
     return file.sha256 is None or _sha256(path) == file.sha256
+
+
+def _check_allowed(url: str) -> None:
+    if offline():
+        raise DataError(f"{url} is not fetched, as {NETWORK_SETTING} forbids it.")
 
 
 def _retry(action: Callable[[], T], url: str) -> T:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
+from icaps.data.network import NETWORK_SETTING, offline
 from icaps.data.reporting import SILENT, DownloadProgress
 from icaps.data.storage import data_folder, make_ready
 from icaps.errors import DataError
@@ -34,8 +35,14 @@ def load(name: str, progress: DownloadProgress = SILENT) -> Path:
 
     Raises:
         DataError: The library isn't installed, can't load the data set, or finds no part with a
-            text and a label in it; or the cache folder can't be written.
+            text and a label in it; the cache folder can't be written; or the network is forbidden,
+            and it is no folder.
     """
+    if offline() and not Path(name).is_dir():
+        raise DataError(
+            f"{_nothing_here(name)}{name} is not looked for at the Hub, as {NETWORK_SETTING} "
+            "forbids it. Give a file or a folder."
+        )
     try:
         import datasets
     except ImportError as error:

@@ -115,8 +115,12 @@ def data_file(path: Path) -> DataFile:
     """Tells by its first bytes how a file is compressed.
 
     Raises:
-        FileError: It can't be read, or is a zip archive of anything but one file.
+        FileError: It can't be read, is no regular file, or is a zip archive of anything but one
+            file.
     """
+    if path.exists() and not path.is_file():  # a pipe or a device could be waited for without end
+        reason = "it is no regular file; copy what it gives to one."
+        raise FileError("unreadable file", str(path), reason)
     plain = DataFile(path, None, path.name)
     with plain.open() as stream:
         start = stream.read(8)

@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +27,7 @@ from icaps.errors import DataError
 
 LIMIT = 10**9  # bytes of a file
 UNPACKED_LIMIT = 4 * 10**9  # bytes of one that was compressed: ten times less is usual for texts
+_ABANDONED = timedelta(days=1)  # the age of what a process that was killed left half written
 LONGEST_NAME = 80  # bytes in UTF-8, far below any file system's 255
 _HASH = re.compile(r"[0-9a-f]{32}")
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z0-9]{1,8}){0,2}\Z")  # format and compression
@@ -108,6 +109,27 @@ def delete_upload(path: Path) -> None:
         path.unlink()
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
+
+
+def delete_old(age: timedelta | None) -> int:
+    """Deletes uploads that are older, and what a process that was killed left; how many uploads.
+
+    Args:
+        age: Since they were uploaded; None keeps all uploads.
+
+    Raises:
+        DataError: One can't be deleted.
+    """
+    now = datetime.now(timezone.utc)
+    old = [] if age is None else [upload for upload in uploads() if now - upload.when > age]
+    for upload in old:
+        delete_upload(upload.path)
+    with _writing():
+        for path in _root().glob(".*"):
+            about = _found(path)
+            if about and now - about.when > _ABANDONED:
+                path.unlink(missing_ok=True)
+    return len(old)
 
 
 def safe_name(name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icaps.data.commands import add_reading_options, reading_options
+from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +60,12 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--judge", metavar="DIR", help="let this model predict all rows, too, and keep that"
     )
+    parser.add_argument(
+        "--like",
+        metavar="TEXT",
+        help="print the training texts that --model finds nearest to it",
+    )
+    parser.add_argument("--model", metavar="DIR", help="of --like")
     parser.add_argument("--json", action="store_true", help="print JSON; of rows, an object a line")
     parser.set_defaults(command=_explore)
     return parser
@@ -73,6 +80,8 @@ def _explore(options: argparse.Namespace) -> int:
 
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
+    if options.like is not None:
+        return _like(options, place)
     index = open_index(make_index(place, reading_options(options), progress))
     if options.repeats:
         make_repeats(index, progress)
@@ -96,6 +105,32 @@ def _explore(options: argparse.Namespace) -> int:
         _print_rows(index, rows[: max(options.limit, 0)], as_json=options.json)
         if not options.json:
             print(f"{len(rows):,} of {len(index):,} rows", file=sys.stderr)
+    return 0
+
+
+def _like(options: argparse.Namespace, place: Path) -> int:
+    from icaps.classifier import ICapsClassifier
+    from icaps.explore.nearest import load_sample, make_sample, sample_home
+    from icaps.interpret.global_view import weights_fingerprint
+
+    if not options.model:
+        raise ConfigError("--like asks how a model sees the text; name it with --model.")
+    classifier = ICapsClassifier.load(options.model)
+    reading = reading_options(options)
+    home = sample_home(weights_fingerprint(options.model), place, reading)
+    make_sample(classifier, place, reading, home)
+    sample = load_sample(home)
+    assert sample is not None
+    found = sample.nearest(classifier, options.like)
+    if options.json:
+        print(json.dumps(found.to_dict()))
+        return 0
+    for neighbour in found.neighbours:
+        print(f"{neighbour.similarity:.3f}\t{neighbour.label}\t{_shortened(neighbour.text)}")
+    print(
+        f"of {found.sampled:,} of {found.texts:,} training texts; two random ones: "
+        f"{found.random:.3f}, two of one class: {found.random_alike:.3f}"
+    )
     return 0
 
 
@@ -132,6 +167,10 @@ def _print_rows(index: Index, rows: NDArray[np.int64], *, as_json: bool) -> None
                 fields = {"row": row, "split": split, "line": line, "label": label, "text": text}
                 print(json.dumps(fields))
             else:
-                shown = " ".join(text[: 2 * _WIDTH].split())
-                cut = shown[:_WIDTH] + ("..." if len(shown) > _WIDTH else "")
-                print(f"{row}\t{split}:{line}\t{label}\t{cut}")
+                print(f"{row}\t{split}:{line}\t{label}\t{_shortened(text)}")
+
+
+def _shortened(text: str) -> str:
+    """A text in one line for a person."""
+    shown = " ".join(text[: 2 * _WIDTH].split())
+    return shown[:_WIDTH] + ("..." if len(shown) > _WIDTH else "")

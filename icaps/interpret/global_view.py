@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from icaps.checkpoint import WEIGHTS, replacing
 from icaps.errors import CheckpointError
+from icaps.folders import WEIGHTS, replacing
 from icaps.interpret.ablation import FewCapsules, KnockOut
 from icaps.interpret.tally import Cell, Tally, Typical
 

@@ -29,7 +29,7 @@ def test_the_explanation_as_files(window: Any, other_window: Any) -> None:
     type_text(page, TEXT)
     name, content = download(page, "JSON")
     assert name == "explanation.json"
-    explanation = json.loads(content)
+    explanation = json.loads(content)["explanation"]
     assert explanation["text"] == TEXT
     assert explanation["predicted"] == page.locator(".verdict").inner_text() == "Cooking"
     assert len(explanation["kgrams"]) == 4

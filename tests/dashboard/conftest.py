@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import local_script_runner
+
+from dashboard import limits
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,9 +24,27 @@ def packages_scanned_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pages_compiled_once() -> Iterator[None]:
+    """As a server does it; else they are compiled whenever a page runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "ScriptCache", functools.cache(ScriptCache))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def empty_caches() -> Iterator[None]:
-    """Streamlit's caches are shared by the whole process."""
+def own_address() -> Iterator[None]:
+    """The app is served to its owner alone, as its own configuration has it."""
+    before = config.get_option("server.address")
+    config.set_option("server.address", "localhost")
+    yield
+    config.set_option("server.address", before)
+
+
+@pytest.fixture(autouse=True)
+def empty_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Streamlit's caches are shared by the whole process, as are the rates."""
+    monkeypatch.setattr(limits, "_together", limits.Rate())
     st.cache_data.clear()
     st.cache_resource.clear()
     yield

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dashboard import batch
+from dashboard.limits import NotAllowedError
 from icaps.errors import DataError
+from icaps.evidence.files import to_csv
 from icaps.results import Explanation, KGram, WordCount
 
 EXPLANATION = Explanation(
@@ -83,11 +85,11 @@ def test_a_long_text_is_taken_whatever_was_read_before() -> None:
 
 
 def test_too_many_texts_are_sent_to_the_command_line() -> None:
-    assert len(batch.from_lines("a\n" * batch.MAX_TEXTS)) == batch.MAX_TEXTS
-    with pytest.raises(DataError, match=r"5,001 texts.*`icaps explain`"):
-        batch.from_lines("a\n" * (batch.MAX_TEXTS + 1))
-    with pytest.raises(DataError, match="command line"):
-        batch.from_file("a.csv", b"text\n" + b"a\n" * (batch.MAX_TEXTS + 1))
+    assert len(batch.from_lines("a\n" * 5_000)) == 5_000
+    with pytest.raises(NotAllowedError, match=r"5,001 texts.*`icaps explain`"):
+        batch.from_lines("a\n" * 5_001)
+    with pytest.raises(NotAllowedError, match="command line"):
+        batch.from_file("a.csv", b"text\n" + b"a\n" * 5_001)
 
 
 def test_a_row_holds_the_answer() -> None:
@@ -118,7 +120,7 @@ def test_a_row_holds_the_answer() -> None:
 def test_a_spreadsheet_reads_no_formula(text: str) -> None:
     kgrams = (replace(EXPLANATION.kgrams[0], text=text),)
     frame = batch.to_frame([replace(EXPLANATION, text=text, predicted=text, kgrams=kgrams)])
-    data = batch.to_csv(frame)
+    data = to_csv(frame)
     assert data.startswith(b"\xef\xbb\xbf")  # Excel takes a CSV without it for Latin-1
     (row,) = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert {row["text"], row["predicted"], row["K-grams"]} == {f"'{text}"}
@@ -128,5 +130,5 @@ def test_a_spreadsheet_reads_no_formula(text: str) -> None:
 def test_the_csv_gives_back_the_texts() -> None:
     texts = ['a "quote", and\na line', "a\r=1", "x = y", "日本 👩🏽‍🔬", "'tis", ""]
     frame = batch.to_frame([replace(EXPLANATION, text=text) for text in texts])
-    rows = csv.DictReader(io.StringIO(batch.to_csv(frame).decode("utf-8-sig"), newline=""))
+    rows = csv.DictReader(io.StringIO(to_csv(frame).decode("utf-8-sig"), newline=""))
     assert [row["text"] for row in rows] == texts

@@ -800,8 +800,8 @@ def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
 
 
 def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
-    from dashboard.batch import to_csv
     from dashboard.dataset_views import row_table
+    from icaps.evidence.files import to_csv
 
     place = small(tmp_path, [("=1+1", "@a"), ("-x \ud800", "b")])
     index = indexed(place)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.batch import MAX_TEXTS
+from dashboard import settings
 from dashboard.state import MAX_LINK
 from icaps.classifier import ICapsClassifier
 from icaps.render import describe, notices, printable
@@ -115,5 +115,5 @@ def test_all_of_them_as_a_table(classifier: ICapsClassifier) -> None:
     run(at).button[0].click()
     table = run(at).dataframe[0].value
     assert table["text"].tolist() == [printable(text) for text in texts]
-    at.text_area(key="lines").set_value("a\n" * (MAX_TEXTS + 1))
+    at.text_area(key="lines").set_value("a\n" * (settings.current().table_rows + 1))
     assert "use" in run(at).error[0].value

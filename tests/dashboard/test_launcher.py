@@ -364,18 +364,18 @@ def test_the_limit_of_trainings(started: Started, monkeypatch: pytest.MonkeyPatc
 
 def test_names_are_free_and_safe(started: Started, tmp_path: Path) -> None:
     folder = launcher.runs_folder()
-    assert launcher._free_name("my texts") == "my texts"
+    assert launcher.free_name("my texts") == "my texts"
     for taken in ("my texts", "my texts 2"):
         (folder / taken).mkdir()
-    assert launcher._free_name("my texts") == "my texts 3"
+    assert launcher.free_name("my texts") == "my texts 3"
     for wanted in (
         *("", "...", "-rf", "../../etc", "a/b\\c", "x" * 300, "наш текст", "😀", "é" * 300),
         *("a\nb", "a\0b", "<b>x</b>", "_", " a ", "שלום", "x" * 49 + " .", "=1+1", "\ud800"),
     ):
-        name = launcher._free_name(wanted)
+        name = launcher.free_name(wanted)
         assert jobs.NAME.fullmatch(name), wanted
         (folder / name).mkdir()
-        again = launcher._free_name(wanted)
+        again = launcher.free_name(wanted)
         assert jobs.NAME.fullmatch(again)
         assert again != name
 

@@ -103,6 +103,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
         "k1": "3",
         "k2": "2",
         "sentences": "1",
+        "ranking": "routing",
     }
     again = open_app(**asked)
     assert again.text_area(key="text").value == COOKING
@@ -151,6 +152,7 @@ def test_a_wrong_address_is_ignored(asked: dict[str, str]) -> None:
         "k1": "2",
         "k2": "2",
         "sentences": "1",
+        "ranking": "routing",
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.web.server.app_discovery import discover_asgi_app
 
 from dashboard import serving
 from icaps.classifier import ICapsClassifier
@@ -22,6 +23,10 @@ def serve() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, live()).result()
+
+
+def test_streamlit_finds_the_app_in_the_entry() -> None:
+    assert discover_asgi_app(HOME).is_asgi_app
 
 
 def test_the_first_visitor_waits_for_no_model(monkeypatch: pytest.MonkeyPatch) -> None:

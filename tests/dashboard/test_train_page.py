@@ -15,12 +15,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import curves, job_bars, train_views
-from dashboard.batch import to_csv
 from dashboard.curves import CURVES, MAX_POINTS, curve_table, use_table
 from icaps import jobs
 from icaps.charts import PALETTE, class_colors
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
+from icaps.evidence.files import to_csv
 from icaps.jobs import Run
 from icaps.run_folder import (
     DONE,

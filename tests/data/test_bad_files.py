@@ -1,5 +1,6 @@
 """Files with faults: each is told with its place, and no good row is lost with the bad ones."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -318,3 +319,21 @@ def test_class_numbers_without_a_name(tmp_path: Path) -> None:
     (tmp_path / "classes.txt").write_text("Sport\n\n")
     with pytest.raises(FileError, match=r"classes.txt: a name is blank or there twice"):
         list(open_source(path))
+
+
+def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", Path("/dev/zero"), Path("/dev/tty")):
+        if path.exists():
+            with pytest.raises(FileError, match="it is no regular file; copy what it gives to one"):
+                list(open_source(path))
+
+
+def test_a_pipe_in_a_class_is_a_bad_row(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.txt").write_text("some words")
+    os.mkfifo(tmp_path / "a" / "2.txt")
+    source = open_source(tmp_path, on_bad_rows="skip")
+    assert [record.label for record in source] == ["a", "b"]
+    assert source.problems.summary() == "1 unreadable file"

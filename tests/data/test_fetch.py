@@ -12,6 +12,7 @@ import pytest
 from icaps.corpus import read_part
 from icaps.data import catalog, download
 from icaps.data.catalog import DATASETS, fetch
+from icaps.data.names import resolve
 from icaps.errors import DataError
 from tests.data.hub_server import HubServer, serve
 from tests.data.small import archive_bytes, fields, hub_files, joined, small
@@ -209,6 +210,15 @@ def test_no_network(tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPa
     assert f"put in {tmp_path / 'ag_news'} either ag_news_csv.tar.gz" in message
     assert "the files train.csv and test.csv" in message
     assert "test-*.parquet of https://huggingface.co/datasets/fancyzhx/ag_news" in message
+
+
+def test_a_network_that_is_forbidden(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_NETWORK", "never")
+    with pytest.raises(DataError, match=r"is not fetched, as ICAPS_NETWORK forbids it\. To do"):
+        fetch("ag_news")
+    with pytest.raises(DataError, match=r"no file or folder owner/name\. .* as ICAPS_NETWORK"):
+        resolve("owner/name")
+    assert hub.requests == []
 
 
 @pytest.mark.parametrize("url", ["", "no address", "file:///etc"])
