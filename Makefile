@@ -12,7 +12,7 @@ run: $(APP)
 	$(BIN)/streamlit run dashboard/Home.py
 
 test: $(DEV)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks.training $(ARGS)

@@ -53,6 +53,14 @@ def documents(count: int, seed: int) -> tuple[list[str], list[str]]:
     return joined, labels[:count]
 
 
+def flat(value: Any, place: str = "") -> dict[str, Any]:
+    """The values of nested data by their places."""
+    if not isinstance(value, (dict, list, tuple)):
+        return {place: value}
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    return {k: v for name, part in parts for k, v in flat(part, f"{place}.{name}").items()}
+
+
 @pytest.mark.parametrize("kind", ["classifier", "long_classifier"])
 def test_the_use_of_capsules_is_a_count_of_explanations(
     kind: str, request: pytest.FixtureRequest
@@ -66,7 +74,8 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     assert found["epoch"] == len(classifier.history_)
     assert found["classes"] == ["Cooking", "Gardens", "Sailing"]
     (explanation,) = classifier.explain([TEXT])
-    assert found["explanation"] == explanation.to_dict()
+    # To rounding: after so many texts the classifier reads by its table of words.
+    assert flat(found["explanation"]) == pytest.approx(flat(explanation.to_dict()), abs=1e-6)
     assert snapshot(classifier, corpus_of(classifier, texts), "")["explanation"] is None
 
 

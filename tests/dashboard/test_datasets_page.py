@@ -145,7 +145,7 @@ def test_each_part_of_the_page(data: Path) -> None:
     assert len(at.get("plotly_chart")) == 1
     assert any("trustworthiness" in caption.value for caption in at.caption)
     assert not at.warning
-    assert at.query_params == {"data": str(data), "model": "small"}
+    assert at.query_params == {"data": str(data), "model": "small", "data_tabs": "Map"}
 
 
 class FakeTask:
@@ -163,7 +163,7 @@ class FakeTask:
 
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
-    monkeypatch.setattr("dashboard.dataset_views.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
     FakeTask.started = []
     return FakeTask
 
