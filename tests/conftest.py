@@ -90,7 +90,12 @@ def classifier() -> ICapsClassifier:
 
 @pytest.fixture(scope="session")
 def model_folder(classifier: ICapsClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models") / "small"
+    return saved(classifier, tmp_path_factory)
+
+
+def saved(classifier: ICapsClassifier, places: pytest.TempPathFactory) -> Path:
+    """The folder of a classifier that is called small."""
+    folder = places.mktemp("models") / "small"
     classifier.save(folder)
     return folder
 
@@ -114,8 +119,15 @@ def interpreted(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The folder of the small model with its global view."""
-    folder = tmp_path_factory.mktemp("interpreted") / "small"
-    shutil.copytree(model_folder, folder)
+    return with_view(classifier, model_folder, data_file, tmp_path_factory)
+
+
+def with_view(
+    classifier: ICapsClassifier, saved: Path, data_file: Path, places: pytest.TempPathFactory
+) -> Path:
+    """A copy of a classifier's folder with the view of these texts."""
+    folder = places.mktemp("interpreted") / "small"
+    shutil.copytree(saved, folder)
     data = Data(str(data_file), "test", {})
     save_view(make_view(classifier, folder, data, open_source(data_file, "test")), folder)
     return folder

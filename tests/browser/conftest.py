@@ -1,5 +1,6 @@
 """The real app in a real browser, both started once for all tests."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -16,11 +17,36 @@ from urllib.error import URLError
 
 import pytest
 
+from icaps.classifier import ICapsClassifier
+from tests.conftest import MODEL, TRAIN, make_texts, saved, with_view
+
 ROOT = Path(__file__).resolve().parents[2]
 WAIT = 30_000  # milliseconds; only a failure takes as long
 # Opened at a page's own address, Streamlit looks for its server below that page first.
 PROBE = re.compile(r"/(capsules|queries|many|explain)/_stcore/")
 DAMAGED = "**bold** $x$ :sunglasses: <b>"
+
+
+@pytest.fixture(scope="session")
+def classifier() -> ICapsClassifier:
+    """Of another seed than the small model elsewhere: here most capsules win texts."""
+    train = dataclasses.replace(TRAIN, seed=3)
+    return ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(360, seed=1))
+
+
+@pytest.fixture(scope="session")
+def model_folder(classifier: ICapsClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(classifier, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def interpreted(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    return with_view(classifier, model_folder, data_file, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

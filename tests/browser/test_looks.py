@@ -102,5 +102,5 @@ def test_hebrew_is_written_from_right_to_left(window: Any) -> None:
     type_text(page, "שלום עולם, we bake bread")
     assert shaded(page).evaluate(direction) == "rtl"
     page.get_by_role("tab", name="Evidence").click()
-    cell = page.locator(".evidence td[dir]", has_text="bake bread").first
+    cell = page.locator(".evidence td[dir]", has_text=re.compile("^(we|bake|bread)")).first
     assert cell.evaluate(direction) == "ltr"  # each by its own first letter
