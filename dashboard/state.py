@@ -81,7 +81,8 @@ def restore() -> None:
     """Takes over what the address asks, when the session starts or the address was changed.
 
     To be called before any widget. An address that differs from the last one published may also
-    be late, sent along with a widget's new value: then the widget counts.
+    be late, sent along with a widget's new value: then the widget counts. One that names what the
+    page before doesn't is a link to another page, whose widgets are gone by now.
     """
     state = st.session_state
     asked = st.query_params.to_dict()
@@ -91,7 +92,10 @@ def restore() -> None:
     elif (
         asked.keys() & _MARKS
         and asked != state.published
-        and _address(state.published_names) == state.published
+        and (
+            (state.published and not asked.keys() <= set(map(parameter, state.published_names)))
+            or _address(state.published_names) == state.published
+        )
     ):
         shown = {name: VIEWS[name].first for name in state.published_names if name in VIEWS}
         state.update(shown | _read(asked))
