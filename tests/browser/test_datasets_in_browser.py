@@ -289,7 +289,9 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     wanted = sorted(map(int, plot.evaluate(script)))
     assert 10 < len(wanted) < ROWS - 10
     rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
-    assert plot.evaluate(rings) == 1  # around the row that is open
+    page.wait_for_function(  # around the row that is open
+        f"({rings})(document.querySelector('.js-plotly-plot')) === 1"
+    )
     pick_left_half(page)
     expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
     expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
