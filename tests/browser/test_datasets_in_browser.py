@@ -289,9 +289,8 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     wanted = sorted(map(int, plot.evaluate(script)))
     assert 10 < len(wanted) < ROWS - 10
     rings = "(plot) => plot._fullData.filter((trace) => trace.marker.line.width > 2).length"
-    page.wait_for_function(  # around the row that is open
-        f"({rings})(document.querySelector('.js-plotly-plot')) === 1"
-    )
+    ringed = f"({rings})(document.querySelector('.js-plotly-plot')) === 1"
+    page.wait_for_function(ringed)  # around the row that is open
     pick_left_half(page)
     expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
     expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
@@ -302,7 +301,7 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     wait_for_count(page, ROWS)
     show_tab(page, "Map")  # where the others are still to be seen
     assert sorted(map(int, plot.evaluate(script))) == wanted
-    assert plot.evaluate(rings) == 1
+    page.wait_for_function(ringed)
     main(page).get_by_role("button", name="Forget what was picked").click()
     expect(main(page).get_by_text("picked on the map")).to_have_count(0)
     pick_left_half(page)  # what is picked anew counts again
