@@ -1,7 +1,7 @@
 """Files to share: the report on a text, and the card of a model."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -14,23 +14,26 @@ from icaps.evidence.files import KINDS
 from icaps.evidence.model_card import STEM
 from icaps.evidence.text_report import TextReport, asked
 from icaps.render import escape
-from icaps.results import Explanation
+from icaps.results import Explanation, trust_facts
 
 _DOWNLOAD = ":material/download:"
 _LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
 
 
 def show_exports(
-    model: ModelFolder,
-    explanation: Explanation,
-    settings: Settings,
-    link: str,
-    trust: Mapping[str, Any] | None = None,
+    model: ModelFolder, explanation: Explanation, settings: Settings, link: str
 ) -> None:
-    """The report on a text as files, and the address that reopens it."""
-    report = TextReport(explanation, cached.named(model), asked(**settings._asdict()), trust)
+    """The report on a text as files, made when asked for, and the address that reopens it."""
+
+    def make(kind: str) -> bytes:
+        trial = cached.trial(model, explanation)
+        flip = None if trial is None else cached.flip(model, explanation)
+        trust = trust_facts(trial, flip)
+        how = asked(**settings._asdict())
+        return TextReport(explanation, cached.named(model), how, trust).to_bytes(kind)
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer(report.to_bytes, "explanation")
+        _offer(make, "explanation")
         st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
 
 
@@ -49,15 +52,15 @@ def show_card(model: ModelFolder, report: EvaluationReport, value: str, part: st
         return cached.card(model, value, part, report, limit).to_bytes(kind)
 
     with st.container(horizontal=True):
-        _offer(make, STEM, later=True)
+        _offer(make, STEM)
 
 
-def _offer(make: Callable[[str], bytes], stem: str, *, later: bool = False) -> None:
-    """A button a kind of file; with `later` it is made when its button is pressed."""
+def _offer(make: Callable[[str], bytes], stem: str) -> None:
+    """A button a kind of file, which is made when its button is pressed."""
     for kind, (suffix, mime) in KINDS.items():
         st.download_button(
             _LABELS[kind],
-            (lambda kind=kind: make(kind)) if later else make(kind),
+            partial(make, kind),
             f"{stem}.{suffix}",
             mime,
             key=f"{stem} {kind}",

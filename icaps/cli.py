@@ -169,13 +169,13 @@ def _try(
     """What came of trying a reason, as plain data and as lines; None for a blank text."""
     from icaps.interpret.trial import flipping_set, try_reasons
     from icaps.render import trial_text
+    from icaps.results import trust_facts
 
     (trial,) = try_reasons(classifier, [explanation], removal)
     if trial is None:
         return None, ""
     flip = flipping_set(classifier, explanation, removal)
-    facts = trial.to_dict() | {"flip": None if flip is None else flip.to_dict()}
-    return facts, "\n" + trial_text(explanation, trial, flip)
+    return trust_facts(trial, flip), "\n" + trial_text(explanation, trial, flip)
 
 
 def _presets(options: argparse.Namespace) -> int:

@@ -266,3 +266,10 @@ class Flip:
 def _frozen(value: Any) -> Any:
     """JSON has lists where results have tuples."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def trust_facts(trial: Trial | None, flip: Flip | None) -> dict[str, Any] | None:
+    """What came of trying a reason, as plain data; None for a blank text."""
+    if trial is None:
+        return None
+    return trial.to_dict() | {"flip": None if flip is None else flip.to_dict()}

@@ -9,12 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
+from icaps.data.commands import add_data_options, reading_options, say_problems
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,15 +32,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         metavar="DIR",
         help="a model or a baseline; repeated, and the first is what the others are compared with",
     )
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
+    add_data_options(parser)
     parser.add_argument(
         "--limit", type=int, metavar="N", help="N texts alone, drawn at random with seed 0"
     )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
+from icaps.errors import ConfigError
+
 if TYPE_CHECKING:
     from icaps.data.problems import Problems
+    from icaps.data.sample import Sample
+    from icaps.progress import Progress
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -63,6 +68,46 @@ def add_bad_rows_option(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="stop at a row that can't be read, or leave such rows out and count them",
     )
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --data and all that says which texts of it are read, and how."""
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="a file, or a folder or a name of which a part is taken",
+    )
+    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
+    add_reading_options(parser)
+    add_bad_rows_option(parser)
+
+
+def add_sample_options(parser: argparse.ArgumentParser, limit: int) -> None:
+    """Adds --limit and --seed, which `draw_texts` follows."""
+    parser.add_argument(
+        "--limit", type=int, default=limit, metavar="N", help="texts, a random sample of the data"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample and all that is random")
+
+
+def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
+    """A random sample of the data that was asked for; bad rows are told.
+
+    Raises:
+        ConfigError: --limit is below 1.
+        DataError: The data can't be read.
+    """
+    from icaps.data.names import resolve
+    from icaps.data.sample import draw_sample
+    from icaps.data.source import open_source
+
+    if options.limit < 1:
+        raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
+    source = open_source(resolve(options.data, progress), options.part, **reading_options(options))
+    drawn = draw_sample(source, options.limit, math.inf, options.seed)
+    say_problems(source, options.part)
+    return drawn
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:

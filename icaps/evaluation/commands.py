@@ -9,12 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
+from icaps.data.commands import add_data_options, reading_options, say_problems
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
@@ -31,15 +26,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Adds `icaps evaluate`."""
     parser = commands.add_parser("evaluate", help="score a model on labelled texts")
     parser.add_argument("--model", required=True, metavar="DIR")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
+    add_data_options(parser)
     parser.add_argument(
         "--slices",
         action="store_true",

@@ -9,12 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
+from icaps.data.commands import add_data_options, reading_options, say_problems
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -93,15 +88,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "card", help="write the card of a model: scores, capsules, reasons, limits, data"
     )
     parser.add_argument("--model", required=True, metavar="DIR")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="labelled texts to test it on: a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
+    add_data_options(parser)
     parser.add_argument(
         "--out", metavar="DIR", help="folder for the card as HTML, Markdown, JSON and CSV"
     )

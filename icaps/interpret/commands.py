@@ -7,12 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
+from icaps.data.commands import add_data_options, reading_options, say_problems
 from icaps.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -25,15 +20,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "interpret", help="show what a model has learnt: the matrix C, its words, the queries"
     )
     parser.add_argument("--model", required=True, metavar="DIR")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
+    add_data_options(parser)
     parser.add_argument(
         "--out", metavar="DIR", help="folder for CSV, JSON, PNG, SVG and an HTML report"
     )

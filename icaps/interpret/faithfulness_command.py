@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
-    reading_options,
-    say_problems,
-)
+from icaps.data.commands import add_data_options, add_sample_options, draw_texts
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.interpret.word_scores import Texts
-    from icaps.progress import Progress
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -31,19 +24,8 @@ def add_parser(commands: Commands) -> None:
         "faithfulness", help="measure whether the words shown as reasons are those that decide"
     )
     parser.add_argument("--model", required=True, metavar="DIR")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
-    parser.add_argument(
-        "--limit", type=int, default=500, metavar="N", help="texts, a random sample of the data"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample and all that is random")
+    add_data_options(parser)
+    add_sample_options(parser, 500)
     parser.add_argument(
         "--rankings",
         metavar="A,B",
@@ -89,7 +71,7 @@ def _faithfulness(options: argparse.Namespace) -> int:
     names = [name for name in names if name not in left_out]
     rankings.check_rankings(names)
     classifier = ICapsClassifier.load(options.model)
-    drawn = _sample(options, progress)
+    drawn = list(draw_texts(options, progress).drawn)
     texts = _read(classifier, drawn)
     others = _read(_other(options, classifier), drawn) if options.other_model else None
     top = Top(options.top_capsules, options.top_kgrams, options.top_sentences)
@@ -136,21 +118,6 @@ def _faithfulness(options: argparse.Namespace) -> int:
     if left_out:
         print(f"Left out: {' and '.join(left_out)}; for them run `{rankings.INSTALL}`.")
     return 0
-
-
-def _sample(options: argparse.Namespace, progress: Progress) -> list[str]:
-    """The texts that are measured."""
-    from icaps.data.names import resolve
-    from icaps.data.sample import draw_sample
-    from icaps.data.source import open_source
-
-    if options.limit < 1:
-        raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
-    place = resolve(options.data, progress)
-    source = open_source(place, options.part, **reading_options(options))
-    drawn = draw_sample(source, options.limit, math.inf, options.seed).drawn
-    say_problems(source, options.part)
-    return list(drawn)
 
 
 def _read(classifier: ICapsClassifier, drawn: list[str]) -> Texts:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icaps.data.commands import (
-    add_bad_rows_option,
-    add_reading_options,
+    add_data_options,
+    add_sample_options,
+    draw_texts,
     reading_options,
-    say_problems,
 )
 from icaps.errors import ConfigError, DataError
 
@@ -51,19 +50,8 @@ def add_parsers(commands: Commands) -> None:
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
-    )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
-    add_reading_options(parser)
-    add_bad_rows_option(parser)
-    parser.add_argument(
-        "--limit", type=int, default=5_000, metavar="N", help="texts, a random sample of the data"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample and all that is random")
+    add_data_options(parser)
+    add_sample_options(parser, 5_000)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -121,17 +109,10 @@ def _answer(
 ) -> tuple[list[tuple[str, str]], Answered]:
     """A sample of the texts with names of classes, and what the model says of them."""
     from icaps.classifier import ICapsClassifier
-    from icaps.data.names import resolve
-    from icaps.data.sample import draw_sample
-    from icaps.data.source import open_source
     from icaps.interpret.answered import answer
 
-    if options.limit < 1:
-        raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
     classifier = ICapsClassifier.load(options.model)
-    source = open_source(resolve(options.data, progress), options.part, **reading_options(options))
-    labelled = draw_sample(source, options.limit, math.inf, options.seed).pairs()
-    say_problems(source, options.part)
+    labelled = draw_texts(options, progress).pairs()
     return labelled, answer(classifier, labelled)
 
 
