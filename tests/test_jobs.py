@@ -148,9 +148,9 @@ def test_a_job_outlives_the_server_that_started_it(place: Path, data: Path) -> N
     assert wait_for_end(place, "orphan").status.state == DONE
 
 
-def test_ten_starts_in_a_row(place: Path, data: Path) -> None:
+def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
     """One runs, the others wait in their order; a queued one that is stopped never begins."""
-    names = [f"run {n}" for n in range(10)]
+    names = [f"run {n}" for n in range(20)]
     for name in names:
         start(place, name, command(data, "epochs=500", "patience=500"))
     runs = find_runs(place)
