@@ -29,8 +29,8 @@ DAMAGED = "**bold** $x$ :sunglasses: <b>"
 
 @pytest.fixture(scope="session")
 def classifier() -> ICapsClassifier:
-    """Of another seed than the small model elsewhere: here most capsules win texts."""
-    train = dataclasses.replace(TRAIN, seed=3)
+    """Of another seed than the small model elsewhere: here four of six capsules win texts."""
+    train = dataclasses.replace(TRAIN, seed=19)
     return ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(360, seed=1))
 
 
