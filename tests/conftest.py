@@ -83,6 +83,12 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["ICAPS_DATA"] = str(tmp_path_factory.mktemp("data"))
 
 
+@pytest.fixture(autouse=True)
+def network_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an app forbids the processes it starts ends with its test."""
+    monkeypatch.setenv("ICAPS_NETWORK", "ask")
+
+
 @pytest.fixture(scope="session")
 def classifier() -> ICapsClassifier:
     return ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*make_texts(360, seed=1))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ def test_the_route_and_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(serving.SafeHeaders(answer)({"type": "http"}, None, send))
+    response = serving.SafeHeaders(answer)({"type": "http"}, None, send)
+    with ThreadPoolExecutor() as pool:  # this thread may have a loop: a browser's
+        pool.submit(asyncio.run, response).result()
     headers = dict(sent[0]["headers"])
     assert headers[b"a"] == b"b"
     assert headers[b"referrer-policy"] == b"same-origin"

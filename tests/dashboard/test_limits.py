@@ -27,7 +27,6 @@ def allow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Allow:
     """Writes settings that hold from then on."""
     path = tmp_path / "settings.toml"
     monkeypatch.setenv("ICAPS_SETTINGS", str(path))
-    monkeypatch.setenv("ICAPS_NETWORK", "ask")
     path.touch()
 
     def write(**values: object) -> None:

@@ -33,7 +33,6 @@ CSV = b"text,label\nsome words,a\nother words,b\n"
 def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "settings.toml").write_text("read_only = true\n")
     monkeypatch.setenv("ICAPS_SETTINGS", str(tmp_path / "settings.toml"))
-    monkeypatch.setenv("ICAPS_NETWORK", "ask")
     monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
 
 

@@ -16,7 +16,6 @@ from tests.dashboard.visitor import errors, open_app, page_html
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "settings.toml"
     monkeypatch.setenv("ICAPS_SETTINGS", str(path))
-    monkeypatch.setenv("ICAPS_NETWORK", "ask")
     return path
 
 
