@@ -26,8 +26,10 @@ from icaps.corpus import Corpus
 from icaps.data.storage import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
 from icaps.fixed_part import Sources, fixed_part, names
-from icaps.inference import Reading, class_norms, read_texts
-from icaps.interpret.local import Top, explain
+from icaps.inference import ReadBatch, class_norms, read_batches
+from icaps.interpret.local import explain
+from icaps.interpret.reasons import Asked, Reasons, find_reasons
+from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
@@ -210,9 +212,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
         self._fitted()
-        found = class_norms(self.network_, self.vocabulary_, check_texts(X), self.muted_)
-        norms: NDArray[np.float64] = found.double().numpy()
-        return norms
+        norms = class_norms(self.network_, self.vocabulary_, check_texts(X), self.muted_)
+        return norms.astype(np.float64)
 
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """The class norms (texts, J).
@@ -229,8 +230,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, is fitted to the validation texts by likelihood (temperature scaling, Guo et al.
         2017). A blank text gets 1 / J for each class.
         """
-        norms = torch.from_numpy(self.class_norms(X))
-        probabilities: NDArray[np.float64] = (norms * self.inverse_temperature_).softmax(1).numpy()
+        return self.calibrated(self.class_norms(X))
+
+    def calibrated(self, norms: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The probabilities of norms (texts, J); see `predict_proba`."""
+        scaled = torch.from_numpy(norms).double() * self.inverse_temperature_
+        probabilities: NDArray[np.float64] = scaled.softmax(1).numpy()
         return probabilities
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
@@ -264,24 +269,38 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigError: `target` is no class of the model, a number is below 1, or there is no
                 such ranking.
         """
-        classes = tuple(str(name) for name in self._fitted())
+        asked = self._asked(target, Top(top_capsules, top_kgrams, top_sentences, ranking))
+        classes, config = tuple(map(str, self.classes_)), self.network_.config
+        for batch in self._read(X):
+            yield from explain(
+                *(batch, asked, classes, self.inverse_temperature_),
+                *(config.hierarchical, self.capsule_names_),
+            )
+
+    def reasons(
+        self,
+        X: Sequence[str],  # noqa: N803
+        *,
+        target: str | None = None,
+        top_capsules: int = 2,
+        top_kgrams: int = 2,
+        top_sentences: int = 1,
+        ranking: str = "routing",
+    ) -> Iterator[Reasons]:
+        """The K-grams of `explain` as columns, a batch of texts at a time, for much less.
+
+        Args and errors are those of `explain`.
+        """
+        asked = self._asked(target, Top(top_capsules, top_kgrams, top_sentences, ranking))
+        for batch in self._read(X):
+            yield find_reasons(batch, asked)
+
+    def _asked(self, target: str | None, top: Top) -> Asked:
+        classes = tuple(map(str, self._fitted()))
         if target is not None and target not in classes:
             raise ConfigError(f"The model has no class {target!r}; choose {', '.join(classes)}.")
-        config = self.network_.config
-        for batch in self._read(X):
-            norms = torch.stack([reading.norms for reading in batch]).double()
-            probabilities = (norms * self.inverse_temperature_).softmax(1).tolist()
-            for reading, of_text in zip(batch, probabilities, strict=True):
-                yield explain(
-                    reading,
-                    classes,
-                    tuple(of_text),
-                    config.kernel_size,
-                    config.hierarchical,
-                    None if target is None else classes.index(target),
-                    Top(top_capsules, top_kgrams, top_sentences, ranking),
-                    self.capsule_names_,
-                )
+        number = None if target is None else classes.index(target)
+        return Asked(self.network_.config.kernel_size, number, top)
 
     def without(self, capsules: Iterable[int]) -> ICapsClassifier:
         """The same model with these primary capsules switched off, too; `save` knows nothing of it.
@@ -388,9 +407,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: NDArray[Any] = self.classes_
         return classes
 
-    def _read(self, texts: Sequence[str]) -> Iterator[list[Reading]]:
+    def _read(self, texts: Sequence[str]) -> Iterator[ReadBatch]:
         self._fitted()
-        return read_texts(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
+        return read_batches(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
 
     def _say(self, line: str) -> None:
         if self.report is not None and distributed.rank() == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from icaps.config import ModelConfig
 from icaps.corpus import Corpus
 from icaps.sentences import encode
-from icaps.text import Vocabulary
+from icaps.text import EncodedText, Vocabulary
 
 CHUNK = 2_000  # texts that one process encodes at a time
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {  # in the order of Corpus
@@ -116,7 +116,11 @@ def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]
         ids = vocabulary.encode_ids(texts, config.max_words)
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
         return Encoded(np.concatenate(ids), lengths, np.ones(len(ids), dtype=np.int64))
-    encoded = encode(vocabulary, texts, config)
+    return join(encode(vocabulary, texts, config))
+
+
+def join(encoded: Sequence[EncodedText]) -> Encoded:
+    """Texts, one or more, end to end."""
     return Encoded(
         np.concatenate([text.ids for text in encoded]).astype(np.int32),
         np.concatenate([text.sentences for text in encoded]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps import distributed
-from icaps.corpus import Corpus, class_numbers
-from icaps.corpus_files import Encoded, encode_numbers
+from icaps.corpus import class_numbers
+from icaps.corpus_files import Encoded, encode_numbers, join
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
 from icaps.sentences import encode
@@ -22,7 +21,7 @@ from icaps.tables import run
 from icaps.text import UNK, EncodedText, Vocabulary
 
 BATCH_WORDS = 16_384  # words a pass, which bounds memory whatever the lengths of the texts
-CHUNK = 2_000  # texts of a stream that are held at a time
+CHUNK = 2_000  # texts that are held as numbers at a time
 
 
 class Reading(NamedTuple):
@@ -60,10 +59,38 @@ class Pass(NamedTuple):
     activity: Activity
 
 
-def read_texts(
+class ReadBatch(NamedTuple):
+    """B texts and what the network shows of them, on the CPU, where norms of blank texts are 0.
+
+    blank (B,), whether the vocabulary has none of a text's words.
+    """
+
+    texts: Sequence[str]
+    encoded: Sequence[EncodedText]
+    blank: NDArray[np.bool_]
+    packed: Packed
+    activity: Activity
+
+    def split(self) -> list[Reading]:
+        """Text by text."""
+        _, lengths, counts = self.packed
+        activity, per_text = self.activity, counts.tolist()
+        words = [int(part.sum()) for part in lengths.split(per_text)]
+        columns = (
+            *(self.texts, self.encoded, activity.class_norms, activity.routing),
+            *(activity.attention.split(words), activity.sentence_attention.split(per_text)),
+            contributions(activity),
+        )
+        return [Reading(*values) for values in zip(*columns, strict=True)]
+
+
+def read_batches(
     network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
-) -> Iterator[list[Reading]]:
-    """Readings of texts, a batch at a time; a text without a known word has norms of 0.
+) -> Iterator[ReadBatch]:
+    """What a network shows of texts, a batch at a time.
+
+    So many texts are held as numbers at a time. A thread that encodes the next ones meanwhile gains
+    nothing: it and the network's many short products wait for each other's interpreter lock.
 
     Args:
         network: In eval mode.
@@ -71,7 +98,16 @@ def read_texts(
         texts: In memory.
         muted: Numbers of primary capsules that are switched off.
     """
-    return read_encoded(network, texts, encode(vocabulary, texts, network.config), muted)
+    for chunk in _chunks(texts):
+        yield from _read(network, chunk, encode(vocabulary, chunk, network.config), muted)
+
+
+def read_texts(
+    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
+) -> Iterator[list[Reading]]:
+    """As `read_batches`, text by text."""
+    for batch in read_batches(network, vocabulary, texts, muted):
+        yield batch.split()
 
 
 def read_encoded(
@@ -81,17 +117,27 @@ def read_encoded(
     muted: Sequence[int] = (),
 ) -> Iterator[list[Reading]]:
     """As `read_texts`, of texts that are encoded already."""
+    for batch in _read(network, texts, encoded, muted):
+        yield batch.split()
+
+
+def _read(
+    network: ICapsNet,
+    texts: Sequence[str],
+    encoded: Sequence[EncodedText],
+    muted: Sequence[int],
+) -> Iterator[ReadBatch]:
     kept = kept_capsules(network, muted) if muted else None
-    for start, stop, _, activity in _passes(network, encoded, kept):
-        batch = encoded[start:stop]
-        words = activity.attention.cpu().split([len(text.ids) for text in batch])
-        sentences = activity.sentence_attention.cpu().split([len(t.sentences) for t in batch])
-        contribution = contributions(activity).cpu()
-        columns = (activity.class_norms.cpu(), activity.routing.cpu(), words, sentences)
-        yield [
-            _silenced(Reading(*values))
-            for values in zip(texts[start:stop], batch, *columns, contribution, strict=True)
-        ]
+    for start, stop, packed, activity in _passes(network, encoded, kept):
+        activity = Activity(*(values.cpu() for values in activity))
+        blank = ~known_texts(Encoded(*(part.numpy() for part in packed)))
+        norms = activity.class_norms.masked_fill(torch.from_numpy(blank)[:, None], 0)
+        shown = activity._replace(class_norms=norms)
+        yield ReadBatch(texts[start:stop], encoded[start:stop], blank, packed, shown)
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
+    return (list(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK))
 
 
 def contributions(activity: Activity) -> Tensor:
@@ -103,42 +149,74 @@ def contributions(activity: Activity) -> Tensor:
     return activity.routing * (activity.votes * directions[:, None]).sum(3)
 
 
+def contributions_to(
+    activity: Activity, texts: NDArray[np.int64], classes: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """`contributions` of some texts (n,), each to one class (n,): (n, I)."""
+    routing, votes, outputs = (
+        values.cpu().numpy()
+        for values in (activity.routing, activity.votes, activity.class_capsules)
+    )
+    outputs = outputs[texts, classes]  # (n, d_c)
+    lengths = np.linalg.norm(outputs, axis=1, keepdims=True)
+    along = np.einsum("nic,nc->ni", votes[texts, :, classes], outputs)
+    found = np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0)
+    return np.asarray(routing[texts, :, classes] * found)
+
+
 def class_norms(
     network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
-) -> Tensor:
-    """Norms of texts (texts, J) alone, as `read_texts` gives them, for less.
+) -> NDArray[np.floating]:
+    """Norms of texts (texts, J) alone, as `read_batches` gives them, for less."""
+    parts = (encode_numbers(vocabulary, network.config, chunk) for chunk in _chunks(texts))
+    norms = [norms_of(network, encoded, muted) for encoded in parts]
+    return np.concatenate([np.zeros((0, network.num_classes), np.float32), *norms])
 
-    The next texts are encoded while the network reads: its products leave the interpreter free.
+
+def norms_of(
+    network: ICapsNet, encoded: Encoded, muted: Sequence[int] = ()
+) -> NDArray[np.floating]:
+    """Class norms of encoded texts (texts, J), 0 where no word is known, in passes of bounded size.
+
+    Args:
+        network: In eval mode.
+        encoded: Texts of its vocabulary; one without a word may have no sentence.
+        muted: Numbers of primary capsules that are switched off.
     """
-    kept = kept_capsules(network, muted) if muted else None
-    norms = [torch.zeros(0, network.capsules.capsule_bias.shape[1])]
-    chunks = [list(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
-    with ThreadPoolExecutor(1) as encoder:
-        waiting = [
-            encoder.submit(encode_numbers, vocabulary, network.config, chunk) for chunk in chunks
-        ]
-        for encoded in waiting:
-            norms += _norms_of(network, encoded.result(), kept)
-    return torch.cat(norms)
-
-
-def _norms_of(network: ICapsNet, encoded: Encoded, kept: Tensor | None) -> Iterator[Tensor]:
-    """Norms of encoded texts, a batch at a time."""
     device = network.fixed_embedding.device
-    ids, lengths, counts = (torch.from_numpy(part) for part in encoded)
-    sentence_ends = np.concatenate([[0], encoded.counts.cumsum()])
-    word_ends = np.concatenate([[0], encoded.lengths.cumsum()])[sentence_ends]
-    for start, stop in _batch_bounds(np.diff(word_ends).tolist()):
-        words = slice(word_ends[start], word_ends[stop])
-        sentences = slice(sentence_ends[start], sentence_ends[stop])
-        packed = Packed(ids[words], lengths[sentences], counts[start:stop])
+    kept = kept_capsules(network, muted) if muted else None
+    of_sentence, of_word = _texts_of(encoded)
+    known = known_texts(encoded)
+    ids, lengths, counts = (
+        *(encoded.ids[known[of_word]], encoded.lengths[known[of_sentence]]),
+        encoded.counts[known],
+    )
+    sentence_ends = np.concatenate([[0], counts.cumsum()])
+    word_ends = np.concatenate([[0], lengths.cumsum()])[sentence_ends]
+    columns = [torch.from_numpy(column) for column in (ids, lengths, counts)]
+    found = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
+    for start, stop in _batch_bounds(np.diff(word_ends)):
+        cuts = (word_ends, sentence_ends, np.arange(len(known) + 1))
+        parts = (column[cut[start] : cut[stop]] for column, cut in zip(columns, cuts, strict=True))
         with torch.inference_mode():
-            found = run(network, packed.to(device), kept).class_norms.cpu()
-        known = np.add.reduceat(
-            np.append(encoded.ids[words] != UNK, False), word_ends[start:stop] - word_ends[start]
-        )
-        known[np.diff(word_ends[start : stop + 1]) == 0] = 0  # reduceat sees the next text there
-        yield found * torch.from_numpy(known > 0)[:, None]
+            found.append(run(network, Packed(*parts).to(device), kept).class_norms.cpu())
+    of_known = torch.cat(found).numpy()
+    norms = np.zeros((len(known), network.num_classes), of_known.dtype)
+    norms[known] = of_known
+    return norms
+
+
+def known_texts(encoded: Encoded) -> NDArray[np.bool_]:
+    """Whether the vocabulary has any word of each text (texts,)."""
+    _, of_word = _texts_of(encoded)
+    counts = np.bincount(of_word[encoded.ids != UNK], minlength=len(encoded.counts))
+    return np.asarray(counts > 0)
+
+
+def _texts_of(encoded: Encoded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The text that each sentence, and each word, is of."""
+    of_sentence = np.repeat(np.arange(len(encoded.counts)), encoded.counts)
+    return of_sentence, np.repeat(of_sentence, encoded.lengths)
 
 
 def stream_passes(
@@ -175,25 +253,20 @@ def _passes(
     network: ICapsNet, encoded: Sequence[EncodedText], kept: Tensor | None
 ) -> Iterator[tuple[int, int, Packed, Activity]]:
     device = network.fixed_embedding.device
-    for start, stop in _batch_bounds([len(text.ids) for text in encoded]):
-        batch = encoded[start:stop]
-        packed = Corpus.from_encoded(batch, [0] * len(batch)).pack()
+    for start, stop in _batch_bounds(np.array([len(text.ids) for text in encoded])):
+        packed = Packed(*map(torch.from_numpy, join(encoded[start:stop])))
         with torch.inference_mode():
             activity = run(network, packed.to(device), kept)
         yield start, stop, packed, activity
 
 
-def _silenced(reading: Reading) -> Reading:
-    return reading._replace(norms=torch.zeros_like(reading.norms)) if reading.blank else reading
-
-
-def _batch_bounds(lengths: list[int]) -> Iterator[tuple[int, int]]:
+def _batch_bounds(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Consecutive runs of texts of at most BATCH_WORDS words in all, or one longer text."""
-    start, words = 0, 0
-    for n, length in enumerate(lengths):
-        if n > start and words + length > BATCH_WORDS:
-            yield start, n
-            start, words = n, 0
-        words += length
-    if start < len(lengths):
-        yield start, len(lengths)
+    ends = lengths.cumsum()
+    start = 0
+    while start < len(lengths):
+        before = ends[start] - lengths[start]
+        fit = int(np.searchsorted(ends, before + BATCH_WORDS, side="right"))
+        stop = max(fit, start + 1)
+        yield start, stop
+        start = stop

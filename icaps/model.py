@@ -63,6 +63,7 @@ class ICapsNet(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
+        self.num_classes = num_classes
         if vectors is None:
             vectors = torch.zeros(vocabulary_size, config.fixed_dim)
         assert vectors.shape == (vocabulary_size, config.fixed_dim), vectors.shape

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 RARE = 0.05  # share of random choices below which something is no chance
 
@@ -46,13 +46,12 @@ def capsule_label(capsule: int, name: str = "") -> str:
     return f"{name} (capsule {capsule})" if name else f"capsule {capsule}"
 
 
-@dataclass(frozen=True)
-class WordCount:
+class WordCount(NamedTuple):  # of which a text has many
     """A word's place, and how many K-grams of the explanation lie over it."""
 
     start: int
     end: int
-    count: int
+    count: int  # type: ignore[assignment]  # nobody counts in this tuple
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,8 @@ class Explanation:
         values["classes"] = list(self.classes)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
-        for name in ("kgrams", "words", "sentences", "capsules"):
+        values["words"] = [word._asdict() for word in self.words]
+        for name in ("kgrams", "sentences", "capsules"):
             values[name] = [dict(vars(part)) for part in values[name]]
         return values
 

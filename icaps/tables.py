@@ -50,7 +50,8 @@ class WordTable:
         embeddings = weighted_sums(weights, values.unflatten(1, (size, heads)), layout)
         # The bias moves all scores of a head alike, and each value: their weights add up to 1.
         words = (batch.lengths > 0)[:, None, None]
-        embeddings = embeddings.transpose(1, 2) + words * self._bias
+        # Side by side, else the norm of each takes longer than all that comes before.
+        embeddings = embeddings.transpose(1, 2).contiguous() + words * self._bias
         attention = weights.index_select(0, layout.cells)
         return network.attention.join_sentences(embeddings, attention, batch.sentences)
 

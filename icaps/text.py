@@ -29,7 +29,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from icaps.errors import CheckpointError
-from icaps.words import SPLIT, Span, words_alone, words_and_spans
+from icaps.words import SPLIT, words_alone, words_and_edges
 
 PAD, UNK = 0, 1
 _SPECIAL = ("<pad>", "<unk>")
@@ -38,7 +38,7 @@ _BATCH = 1024  # texts that the tokenizer holds at once, which bounds memory
 
 _DAMAGED = "amp|quot|apos|lt|gt|nbsp|hellip|[lr][sd]quo|[mn]dash"
 _ENTITY = re.compile(
-    r"(?=[&#\x20aghlmnqr])(?:"  # where one may start, which saves two fifths of the time
+    r"(?=[&#]|\x20#39;|[aghlmnqr][a-z]{1,5};)(?:"  # where one may start: to look there saves time
     rf"&(?:amp;)*(?P<again>(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|{_DAMAGED});)"
     r"|&(?P<name>[A-Za-z][A-Za-z0-9]{1,31};)"
     r"|(?:(?<=[nN])\x20(?=#39;[tT]\b))?(?P<number>#0*(?:3[2-9]|[4-9]\d|[1-9]\d{2,6});)"
@@ -56,20 +56,13 @@ class Word(NamedTuple):
 
 
 class _Clean(NamedTuple):
-    """Text without entities; where each of its characters starts and ends in the original.
+    """Text without entities, and where the entities were.
 
-    No places stand for the same places.
+    `entities` has the start and end of each in the clean text, then in the original.
     """
 
     text: str
-    starts: list[int]
-    ends: list[int]
-
-    def original(self, spans: list[Span]) -> list[Span]:
-        if not self.starts:
-            return spans
-        starts, ends = self.starts, self.ends
-        return [(starts[start], ends[end - 1]) for start, end in spans]
+    entities: list[tuple[int, int, int, int]]
 
 
 def _entity_text(match: re.Match[str]) -> str:
@@ -88,30 +81,27 @@ def replace_surrogates(text: str) -> str:
 def _clean(text: str) -> _Clean:
     text = replace_surrogates(text)
     pieces: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    done = 0
+    entities: list[tuple[int, int, int, int]] = []
+    done = length = 0
     for match in _ENTITY.finditer(text) if ";" in text else ():
         read = _entity_text(match)
         if read == match[0]:
             continue
         start, end = match.span()
         pieces += (text[done:start], read)
-        starts += [*range(done, start), *[start] * len(read)]
-        ends += [*range(done + 1, start + 1), *[end] * len(read)]
+        length += start - done
+        entities.append((length, length + len(read), start, end))
+        length += len(read)
         done = end
-    if not pieces:
-        return _Clean(text, [], [])
-    starts += range(done, len(text))
-    ends += range(done + 1, len(text) + 1)
-    return _Clean("".join((*pieces, text[done:])), starts, ends)
+    return _Clean("".join((*pieces, text[done:])) if pieces else text, entities)
 
 
 def split_words(text: str) -> list[Word]:
     """The words of a text, in order; spans count code points of `text`, and never overlap."""
     clean = _clean(text)
-    words, spans = words_and_spans(clean.text)
-    return [Word(word, *span) for word, span in zip(words, clean.original(spans), strict=True)]
+    words, edges = words_and_edges(clean.text)
+    spans = _original([clean], _numbers([edges], 2 * len(words)).reshape(-1, 2), [len(words)])
+    return [Word(word, *span) for word, span in zip(words, spans.tolist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -207,38 +197,52 @@ class Vocabulary:
 
     def encode(self, texts: Sequence[str], max_words: int | None = None) -> list[EncodedText]:
         """Each text's ids and spans, those of the first `max_words` words if that is given."""
-        return [
-            _encoded(clean, ids, spans, max_words)
-            for batch in _batches(texts)
-            for clean, (ids, spans) in zip(batch, self._numbered(batch), strict=True)
-        ]
+        return [encoded for batch in _batches(texts) for encoded in self._encode(batch, max_words)]
 
     def encode_ids(
         self, texts: Iterable[str], max_words: int | None = None
     ) -> list[NDArray[np.int32]]:
         """The ids that `encode` gives each text, in half the time: nobody asks for their places."""
+        return [ids for batch in _batches(texts) for ids in self._encode_ids(batch, max_words)]
+
+    def _encode_ids(self, batch: list[_Clean], max_words: int | None) -> list[NDArray[np.int32]]:
         number = self._ids.get
+        parts = [
+            [number(word, UNK) for word in words_alone(clean.text)[:max_words]] for clean in batch
+        ]
+        counts = [len(part) for part in parts]
+        ids = _numbers(parts, sum(counts)).astype(np.int32)
+        return [ids[start:end] for start, end in _runs(counts)]
+
+    def _encode(self, batch: list[_Clean], max_words: int | None) -> list[EncodedText]:
+        """All at once, as numpy takes as long for a text as for many."""
+        parts = list(self._numbered(batch))
+        kept = [ids[:max_words] for ids, _ in parts]
+        counts = [len(ids) for ids in kept]
+        ids = _numbers(kept, sum(counts))
+        edges = (part[: 2 * count] for (_, part), count in zip(parts, counts, strict=True))
+        spans = _original(batch, _numbers(edges, 2 * len(ids)).reshape(-1, 2), counts)
+        words = np.array(counts)
         return [
-            np.array(
-                [number(word, UNK) for word in words_alone(_clean(text).text)[:max_words]], "i4"
-            )
-            for text in texts
+            EncodedText(ids[start:end], spans[start:end], words[n : n + 1], end - start < len(all))
+            for n, ((start, end), (all, _)) in enumerate(zip(_runs(counts), parts, strict=True))
         ]
 
-    def _numbered(self, batch: list[_Clean]) -> Iterator[tuple[list[int], list[Span]]]:
-        """Ids and spans of each text's words, in the order of the batch.
+    def _numbered(self, batch: list[_Clean]) -> Iterator[tuple[list[int], list[int]]]:
+        """Ids of each text's words, and where these start and end, in the order of the batch.
 
         `tokenizers` takes all texts that aren't ASCII at once, and may use all cores for them.
         """
+        number = self._ids.get
         others = [clean.text for clean in batch if not clean.text.isascii()]
         encodings = iter(self._tokenizer.encode_batch(others) if others else ())
         for clean in batch:
             if clean.text.isascii():
-                words, spans = words_and_spans(clean.text)
-                yield [self._ids.get(word, UNK) for word in words], spans
+                words, edges = words_and_edges(clean.text)
+                yield [number(word, UNK) for word in words], edges
             else:
                 encoding = next(encodings)
-                yield encoding.ids, encoding.offsets
+                yield encoding.ids, list(chain.from_iterable(encoding.offsets))
 
     def id(self, word: str) -> int:
         """The number of a word, `UNK` where it is unknown."""
@@ -263,14 +267,46 @@ class Vocabulary:
         return tokenizer
 
 
-def _encoded(
-    clean: _Clean, ids: list[int], offsets: list[Span], max_words: int | None
-) -> EncodedText:
-    flat = chain.from_iterable(clean.original(offsets[:max_words]))
-    spans = np.fromiter(flat, dtype=np.int64).reshape(-1, 2)  # pairs would take twice the time
-    kept = np.array(ids[:max_words], dtype=np.int64)
-    whole = np.array([len(kept)], dtype=np.int64)
-    return EncodedText(kept, spans, whole, truncated=len(kept) < len(ids))
+def _numbers(parts: Iterable[list[int]], count: int) -> NDArray[np.int64]:
+    """Numbers end to end, so many in all."""
+    return np.fromiter(chain.from_iterable(parts), np.int64, count)
+
+
+def _runs(counts: list[int]) -> Iterator[tuple[int, int]]:
+    """Where each run of so many starts and ends, of runs end to end."""
+    end = 0
+    for count in counts:
+        yield end, end + count
+        end += count
+
+
+def _original(
+    batch: list[_Clean], spans: NDArray[np.int64], counts: list[int]
+) -> NDArray[np.int64]:
+    """Spans of the words of clean texts (words, 2) in the original texts.
+
+    One that cuts an entity has the whole of it. `counts` are the words of each text.
+    """
+    rows = [
+        (number, *entity)
+        for number, clean in enumerate(batch)
+        if clean.entities
+        for entity in ((0, 0, 0, 0), *clean.entities)
+    ]
+    if not rows:
+        return spans
+    of_entity, entities = np.hsplit(np.array(rows), [1])
+    of_word = np.repeat(np.arange(len(batch)), counts)
+    words = np.flatnonzero(np.isin(of_word, of_entity))
+    apart = 1 + max(len(clean.text) for clean in batch)  # texts, so that one search does for all
+    edges = spans[words] - (0, 1)  # the first and the last character
+    firsts = of_entity[:, 0] * apart + entities[:, 0]
+    before = firsts.searchsorted(edges + of_word[words, None] * apart, side="right") - 1
+    end, original_end = entities[before, 1], entities[before, 3]
+    within = entities[before, (2, 3)]
+    found = spans.copy()
+    found[words] = np.where(edges < end, within, spans[words] - end + original_end)
+    return found
 
 
 def _damaged(path: Path, line: int, fault: str) -> CheckpointError:

@@ -123,7 +123,7 @@ def predict_norms(network: ICapsNet, corpus: Corpus) -> Tensor:
     """
     device = network.fixed_embedding.device
     order = np.arange(len(corpus))[distributed.share()]
-    norms = torch.zeros(len(corpus), network.capsules.capsule_bias.shape[1])
+    norms = torch.zeros(len(corpus), network.num_classes)
     with torch.inference_mode():
         for start in range(0, len(order), PREDICT_BATCH):
             batch = order[start : start + PREDICT_BATCH]

@@ -15,12 +15,10 @@ No word cuts a grapheme.
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from itertools import accumulate
 
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
-
-Span: TypeAlias = tuple[int, int]
 
 # Oniguruma. \X is a grapheme, \y a boundary between graphemes.
 _SINGLE = r"\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -68,19 +66,20 @@ _ASCII_WORD = re.compile(
         )
     )
 )
+_ASCII_PIECES = re.compile(f"({_ASCII_WORD.pattern})")
 
 
-def words_and_spans(text: str) -> tuple[list[str], list[Span]]:
-    """The words of a text without lone surrogates, and where each starts and ends in it."""
+def words_and_edges(text: str) -> tuple[list[str], list[int]]:
+    """The words of a text without lone surrogates; the start of the first, its end, and so on."""
     if text.isascii():
-        spans = [match.span() for match in _ASCII_WORD.finditer(text)]
-        return [text[start:end] for start, end in spans], spans
+        pieces = _ASCII_PIECES.split(text)  # a gap, which may be empty, before and after each word
+        return pieces[1::2], list(accumulate(map(len, pieces[:-1])))
     parts = SPLIT.pre_tokenize_str(text)
-    return [word for word, _ in parts], [span for _, span in parts]
+    return [word for word, _ in parts], [edge for _, span in parts for edge in span]
 
 
 def words_alone(text: str) -> list[str]:
-    """The same words, for ASCII in half the time."""
+    """The same words, for ASCII in two thirds of the time."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return [word for word, _ in SPLIT.pre_tokenize_str(text)]

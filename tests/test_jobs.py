@@ -33,7 +33,7 @@ from icaps.run_folder import (
 )
 from tests.conftest import make_texts
 
-WAIT = 60.0  # seconds
+WAIT = 180.0  # seconds; only a failure takes as long
 SETTINGS = ["fixed_dim=8", "trained_dim=8", "region_dim=24", "query_dim=4", "class_dim=6"]
 SETTINGS += ["min_frequency=0", "learning_rate=0.01", "batch_size=4", "average_decay=0.9"]
 LAUNCHER = """

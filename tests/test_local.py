@@ -1,15 +1,19 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from icaps.config import ModelConfig
 from icaps.errors import ConfigError
-from icaps.inference import Reading
-from icaps.interpret.local import Spotted, Top, cover, explain, spot_kgrams
+from icaps.inference import ReadBatch, Reading
+from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
+from icaps.interpret.reasons import Asked
+from icaps.interpret.spotting import Top
 from icaps.layers import Packed
-from icaps.model import ICapsNet
+from icaps.model import Activity, ICapsNet
 from icaps.text import EncodedText
 
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
@@ -33,6 +37,20 @@ def reading(
     text = " ".join(f"w{n}" for n in range(count))
     norms = torch.tensor([0.3, 0.8])
     return Reading(text, encoded, norms, routing, attention, rho, contribution)
+
+
+def batch_of(*readings: Reading) -> ReadBatch:
+    """Texts as if a network with class capsules and votes of zero had read them."""
+    texts, encoded, norms, routing, attention, rho, _ = zip(*readings, strict=True)
+    numbers = ([e.ids for e in encoded], [e.sentences for e in encoded])
+    ids, lengths = (torch.from_numpy(np.concatenate(column)) for column in numbers)
+    counts = torch.tensor([len(e.sentences) for e in encoded])
+    zeros = torch.zeros(len(texts), 2, 3)
+    votes = torch.zeros(len(texts), *routing[0].shape, 3)
+    shown = (torch.stack(norms), zeros, torch.stack(routing), votes, votes[:, :, 0])
+    activity = Activity(*shown, torch.cat(attention), torch.cat(rho))
+    blank = np.array([e.blank for e in encoded])
+    return ReadBatch(texts, encoded, blank, Packed(ids, lengths, counts), activity)
 
 
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
@@ -125,7 +143,9 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     two = spot_kgrams(long, 1, 3, Top(1, 1, sentences=2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
-    told = explain(long, ("a", "b"), (0.4, 0.6), 3, True, None, Top(2, 1))
+    (told,) = explain(batch_of(long), Asked(3, top=Top(2, 1)), ("a", "b"), 2.0, True)
+    rest = 1 / (1 + math.exp(2 * (0.8 - 0.3)))
+    assert told.probabilities == pytest.approx((rest, 1 - rest))
     assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
         ("w3 w4", pytest.approx(0.7)),
         ("w1 w2", pytest.approx(0.9)),

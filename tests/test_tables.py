@@ -94,7 +94,7 @@ def test_norms_alone_are_those_of_readings(
     for muted in ((), (1,)):
         readings = [r for batch in read_texts(network, vocabulary, asked, muted) for r in batch]
         expected = torch.stack([reading.norms for reading in readings])
-        found = class_norms(network, vocabulary, asked, muted)
+        found = torch.from_numpy(class_norms(network, vocabulary, asked, muted))
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
         assert (found[[0, 21, 22, -1]] == 0).all()
     assert class_norms(network, vocabulary, []).shape == (0, 3)

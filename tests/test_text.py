@@ -114,7 +114,8 @@ def test_short_cuts_change_no_word(text: str) -> None:
 @given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
 def test_ascii_is_split_into_the_same_words(text: str) -> None:
     parts = words_module.SPLIT.pre_tokenize_str(text)
-    words, spans = words_module.words_and_spans(text)
+    words, edges = words_module.words_and_edges(text)
+    spans = zip(edges[::2], edges[1::2], strict=True)
     assert list(zip(words, spans, strict=True)) == parts
     assert words_module.words_alone(text) == words
 
@@ -144,6 +145,12 @@ def test_encode_agrees_with_split_words(texts: list[str], limit: int | None) -> 
         np.testing.assert_array_equal(alone.ids, encoded.ids)
         np.testing.assert_array_equal(alone.spans, encoded.spans)
         np.testing.assert_array_equal(known.encode_ids([text], limit)[0], encoded.ids)
+
+
+def test_entities_past_the_limit_are_no_other_texts() -> None:
+    texts = ["a b c d &amp; &amp; &amp;", "&amp; b", "&nbsp;", "x &quot;y"]
+    spans = [encoded.spans.tolist() for encoded in vocabulary("a").encode(texts, 2)]
+    assert spans == [[[0, 1], [2, 3]], [[0, 5], [6, 7]], [], [[0, 1], [2, 8]]]
 
 
 def test_encode_over_several_batches() -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from icaps.corpus import class_numbers
 from icaps.errors import DataError
 from icaps.inference import read_encoded
-from icaps.interpret.local import Top, spot_kgrams
+from icaps.interpret.local import spot_kgrams
+from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
 from icaps.sentences import encode
 from icaps.text import EncodedText, Vocabulary

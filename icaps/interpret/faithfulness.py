@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from icaps.interpret.local import CAPSULE_RANKINGS, Top, cover, spot_kgrams
+from icaps.interpret.local import cover, spot_kgrams
 from icaps.interpret.rankings import (
     BY_REMOVAL,
     DRAWS,
@@ -24,6 +24,7 @@ from icaps.interpret.rankings import (
     word_orders,
 )
 from icaps.interpret.removal import REMOVALS, norms_of_each, remove
+from icaps.interpret.spotting import CAPSULE_RANKINGS, Top
 from icaps.interpret.word_scores import Texts
 
 PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: ERASER's bins

@@ -59,9 +59,9 @@ def _faithfulness(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.interpret import faithfulness, faithfulness_table, rankings
     from icaps.interpret.bootstrap import plain
-    from icaps.interpret.local import CAPSULE_RANKINGS, Top
     from icaps.interpret.removal import REMOVALS
     from icaps.interpret.sanity import cascade
+    from icaps.interpret.spotting import CAPSULE_RANKINGS, Top
     from icaps.interpret.stability import CHANGES, after_a_change, between_models
     from icaps.progress import Progress
 

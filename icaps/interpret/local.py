@@ -1,35 +1,22 @@
-"""Local explanation: the K-grams that the most routed capsules attend to (section 2.6)."""
+"""Local explanation: the K-grams that decided, with their places and weights (section 2.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from icaps.errors import ConfigError
-from icaps.inference import Reading
+from icaps.inference import ReadBatch, Reading
+from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank, spans_of
+from icaps.interpret.spotting import Attention, Numbers, Top, check, ranges, spot
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
+from icaps.text import UNK
 
-CAPSULE_RANKINGS = ("routing", "contribution")
-
-
-class Top(NamedTuple):
-    """How much to show: k1 capsules, k2 K-grams of each, from each one's best sentences.
-
-    Of a text that is not split into sentences all is one sentence. `ranking` says which capsules
-    come first: "routing", those of the largest beta_ij, as in the paper, or "contribution", those
-    that add most to the class (`inference.contributions`).
-    """
-
-    capsules: int = 2
-    kgrams: int = 2
-    sentences: int = 1
-    ranking: str = "routing"
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -44,149 +31,179 @@ class Spotted:
 
 
 def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> list[Spotted]:
-    """The K-grams that explain one text; ties go to the lower capsule, then the earlier word.
-
-    Of each of the first capsules for class `target`, the sentences with the largest rho, and in
-    each the positions with the largest alpha. A K-gram is the window of K words that the
-    convolution reads there, clipped at the sentence's ends. More than there are means all.
+    """The K-grams that explain one text for class `target`, as `spotting.spot` finds them.
 
     Raises:
         ConfigError: A number of `top` is below 1, or there is no such ranking.
     """
-    *numbers, ranking = top
-    if min(numbers) < 1:
-        raise ConfigError(
-            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, numbers))}; each "
-            "must be at least 1."
-        )
-    if ranking not in CAPSULE_RANKINGS:
-        raise ConfigError(
-            f"The ranking is {ranking!r}; it must be one of {', '.join(CAPSULE_RANKINGS)}."
-        )
-    ends = np.cumsum(reading.encoded.sentences).tolist()
-    starts = [0, *ends]
-    left = (kernel_size - 1) // 2
-    spotted = []
-    # Of a few numbers numpy makes less ado than torch.
-    attention, rho = reading.attention.numpy(), reading.sentence_attention.numpy()
-    routing = reading.routing[:, target].numpy()
-    weights = routing if ranking == "routing" else reading.contribution[:, target].numpy()
-    on = routing > 0  # those that are not switched off
-    for capsule in largest(np.where(on, weights, -inf), min(top.capsules, int(on.sum()))):
-        for sentence in largest(rho[:, capsule], top.sentences):
-            start, end = starts[sentence], ends[sentence]
-            for step in largest(attention[start:end, capsule], top.kgrams):
-                first = start + step - left
-                spotted.append(
-                    Spotted(
-                        capsule,
-                        sentence,
-                        start + step,
-                        max(first, start),
-                        min(first + kernel_size, end),
-                    )
-                )
-    return spotted
+    check(top)
+    sentences = reading.encoded.sentences
+    attention = Attention(
+        *(reading.attention.numpy(), reading.sentence_attention.numpy()),
+        *(sentences, np.array([len(sentences)])),
+    )
+    routing, contribution = reading.routing[:, target], reading.contribution[:, target]
+    weights = rank(routing.numpy()[None], contribution.numpy()[None], top)
+    found = spot(weights, attention, kernel_size, top)
+    return [Spotted(*row) for row in np.stack(found[1:], axis=1).tolist()]
 
 
-def largest(weights: NDArray[np.floating[Any]], count: int) -> list[int]:
-    """Positions of the `count` largest of (n,) weights, largest first, the earlier on a tie."""
-    order: list[int] = np.argsort(-weights, kind="stable")[:count].tolist()
-    return order
-
-
-def cover(spotted: list[Spotted], length: int) -> list[int]:
+def cover(spotted: Sequence[Spotted], length: int) -> list[int]:
     """How many K-grams lie over each of a text's `length` words."""
-    counts = [0] * length
-    for kgram in spotted:
-        for word in range(kgram.first, kgram.last):
-            counts[word] += 1
+    firsts, lasts = ([getattr(kgram, edge) for kgram in spotted] for edge in ("first", "last"))
+    counts: list[int] = _cover(np.array(firsts, int), np.array(lasts, int), length).tolist()
     return counts
 
 
 def explain(
-    reading: Reading,
+    batch: ReadBatch,
+    asked: Asked,
     classes: tuple[str, ...],
-    probabilities: tuple[float, ...],
-    kernel_size: int,
+    inverse_temperature: float,
     hierarchical: bool,
-    target: int | None,
-    top: Top,
     names: Mapping[int, str] = MappingProxyType({}),
-) -> Explanation:
-    """The explanation of one text for a class, the predicted one when `target` is None.
+) -> Iterator[Explanation]:
+    """The explanations of texts.
 
-    `names` are what users called capsules, by number.
+    Args:
+        batch: The texts as they were read.
+        asked: What to explain.
+        classes: Names, in the order of labels.
+        inverse_temperature: Makes probabilities of norms.
+        hierarchical: Whether texts are split into sentences.
+        names: What users called capsules, by number.
 
     Raises:
-        ConfigError: A number of `top` is below 1.
+        ConfigError: A number of `asked.top` is below 1, or there is no such ranking.
     """
-    predicted = int(reading.norms.argmax())
-    target = predicted if target is None else target
-    spotted = spot_kgrams(reading, target, kernel_size, top)
-    spotted = [] if reading.blank else spotted
-    spans = reading.encoded.spans.tolist()
-    counts = cover(spotted, len(spans))
-    scores = reading.norms.tolist()
-    capsules = list(dict.fromkeys(kgram.capsule for kgram in spotted))
-    reasons = {
-        i: CapsuleReason(
-            i,
-            tuple(reading.routing[i].tolist()),
-            tuple(reading.attention[:, i].tolist()),
-            tuple(reading.sentence_attention[:, i].tolist()),
-            names.get(i, ""),
+    reasons = find_reasons(batch, asked)
+    spans = spans_of(batch)
+    norms = batch.activity.class_norms.double()
+    columns = (
+        *(batch.texts, batch.encoded, batch.blank.tolist(), _unknown(batch)),
+        *(reasons.predicted.tolist(), reasons.targets.tolist(), norms.tolist()),
+        (norms * inverse_temperature).softmax(1).tolist(),
+        _kgrams(batch, reasons, names),
+        _words(batch, reasons, spans),
+        _sentences(batch, reasons, spans) if hierarchical else [()] * len(batch.texts),
+        _capsules(batch, reasons, names),
+    )
+    for row in zip(*columns, strict=True):
+        text, encoded, blank, unknown, predicted, target, scores, probabilities, *parts = row
+        kgrams, words, sentences, capsules = parts
+        yield Explanation(
+            text=text,
+            classes=classes,
+            predicted=classes[predicted],
+            target=classes[target],
+            scores=tuple(scores),
+            probabilities=tuple(probabilities),
+            margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
+            kernel_size=asked.kernel_size,
+            kgrams=kgrams,
+            words=words,
+            sentences=sentences,
+            capsules=capsules,
+            unknown_share=unknown,
+            truncated=encoded.truncated,
+            blank=blank,
+            ranking=asked.top.ranking,
         )
-        for i in capsules
-    }
-    return Explanation(
-        text=reading.text,
-        classes=classes,
-        predicted=classes[predicted],
-        target=classes[target],
-        scores=tuple(scores),
-        probabilities=probabilities,
-        margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
-        kernel_size=kernel_size,
-        kgrams=tuple(
-            _kgram(reading, found, reasons[found.capsule], spans, target) for found in spotted
-        ),
-        words=tuple(map(WordCount, *reading.encoded.spans.T.tolist(), counts)),
-        sentences=_sentences(reading, spans, capsules, target) if hierarchical else (),
-        capsules=tuple(reasons.values()),
-        unknown_share=reading.encoded.unknown_share,
-        truncated=reading.encoded.truncated,
-        blank=reading.blank,
-        ranking=top.ranking,
-    )
 
 
-def _kgram(
-    reading: Reading, spotted: Spotted, reason: CapsuleReason, spans: list[list[int]], target: int
-) -> KGram:
-    start, end = spans[spotted.first][0], spans[spotted.last - 1][1]
-    return KGram(
-        text=reading.text[start:end],
-        start=start,
-        end=end,
-        capsule=spotted.capsule,
-        routing=reason.routing[target],
-        attention=reason.attention[spotted.position],
-        sentence=spotted.sentence,
-        sentence_attention=reason.sentence_attention[spotted.sentence],
-        capsule_name=reason.name,
-        contribution=float(reading.contribution[spotted.capsule, target]),
+def _cut(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
+    """Runs of items, of a size each, which are made when they are asked for."""
+    left = iter(items)
+    return (tuple(islice(left, size)) for size in sizes.tolist())
+
+
+def _word_counts(batch: ReadBatch) -> Numbers:
+    return np.array([len(text.ids) for text in batch.encoded])
+
+
+def _unknown(batch: ReadBatch) -> list[float]:
+    """Share of each text's words that the vocabulary lacks."""
+    words = _word_counts(batch)
+    of_word = np.repeat(np.arange(len(words)), words)
+    unknown = np.bincount(of_word[batch.packed.ids.numpy() == UNK], minlength=len(words))
+    shares: list[float] = (unknown / words.clip(1)).tolist()
+    return shares
+
+
+def _words(batch: ReadBatch, reasons: Reasons, spans: Numbers) -> Iterator[tuple[WordCount, ...]]:
+    counts = _cover(reasons.spots.first, reasons.spots.last, len(spans))
+    words = map(WordCount, *spans.T.tolist(), counts.tolist())
+    return _cut(words, _word_counts(batch))
+
+
+def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
+    """How many runs of words, from a first to before a last, lie over each of `length` words."""
+    started = np.bincount(firsts, minlength=length + 1) - np.bincount(lasts, minlength=length + 1)
+    return started.cumsum()[:length]
+
+
+def _kgrams(
+    batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
+) -> Iterator[tuple[KGram, ...]]:
+    texts = batch.texts
+    rows = zip(*(column.tolist() for column in reasons.kgrams), strict=True)
+    found = (
+        KGram(
+            text=texts[text][start:end],
+            start=start,
+            end=end,
+            capsule=capsule,
+            routing=routing,
+            attention=attention,
+            sentence=sentence,
+            sentence_attention=rho,
+            capsule_name=names.get(capsule, ""),
+            contribution=contribution,
+        )
+        for text, start, end, capsule, routing, attention, sentence, rho, contribution in rows
     )
+    return _cut(found, np.bincount(reasons.spots.text, minlength=len(texts)))
+
+
+def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
+    """The capsules of K-grams, each once a text, and their texts."""
+    text, capsule = reasons.spots.text, reasons.spots.capsule
+    new = np.ones(len(text), dtype=bool)
+    new[1:] = (text[1:] != text[:-1]) | (capsule[1:] != capsule[:-1])
+    return text[new], capsule[new]
+
+
+def _capsules(
+    batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
+) -> Iterator[tuple[CapsuleReason, ...]]:
+    attention, words = attention_of(batch), _word_counts(batch)
+    text, capsule = _shown(reasons)
+    routing = batch.activity.routing.numpy()[text, capsule].tolist()
+    columns = []
+    for weights, sizes in ((attention.alpha, words), (attention.rho, attention.counts)):
+        rows = ranges((sizes.cumsum() - sizes)[text], sizes[text])
+        flat = weights[rows, np.repeat(capsule, sizes[text])]
+        columns.append(_cut(flat.tolist(), sizes[text]))
+    found = (
+        CapsuleReason(number, tuple(betas), alpha, rho, names.get(number, ""))
+        for number, betas, alpha, rho in zip(capsule.tolist(), routing, *columns, strict=True)
+    )
+    return _cut(found, np.bincount(text, minlength=len(batch.texts)))
 
 
 def _sentences(
-    reading: Reading, spans: list[list[int]], capsules: list[int], target: int
-) -> tuple[SentenceWeight, ...]:
+    batch: ReadBatch, reasons: Reasons, spans: Numbers
+) -> Iterator[tuple[SentenceWeight, ...]]:
     """Each sentence with the mean of its rho over the capsules, weighted by their beta."""
-    ends = np.cumsum(reading.encoded.sentences).tolist()
-    routing = reading.routing[capsules, target]
-    weights = reading.sentence_attention[:, capsules] @ (routing / routing.sum())
-    return tuple(
-        SentenceWeight(spans[first][0], spans[last - 1][1], weight)
-        for first, last, weight in zip([0, *ends], ends, weights.tolist(), strict=False)
-    )
+    attention = attention_of(batch)
+    ends = attention.lengths.cumsum()
+    starts = (ends - attention.lengths).tolist()
+    text, capsule = _shown(reasons)
+    beta = np.zeros_like(reasons.routing)
+    beta[text, capsule] = reasons.routing[text, capsule]
+    shares = np.divide(beta, beta.sum(1, keepdims=True), out=beta, where=beta > 0)
+    of_sentence = np.repeat(np.arange(len(batch.texts)), attention.counts)
+    weights = (attention.rho * shares[of_sentence]).sum(1)
+    places = (spans[starts, 0], spans[ends - 1, 1], weights)
+    found = map(SentenceWeight, *(column.tolist() for column in places))
+    return _cut(found, attention.counts)

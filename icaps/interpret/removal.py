@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from icaps.corpus_files import Encoded
 from icaps.errors import ConfigError
-from icaps.inference import BATCH_WORDS, kept_capsules
-from icaps.layers import Packed
+from icaps.inference import BATCH_WORDS, norms_of
 from icaps.model import ICapsNet
-from icaps.tables import run
 from icaps.text import UNK, EncodedText
 
 REMOVALS = ("deletion", "unk")
@@ -33,7 +30,7 @@ def remove(text: EncodedText, kept: NDArray[np.bool_], removal: str) -> Encoded:
         removal: "deletion" or "unk", what happens to the others.
 
     Returns:
-        A variant from which every word is deleted has no sentence; `norms_of` knows it.
+        A variant from which every word is deleted has no sentence; `inference.norms_of` knows it.
 
     Raises:
         ConfigError: There is no such removal.
@@ -52,63 +49,14 @@ def remove(text: EncodedText, kept: NDArray[np.bool_], removal: str) -> Encoded:
     return Encoded(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))
 
 
-def norms_of(
-    network: ICapsNet, variants: Encoded, muted: Sequence[int] = ()
-) -> NDArray[np.floating]:
-    """Class norms of texts (variants, J), 0 where no word is known, in passes of bounded size.
-
-    Args:
-        network: In eval mode.
-        variants: Texts of its vocabulary, such as `remove` gives.
-        muted: Numbers of primary capsules that are switched off.
-    """
-    device = network.fixed_embedding.device
-    kept = kept_capsules(network, muted) if muted else None
-    texts = len(variants.counts)
-    sentence_text = np.repeat(np.arange(texts), variants.counts)
-    word_text = np.repeat(sentence_text, variants.lengths)
-    known = np.bincount(word_text[variants.ids != UNK], minlength=texts) > 0
-    columns = (
-        *(variants.ids[known[word_text]], variants.lengths[known[sentence_text]]),
-        variants.counts[known],
-    )
-    ids, lengths, counts = (torch.from_numpy(column) for column in columns)
-    words = np.bincount(word_text, minlength=texts)[known]
-    classes = network.capsules.capsule_bias.shape[1]
-    norms = np.zeros((texts, classes), network.fixed_embedding.cpu().numpy().dtype)
-    places = np.flatnonzero(known)
-    word = sentence = 0
-    for start, stop in _bounds(words):
-        last_word = word + int(words[start:stop].sum())
-        last_sentence = sentence + int(counts[start:stop].sum())
-        parts = ids[word:last_word], lengths[sentence:last_sentence], counts[start:stop]
-        with torch.inference_mode():
-            activity = run(network, Packed(*parts).to(device), kept)
-        norms[places[start:stop]] = activity.class_norms.cpu().numpy()
-        word, sentence = last_word, last_sentence
-    return norms
-
-
 def norms_of_each(
     network: ICapsNet, parts: Iterable[Encoded], muted: Sequence[int] = ()
 ) -> Iterator[NDArray[np.floating]]:
-    """`norms_of` each of several groups of variants, as they come; small ones share a pass."""
+    """`inference.norms_of` each of several groups of variants; small ones share a pass."""
     for group in _together(parts):
         joined = Encoded(*(np.concatenate(columns) for columns in zip(*group, strict=True)))
         ends = np.cumsum([len(part.counts) for part in group])
         yield from np.split(norms_of(network, joined, muted), ends[:-1])
-
-
-def _bounds(words: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Runs of texts (texts,) of at most BATCH_WORDS words in all, or one longer text."""
-    ends = words.cumsum()
-    start = 0
-    while start < len(words):
-        before = ends[start] - words[start]
-        fit = int(np.searchsorted(ends, before + BATCH_WORDS, side="right"))
-        stop = max(fit, start + 1)
-        yield start, stop
-        start = stop
 
 
 def _together(parts: Iterable[Encoded]) -> Iterator[list[Encoded]]:

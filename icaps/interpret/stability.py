@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from icaps.inference import Reading, read_encoded
 from icaps.interpret.bootstrap import Estimate, estimate
 from icaps.interpret.faithfulness import Choices, covered_words, random_places
-from icaps.interpret.local import Top
+from icaps.interpret.spotting import Top
 from icaps.interpret.word_scores import Texts
 from icaps.interpret.words import is_telling
 from icaps.model import ICapsNet

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import Pass
+from icaps.inference import Pass, contributions_to
+from icaps.interpret.spotting import first_largest, ranges
 
 
 class Winners(NamedTuple):
@@ -33,16 +34,12 @@ ABSENT = -1  # in place of a word's id
 
 
 def find_winners(batch: Pass, kernel_size: int) -> Winners:
-    """Ties go to the lower number and the earlier place, as in `local.spot_kgrams`."""
+    """Ties go to the lower number and the earlier place, as in `spotting.spot`."""
     known = np.flatnonzero(batch.known)
     activity = batch.activity
     predicted = activity.class_norms.cpu().numpy()[known].argmax(1).astype(np.int64)
     routing = activity.routing.cpu().numpy()[known, :, predicted]  # (texts, I)
     capsules = routing.argmax(1)
-    votes = activity.votes[known, :, predicted]  # (texts, I, d_c)
-    class_capsules = activity.class_capsules[known, predicted]  # (texts, d_c)
-    lengths = np.linalg.norm(class_capsules.cpu().numpy(), axis=1, keepdims=True)
-    along = np.einsum("bic,bc->bi", votes.cpu().numpy(), class_capsules.cpu().numpy())
     return Winners(
         batch.numbers[known],
         batch.labels[known],
@@ -50,7 +47,7 @@ def find_winners(batch: Pass, kernel_size: int) -> Winners:
         capsules,
         _kgrams(batch, known, capsules, kernel_size),
         routing,
-        routing * np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0),
+        contributions_to(activity, known, predicted),
     )
 
 
@@ -65,30 +62,13 @@ def _kgrams(
     winner[known] = capsules
     kept = np.flatnonzero(winner[text_of_sentence] != ABSENT)
     rho = batch.activity.sentence_attention.cpu().numpy()
-    sentences = kept[_first_largest(rho[kept, winner[text_of_sentence[kept]]], counts[known])]
-    places = _ranges(ends[sentences] - lengths[sentences], lengths[sentences])
+    sentences = kept[first_largest(rho[kept, winner[text_of_sentence[kept]]], counts[known])]
+    places = ranges(ends[sentences] - lengths[sentences], lengths[sentences])
     alpha = batch.activity.attention.cpu().numpy()
     attended = alpha[places, np.repeat(capsules, lengths[sentences])]
-    middles = places[_first_largest(attended, lengths[sentences])]
+    middles = places[first_largest(attended, lengths[sentences])]
     window = middles[:, None] + np.arange(kernel_size) - (kernel_size - 1) // 2
     inside = window >= (ends - lengths)[sentences, None]
     inside &= window < ends[sentences, None]
     kgrams: NDArray[np.int64] = np.where(inside, ids[window.clip(0, len(ids) - 1)], ABSENT)
     return kgrams
-
-
-def _ranges(firsts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Runs of numbers end to end, each of a length from its first."""
-    before = lengths.cumsum() - lengths
-    return np.arange(lengths.sum()) + np.repeat(firsts - before, lengths)
-
-
-def _first_largest(values: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each segment of `values`, none empty, has its largest: the first such place."""
-    if not len(lengths):
-        return np.zeros(0, dtype=np.int64)
-    starts = lengths.cumsum() - lengths
-    segment = np.repeat(np.arange(len(lengths)), lengths)
-    largest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[segment])
-    places: NDArray[np.int64] = largest[np.unique(segment[largest], return_index=True)[1]]
-    return places

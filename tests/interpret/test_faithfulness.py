@@ -23,8 +23,9 @@ from icaps.interpret.faithfulness import (
     random_places,
 )
 from icaps.interpret.faithfulness_table import make_rows, table, verdicts
-from icaps.interpret.local import Top, spot_kgrams
+from icaps.interpret.local import spot_kgrams
 from icaps.interpret.removal import REMOVALS
+from icaps.interpret.spotting import Top
 from icaps.interpret.word_scores import Texts
 from tests.conftest import make_texts
 from tests.interpret.test_corpus_level import hand_set, texts, untrained

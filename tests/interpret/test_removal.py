@@ -5,8 +5,9 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
+from icaps.inference import norms_of
 from icaps.interpret import removal
-from icaps.interpret.removal import norms_of, norms_of_each, remove
+from icaps.interpret.removal import norms_of_each, remove
 from icaps.sentences import encode
 from icaps.text import UNK, EncodedText
 from tests.interpret import plain

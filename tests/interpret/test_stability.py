@@ -8,8 +8,8 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.interpret.faithfulness import covered_words
-from icaps.interpret.local import Top
 from icaps.interpret.sanity import LAYERS, cascade, randomise
+from icaps.interpret.spotting import Top
 from icaps.interpret.stability import after_a_change, between_models, nearest_words
 from icaps.interpret.word_scores import Texts
 from icaps.text import Vocabulary

@@ -124,9 +124,7 @@ def test_where_one_word_decides_it_is_told() -> None:
     assert (good.testable, good.decides, good.suffices) == (True, True, True)
     assert "decide" in trial_lines(good)[0]
     # A word of nothing is no better than chance.
-    words = tuple(
-        dataclasses.replace(word, count=int(n == 3)) for n, word in enumerate(explanation.words)
-    )
+    words = tuple(word._replace(count=int(n == 3)) for n, word in enumerate(explanation.words))
     (bad,) = try_reasons(classifier, [dataclasses.replace(explanation, words=words)])
     assert bad is not None
     assert (bad.testable, bad.decides, bad.suffices) == (True, False, False)

@@ -1,0 +1,131 @@
+"""The reasons of many texts as columns: what an explanation shows, without an object a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.inference import ReadBatch, contributions_to
+from icaps.interpret.spotting import Attention, Numbers, Spots, Top, Weights, check, spot
+
+
+class Asked(NamedTuple):
+    """What is to be explained, and how much of it is shown.
+
+    Attributes:
+        kernel_size: K.
+        target: Number of the class to explain; None for the class that each text gets.
+        top: How much to show.
+    """
+
+    kernel_size: int
+    target: int | None = None
+    top: Top = Top()
+
+
+class KGrams(NamedTuple):
+    """K-grams as columns (n,), text after text, as `results.KGram` has them one by one.
+
+    `text` is the number of the text; `start` and `end` are code points of it.
+    """
+
+    text: Numbers
+    start: Numbers
+    end: Numbers
+    capsule: Numbers
+    routing: Weights
+    attention: Weights
+    sentence: Numbers
+    sentence_attention: Weights
+    contribution: Weights
+
+
+class Reasons(NamedTuple):
+    """Why B texts are, or are not, of their targets.
+
+    Attributes:
+        texts: As they were given.
+        blank: (B,), whether no word of a text is known.
+        norms: (B, J), 0 for a blank text.
+        predicted, targets: (B,), class numbers.
+        routing: (B, I), beta_ij for the target.
+        spots: The K-grams by words.
+        kgrams: The same by characters, with their weights.
+    """
+
+    texts: Sequence[str]
+    blank: NDArray[np.bool_]
+    norms: Weights
+    predicted: Numbers
+    targets: Numbers
+    routing: Weights
+    spots: Spots
+    kgrams: KGrams
+
+    def spell(self) -> list[str]:
+        """The K-grams as they are written, in the order of `kgrams`."""
+        text, start, end = (column.tolist() for column in self.kgrams[:3])
+        return [self.texts[n][a:b] for n, a, b in zip(text, start, end, strict=True)]
+
+
+def find_reasons(batch: ReadBatch, asked: Asked) -> Reasons:
+    """The K-grams of each text that isn't blank (section 2.6).
+
+    Raises:
+        ConfigError: A number of `asked.top` is below 1, or there is no such ranking.
+    """
+    check(asked.top)
+    activity, texts = batch.activity, np.arange(len(batch.texts))
+    norms = activity.class_norms.numpy()
+    predicted = norms.argmax(1)
+    targets = predicted if asked.target is None else np.full_like(predicted, asked.target)
+    routing = activity.routing.numpy()[texts, :, targets]
+    contribution = contributions_to(activity, texts, targets)
+    weights = rank(routing, contribution, asked.top)
+    weights[batch.blank] = -inf
+    spots = spot(weights, attention_of(batch), asked.kernel_size, asked.top)
+    kgrams = _kgrams(batch, spots, routing, contribution)
+    return Reasons(batch.texts, batch.blank, norms, predicted, targets, routing, spots, kgrams)
+
+
+def attention_of(batch: ReadBatch) -> Attention:
+    """What the capsules of a batch attend to."""
+    _, lengths, counts = batch.packed
+    activity = batch.activity
+    return Attention(
+        *(activity.attention.numpy(), activity.sentence_attention.numpy()),
+        *(lengths.numpy(), counts.numpy()),
+    )
+
+
+def rank(routing: Weights, contribution: Weights, top: Top) -> NDArray[np.float32]:
+    """By what the capsules of texts (B, I) are ranked; -inf for those that are switched off."""
+    weights = contribution if top.ranking == "contribution" else routing
+    ranked: NDArray[np.float32] = np.where(routing > 0, weights, np.float32(-inf))
+    return ranked
+
+
+def spans_of(batch: ReadBatch) -> Numbers:
+    """Where the words of all texts start and end, each in its text (words, 2)."""
+    return np.concatenate([text.spans for text in batch.encoded])
+
+
+def _kgrams(batch: ReadBatch, spots: Spots, routing: Weights, contribution: Weights) -> KGrams:
+    attention, spans = attention_of(batch), spans_of(batch)
+    first_sentence = attention.counts.cumsum() - attention.counts
+    text, capsule, sentence, position, first, last = spots
+    return KGrams(
+        text,
+        spans[first, 0],
+        spans[last - 1, 1],
+        capsule,
+        routing[text, capsule],
+        attention.alpha[position, capsule],
+        sentence - first_sentence[text],
+        attention.rho[sentence, capsule],
+        contribution[text, capsule],
+    )

@@ -1,0 +1,151 @@
+"""The K-grams that the most routed capsules attend to, of many texts at once (section 2.6)."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.errors import ConfigError
+
+Numbers = NDArray[np.int64]
+Weights = NDArray[np.floating[Any]]
+
+CAPSULE_RANKINGS = ("routing", "contribution")
+
+
+class Top(NamedTuple):
+    """How much to show: k1 capsules, k2 K-grams of each, from each one's best sentences.
+
+    Of a text that is not split into sentences all is one sentence. `ranking` says which capsules
+    come first: "routing", those of the largest beta_ij, as in the paper, or "contribution", those
+    that add most to the class (`inference.contributions`).
+    """
+
+    capsules: int = 2
+    kgrams: int = 2
+    sentences: int = 1
+    ranking: str = "routing"
+
+
+class Attention(NamedTuple):
+    """What the capsules of B texts attend to.
+
+    alpha (words, I) and rho (sentences, I), of all texts end to end; lengths (sentences,), words of
+    each; counts (B,), sentences of each text.
+    """
+
+    alpha: Weights
+    rho: Weights
+    lengths: Numbers
+    counts: Numbers
+
+
+class Spots(NamedTuple):
+    """K-grams as columns (n,), text after text.
+
+    Attributes:
+        text: Number of the text, from 0.
+        capsule: The capsule that attends to it.
+        sentence: Number among all sentences.
+        position: Number of the word in the middle among all words, as the next two.
+        first, last: The K-gram is the words from `first` to before `last`.
+    """
+
+    text: Numbers
+    capsule: Numbers
+    sentence: Numbers
+    position: Numbers
+    first: Numbers
+    last: Numbers
+
+
+def check(top: Top) -> None:
+    """Raises ConfigError where a number of `top` is below 1, or there is no such ranking."""
+    *numbers, ranking = top
+    if min(numbers) < 1:
+        raise ConfigError(
+            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, numbers))}; each "
+            "must be at least 1."
+        )
+    if ranking not in CAPSULE_RANKINGS:
+        raise ConfigError(
+            f"The ranking is {ranking!r}; it must be one of {', '.join(CAPSULE_RANKINGS)}."
+        )
+
+
+def spot(weights: Weights, attention: Attention, kernel_size: int, top: Top) -> Spots:
+    """The K-grams that explain texts; ties go to the lower capsule, then the earlier place.
+
+    Of each text's first capsules, the sentences with the largest rho, and in each the positions
+    with the largest alpha. A K-gram is the window of K words that the convolution reads there,
+    clipped at the sentence's ends. More than there are means all.
+
+    Args:
+        weights: (B, I), by which capsules are ranked; -inf for one that is switched off.
+        attention: Of the same texts; one without a word has no K-gram.
+        kernel_size: K.
+        top: Checked.
+    """
+    lengths, counts = attention.lengths, attention.counts
+    ends = lengths.cumsum()
+    words = np.bincount(np.repeat(np.arange(len(counts)), counts), lengths, len(counts))
+    texts = np.flatnonzero(words)
+    ranked = np.argsort(-weights[texts], axis=1, kind="stable")[:, : top.capsules]
+    on = np.take_along_axis(weights[texts], ranked, 1) > -inf
+    text, capsule = np.repeat(texts, on.sum(1)), ranked[on]
+
+    first_sentence = counts.cumsum() - counts
+    sentence, pair = _tops(
+        *(attention.rho, capsule, first_sentence[text], counts[text]), top.sentences
+    )
+    text, capsule = text[pair], capsule[pair]
+    start = ends[sentence] - lengths[sentence]
+    position, pair = _tops(attention.alpha, capsule, start, lengths[sentence], top.kgrams)
+    text, capsule, sentence = text[pair], capsule[pair], sentence[pair]
+    first = position - (kernel_size - 1) // 2
+    return Spots(
+        *(text, capsule, sentence, position),
+        np.maximum(first, start[pair]),
+        np.minimum(first + kernel_size, ends[sentence]),
+    )
+
+
+def _tops(
+    values: Weights, column: Numbers, starts: Numbers, lengths: Numbers, count: int
+) -> tuple[Numbers, Numbers]:
+    """The rows of the `count` largest values of each segment, and the segments that they are of.
+
+    A segment is so many rows of `values`, none empty, from its start, in one column.
+    """
+    if lengths.max(initial=0) <= 1:  # as each text has one sentence, when they aren't split
+        return starts, np.arange(len(starts))
+    rows = ranges(starts, lengths)
+    found = values[rows, np.repeat(column, lengths)]
+    largest = np.full((len(lengths), min(count, lengths.max(initial=0))), -1)
+    for taken in range(largest.shape[1]):
+        left = np.flatnonzero(lengths > taken)
+        places = first_largest(found, lengths)[left]
+        largest[left, taken] = places
+        found[places] = -inf
+    segments, _ = np.nonzero(largest >= 0)
+    return rows[largest[largest >= 0]], segments
+
+
+def ranges(firsts: Numbers, lengths: Numbers) -> Numbers:
+    """Runs of numbers end to end, each of a length from its first."""
+    before = lengths.cumsum() - lengths
+    return np.arange(lengths.sum()) + np.repeat(firsts - before, lengths)
+
+
+def first_largest(values: Weights, lengths: Numbers) -> Numbers:
+    """Where each segment of `values`, none empty, has its largest: the first such place."""
+    if not len(lengths):
+        return np.zeros(0, dtype=np.int64)
+    starts = lengths.cumsum() - lengths
+    segment = np.repeat(np.arange(len(lengths)), lengths)
+    largest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[segment])
+    places: Numbers = largest[np.diff(segment[largest], prepend=-1) > 0]
+    return places
