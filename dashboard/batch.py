@@ -2,15 +2,20 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dashboard import limits
 from icaps.data.csv_rows import allow_long_fields
 from icaps.errors import DataError
+from icaps.interpret.reasons import Reasons
 from icaps.render import printable
-from icaps.results import Explanation
+
+Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 
 TEXT_COLUMN = "text"
 
@@ -47,23 +52,30 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
         raise DataError(f"The CSV file can't be read ({error}).") from error
 
 
-def to_frame(explanations: Iterable[Explanation]) -> pd.DataFrame:
-    """A row a text: text, predicted, its probability, a norm a class, K-grams."""
-    return pd.DataFrame([_row(explanation) for explanation in explanations])
+def to_frame(
+    parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibrate
+) -> pd.DataFrame:
+    """A row a text: text, predicted, its probability, a norm a class, K-grams.
+
+    `calibrate` makes probabilities (texts, J) of norms (texts, J).
+    """
+    frames = [_frame(part, classes, calibrate) for part in parts]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _row(explanation: Explanation) -> dict[str, str | float]:
-    norms = {
-        f"norm {name}": round(norm, 4)
-        for name, norm in zip(explanation.classes, explanation.scores, strict=True)
-    }
-    return {
-        "text": explanation.text,
-        "predicted": "" if explanation.blank else explanation.predicted,
-        "probability": round(max(explanation.probabilities), 4),
+def _frame(part: Reasons, classes: Sequence[str], calibrate: Calibrate) -> pd.DataFrame:
+    kgrams: list[list[str]] = [[] for _ in part.texts]
+    for text, kgram in zip(part.kgrams.text.tolist(), part.spell(), strict=True):
+        kgrams[text].append(kgram)
+    norms = {f"norm {name}": part.norms[:, n].astype(float) for n, name in enumerate(classes)}
+    frame = {
+        "text": part.texts,
+        "predicted": np.where(part.blank, "", np.array(classes, dtype=object)[part.predicted]),
+        "probability": calibrate(part.norms).max(1),
         **norms,
-        "K-grams": " | ".join(kgram.text for kgram in explanation.kgrams),
+        "K-grams": [" | ".join(found) for found in kgrams],
     }
+    return pd.DataFrame(frame).round(4)
 
 
 def _checked(texts: list[str]) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cached, charted, guards, nav, state, views
+from dashboard import cached_explanations, cached_models, charted, guards, nav, state, views
 from dashboard.address import CAPSULE_TABS
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.shaded_text import text_card
 from icaps import charts
@@ -32,7 +32,7 @@ def report_of(model: ModelFolder | None) -> Report | None:
     if model is None:
         views.how_to_train()
         return None
-    report = cached.report(model)
+    report = cached_models.report(model)
     if report is None:
         _how_to_interpret(model)
     return report
@@ -119,13 +119,13 @@ def show_typical(model: ModelFolder, report: Report, capsule: int, class_name: s
         st.info("No text was won by this capsule for it.")
         return
     try:
-        texts = cached.typical_texts(model)
+        texts = cached_models.typical_texts(model)
     except DataError as error:  # the rest of the page needs no texts
         st.info(guards.plain(str(error)))
         return
     for typical in found:
         text, label = texts[typical.number]
-        explanation = cached.explain(model, text, _WINNER)
+        explanation = cached_explanations.explain(model, text, _WINNER)
         st.html(text_card(explanation))
         told, action = st.columns([4, 1], vertical_alignment="center")
         told.html(
@@ -185,7 +185,7 @@ def show_comparison(model: ModelFolder, report: Report, others: Sequence[ModelFo
     ) as box:
         if not box.open:  # each model takes its time and memory
             return
-        reports = {other.name: cached.report(other) for other in others}
+        reports = {other.name: cached_models.report(other) for other in others}
         same = {
             name: found
             for name, found in reports.items()

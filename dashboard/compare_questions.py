@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import data_picker, guards, launcher, limits, state
 from dashboard.address import SIZES
-from dashboard.cached import Sampled
+from dashboard.cached_answers import Sampled
 from dashboard.catalogue import ModelFolder, find_baselines, find_models, runs_folder
 from dashboard.data_picker import Choice
 from dashboard.train_views import command_line

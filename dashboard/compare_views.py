@@ -8,10 +8,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cached, charted, guards
+from dashboard import cached_answers, cached_explanations, cached_models, charted, guards
 from dashboard import compare_figures as figures
 from dashboard.address import COMPARE_TABS as TABS
-from dashboard.cached import Sampled, Settings
+from dashboard.cached_answers import Sampled
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.shaded_text import text_card
 from icaps.comparison import tables
@@ -107,7 +108,7 @@ def show_disagreements(asked: Texts, answers: Sequence[Answers]) -> None:
 def show_reasons(data: Sampled, models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
     """Texts that two networks predict alike, the most different reasons first."""
     one, other = (models[name] for name in pair)
-    found = cached.shared(data, one, other, EXPLAINED)
+    found = cached_answers.shared(data, one, other, EXPLAINED)
     if not found:
         st.info("There is no text that both predict alike.")
         return
@@ -149,12 +150,12 @@ def show_reasons(data: Sampled, models: Mapping[str, ModelFolder], pair: tuple[s
     text = found[rows[0] if rows else 0].text
     for name, model in zip(pair, (one, other), strict=True):
         st.html(f'<p class="chart-title">{escape(name)}</p>')
-        st.html(text_card(cached.explain(model, text, _SETTINGS)))
+        st.html(text_card(cached_explanations.explain(model, text, _SETTINGS)))
 
 
 def show_matched(models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
     """The capsules of two networks, matched one to one by their words."""
-    reports = [cached.report(models[name]) for name in pair]
+    reports = [cached_models.report(models[name]) for name in pair]
     missing = [name for name, report in zip(pair, reports, strict=True) if report is None]
     if missing:
         st.info(guards.plain(f"{' and '.join(missing)}: not interpreted yet."))
@@ -195,7 +196,7 @@ def show_sizes(answers: Sequence[Answers], models: Mapping[str, ModelFolder]) ->
             "texts a second": [round(given.texts_per_second) for given in answers],
             "accuracy": [float(given.correct.mean()) for given in answers],
             "MB": [models[given.name].bytes_on_disk / 1e6 for given in answers],
-            "numbers": [cached.weights(models[given.name]) for given in answers],
+            "numbers": [cached_models.weights(models[given.name]) for given in answers],
         }
     )
     formats: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import cached, guards, limits, places
+from dashboard import cached_data, guards, limits, places
 from icaps.data.names import available, is_hub_name
 from icaps.data.preview import Preview
 from icaps.data.uploads import keep_upload, uploads
@@ -50,7 +50,7 @@ def ask(place: str) -> Choice | None:
     places.check_data(value)
     here = _is_here(value)
     reading = _ask_reading(place, value) if here else {}
-    return Choice(value, reading, cached.preview(value, reading) if here else None)
+    return Choice(value, reading, cached_data.preview(value, reading) if here else None)
 
 
 def show_preview(choice: Choice) -> None:
@@ -172,7 +172,7 @@ def _ask_reading(place: str, value: str) -> dict[str, Any]:
     """How the data is read: found out, unless the visitor says otherwise."""
     with st.expander("How it is read", icon=":material/tune:", key=f"{place} reading"):
         reading = _ask_form(place)
-        if found := cached.preview(value, reading):
+        if found := cached_data.preview(value, reading):
             reading |= _ask_columns(place, value, found)
     return reading
 

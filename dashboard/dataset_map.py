@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import cached
+from dashboard import cached_data, cached_models
 from dashboard import dataset_figures as figures
 from dashboard.catalogue import ModelFolder
 from dashboard.charted import ink
@@ -37,7 +37,7 @@ def show(data: Index, model: ModelFolder, judged: Judged | None, rows: NDArray[n
     if len(sample) < 2:
         st.caption("A map needs two rows or more; ask for others in Rows.")
         return
-    made = cached.text_map(data, model, tuple(sample.tolist()), asked.space, asked.method)
+    made = cached_data.text_map(data, model, tuple(sample.tolist()), asked.space, asked.method)
     table = _table(data, model, judged, sample, made.points)
     ringed = st.session_state.get("open row")
     colors = figures.map_colors(_names(data, model, judged, asked.color))
@@ -91,7 +91,7 @@ def _names(data: Index, model: ModelFolder, judged: Judged | None, color: str) -
     """All that points may be coloured by, so that a colour stays whatever rows are drawn."""
     if color == "class":
         return list(data.classes)
-    classes = cached.load(model).classes_ if judged is None else judged.classes
+    classes = cached_models.load(model).classes_ if judged is None else judged.classes
     return [*map(str, classes), _NONE]
 
 
@@ -104,7 +104,7 @@ def _table(
 ) -> pd.DataFrame:
     texts = data.text(rows)
     if judged is None:
-        predicted = [str(name) for name in cached.load(model).predict(texts)]
+        predicted = [str(name) for name in cached_models.load(model).predict(texts)]
     else:
         names = (*judged.classes, _NONE)  # the last one is that of a blank text, -1
         predicted = [names[code] for code in judged.predicted[rows].tolist()]

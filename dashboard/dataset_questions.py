@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import cached, guards, limits
+from dashboard import cached_data, guards, limits
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import Choice
 from icaps.data.uploads import delete_upload, uploads
@@ -95,7 +95,7 @@ def which_rows(data: Index, judged: Judged | None, model: ModelFolder | None) ->
     said = _ask_judgement(judged)
     picked = _ask_picked(data)
     mask, name = _among(data, judged, model, said)
-    rows = cached.rows(data, query, name, mask)
+    rows = cached_data.rows(data, query, name, mask)
     if said == DOUBTED and judged is not None:  # the most doubted first
         ordered = suspicious(judged, data.labels)
         rows = ordered[np.isin(ordered, rows)]

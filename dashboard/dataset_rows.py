@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard import cached, dataset_map
+from dashboard import cached_data, dataset_map
 from dashboard import dataset_questions as ask
 from dashboard import dataset_views as views
 from dashboard.catalogue import ModelFolder
@@ -15,7 +15,7 @@ from icaps.explore.judging import Judged
 
 def show(data: Index, model: ModelFolder | None, arguments: Sequence[str], as_map: bool) -> None:
     """The rows, after what a model says of all of them."""
-    judged = None if model is None else cached.judged(data, model)
+    judged = None if model is None else cached_data.judged(data, model)
     if model is not None and judged is None:
         about = (
             f"Then rows can be found by whether {model.name} predicts them right, and labels that "

@@ -10,9 +10,19 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cached, charted, guards, limits, nav, places, settings
+from dashboard import (
+    cached_data,
+    cached_explanations,
+    cached_tasks,
+    charted,
+    guards,
+    limits,
+    nav,
+    places,
+    settings,
+)
 from dashboard import dataset_figures as figures
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.limits import NotAllowedError
 from dashboard.shaded_text import text_card
@@ -38,7 +48,7 @@ _SETTINGS = Settings(None, 2, 2, 1)
 def while_working(arguments: Sequence[str], label: str, about: str) -> None:
     """A button for work that takes its time, and how that goes."""
     key = tuple(arguments)
-    task = cached.tasks().get(key)
+    task = cached_tasks.started().get(key)
     if task is not None and task.running:
         st.fragment(_watch, run_every=POLL)(key, label)
         return
@@ -49,7 +59,7 @@ def while_working(arguments: Sequence[str], label: str, about: str) -> None:
         return
     shown, about = guards.plain(label), guards.plain(about)
     if st.button(shown, icon=":material/play_arrow:", help=about, key=f"task {label}"):
-        cached.start_task(key)
+        cached_tasks.start(key)
         st.rerun()
 
 
@@ -167,7 +177,7 @@ def show_vocabulary(data: Index) -> None:
     if vectors:
         try:
             places.check_vectors(vectors)
-            found = cached.coverage(data, vectors)
+            found = cached_data.coverage(data, vectors)
         except (NotAllowedError, VectorsError) as error:
             st.error(guards.plain(str(error)), icon=":material/error:")
             return
@@ -223,7 +233,7 @@ def show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str])
     """The texts with the K-grams shaded that decided."""
     shown = [text[: settings.current().text_characters] for text in texts]
     for explanation, label in zip(
-        cached.explain_many(model, shown, _SETTINGS), labels, strict=True
+        cached_explanations.explain_many(model, shown, _SETTINGS), labels, strict=True
     ):
         verdict = "" if explanation.blank else f", predicted {explanation.predicted}"
         st.caption(guards.plain(f"Class {label}{verdict}"))
@@ -245,7 +255,7 @@ def open_in_explain(model: ModelFolder, text: str) -> None:
 
 def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     """Texts that recur, in numbers and pairs; they are looked for when that is asked."""
-    repeats = cached.repeats(data)
+    repeats = cached_data.repeats(data)
     if repeats is None:
         about = "Compares all texts with each other: the same, nearly the same, test and training."
         while_working([*arguments, "--repeats"], "Look for texts that recur", about)
@@ -295,7 +305,7 @@ def _pair_table(data: Index, pairs: Pairs) -> pd.DataFrame:
 
 def _watch(key: tuple[str, ...], label: str) -> None:
     """What a task says, until it ends."""
-    task = cached.tasks()[key]
+    task = cached_tasks.started()[key]
     if not task.running:
         st.rerun()
     st.info(guards.plain(task.last_line or f"{label} …"), icon=":material/hourglass_top:")

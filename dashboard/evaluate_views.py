@@ -8,10 +8,18 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import cached, charted, guards, settings, state
+from dashboard import (
+    cached_evaluations,
+    cached_explanations,
+    cached_models,
+    charted,
+    guards,
+    settings,
+    state,
+)
 from dashboard import evaluate_figures as figures
 from dashboard import evaluate_questions as ask
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder, find_models
 from dashboard.data_picker import Choice
 from dashboard.dataset_views import open_in_explain, while_working
@@ -92,7 +100,7 @@ def show_texts(
     table = report.table(ask.which_texts(rows, key))
     texts = table["text"].tolist()
     cut = [text[: settings.current().text_characters] for text in texts]
-    shown = cached.explain_many(model, cut, _SETTINGS)
+    shown = cached_explanations.explain_many(model, cut, _SETTINGS)
     for row, text, explanation in zip(table.to_dict("records"), texts, shown, strict=True):
         said = f"predicted {row['predicted']}, {row['probability']:.1%} probable"
         if explanation.blank:
@@ -170,12 +178,12 @@ def show_comparison(
         st.caption("There is no other model of these classes.")
         return
     other = ask.which_other(others)
-    second = cached.evaluated(other, choice.value, part, choice.reading)
+    second = cached_evaluations.evaluated(other, choice.value, part, choice.reading)
     if second is None:
         arguments = ask.command(other.path, choice, part)
         while_working(arguments, f"Evaluate {other.name}, too", "On the same texts.")
         return
-    found = cached.comparison(report, second)
+    found = cached_evaluations.comparison(report, second)
     with st.container(horizontal=True, gap="medium"):
         for label, score in (("Accuracy", found.accuracy), ("Macro F1", found.macro_f1)):
             st.metric(
@@ -255,7 +263,7 @@ def _show_slices(report: EvaluationReport) -> None:
         kept: Sequence[Slice] = slices()
     except DataError:  # one is damaged, which was told where data is chosen
         kept = ()
-    table = figures.slice_table([*report.slices, *cached.saved_slices(report, kept)])
+    table = figures.slice_table([*report.slices, *cached_evaluations.saved_slices(report, kept)])
 
     def draw(ink: str) -> alt.LayerChart:
         return figures.slice_chart(table, ink)
@@ -289,7 +297,7 @@ def _show_files(report: EvaluationReport) -> None:
 
 
 def _same_classes(other: ModelFolder, report: EvaluationReport) -> bool:
-    return set(cached.load(other).classes_) == set(report.predictions.classes)
+    return set(cached_models.load(other).classes_) == set(report.predictions.classes)
 
 
 def _kept_sentence(coverage: float, accuracy: Score, rejected: Score) -> str:

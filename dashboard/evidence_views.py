@@ -5,9 +5,9 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import cached
+from dashboard import cached_evaluations, cached_explanations, cached_models
 from dashboard.address import CARD_LIMITS
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from icaps.evaluation.report import EvaluationReport
 from icaps.evidence.files import KINDS
@@ -26,11 +26,11 @@ def show_exports(
     """The report on a text as files, made when asked for, and the address that reopens it."""
 
     def make(kind: str) -> bytes:
-        trial = cached.trial(model, explanation)
-        flip = None if trial is None else cached.flip(model, explanation)
+        trial = cached_explanations.trial(model, explanation)
+        flip = None if trial is None else cached_explanations.flip(model, explanation)
         trust = trust_facts(trial, flip)
         how = asked(**settings._asdict())
-        return TextReport(explanation, cached.named(model), how, trust).to_bytes(kind)
+        return TextReport(explanation, cached_models.named(model), how, trust).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):
         _offer(make, "explanation")
@@ -49,7 +49,7 @@ def show_card(model: ModelFolder, report: EvaluationReport, value: str, part: st
     )
 
     def make(kind: str) -> bytes:
-        return cached.card(model, value, part, report, limit).to_bytes(kind)
+        return cached_evaluations.card(model, value, part, report, limit).to_bytes(kind)
 
     with st.container(horizontal=True):
         _offer(make, STEM)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from dashboard import (
-    cached,
+    cached_data,
     data_picker,
     guards,
     job_bars,
@@ -129,7 +129,7 @@ def _form() -> None:
 
 
 def _ask_plan(choice: Choice) -> _Plan:
-    found = None if choice.preview is None else cached.suggestion(choice.value, choice.reading)
+    found = None if choice.preview is None else cached_data.suggestion(choice.value, choice.reading)
     kinds = [SHORT, LONG]
     _follow("launch kind", kinds[found is not None and found.hierarchical])
     kind = st.radio("Kind", kinds, key="launch kind", horizontal=True, persist_state="session")
@@ -184,7 +184,7 @@ def _show_estimate(choice: Choice, plan: _Plan) -> None:
     if choice.preview is None:
         st.caption("How long it takes can be told when the data is here.")
         return
-    found = cached.estimate(choice.value, choice.reading, plan.model, plan.train, plan.vectors)
+    found = cached_data.estimate(choice.value, choice.reading, plan.model, plan.train, plan.vectors)
     about = "" if found.exact else "about "
     epoch, whole = job_bars.ago(found.seconds_per_epoch), job_bars.ago(found.seconds)
     st.caption(

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from dashboard import batch, cached, limits, live_text, settings, state
-from dashboard.cached import Settings
+from dashboard import batch, cached_models, limits, live_text, settings, state
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.examples import EXAMPLES
-from icaps.interpret.local import CAPSULE_RANKINGS
+from icaps.interpret.spotting import CAPSULE_RANKINGS
 from icaps.render import printable
 from icaps.results import capsule_label
 
@@ -52,7 +52,7 @@ def ask_text() -> str:
 
 def ask_settings(model: ModelFolder) -> Settings:
     """The class to explain, k1, k2, the sentences where texts are split, and the ranking."""
-    classifier = cached.load(model)
+    classifier = cached_models.load(model)
     targets = [state.PREDICTED, *map(str, classifier.classes_)]
     state.choose_among("target", targets)
     sliders = {"k1": "Capsules k₁", "k2": "K-grams a capsule k₂"}
@@ -77,7 +77,7 @@ def ask_settings(model: ModelFolder) -> Settings:
 
 def ask_muted(model: ModelFolder) -> tuple[int, ...]:
     """Which primary capsules are switched off for this text; not all of them."""
-    classifier = cached.load(model)
+    classifier = cached_models.load(model)
     numbers = range(classifier.network_.config.num_capsules)
     names = classifier.capsule_names_
     muted = st.multiselect(

@@ -60,12 +60,13 @@ async def ready(app: App) -> AsyncIterator[None]:
 def answer_first_question() -> None:
     """Loads the model that the landing page chooses, and explains its text, as the page will."""
     # Not before: Streamlit's caches look for the server's runtime when they are made.
-    from dashboard import cached, state, views  # noqa: F401
+    # Those that are not called here are what the page imports.
+    from dashboard import cached_data, cached_evaluations, cached_explanations, state, views  # noqa: F401
 
     models = find_models()
     if models:
         with suppress(CheckpointError):  # the page tells it, to each visitor
-            cached.explain(models[0], *state.first_question())
+            cached_explanations.explain(models[0], *state.first_question())
 
 
 def health(request: Request) -> JSONResponse:
@@ -73,14 +74,14 @@ def health(request: Request) -> JSONResponse:
 
     Streamlit's own /_stcore/health says of the server alone that it is up.
     """
-    from dashboard import cached, state
+    from dashboard import cached_explanations, state
 
     error = ""
     models = find_models()
     try:
         settings.current()
         if models:
-            cached.explain(models[0], *state.first_question())
+            cached_explanations.explain(models[0], *state.first_question())
     except ICapsError as found:
         error = type(found).__name__
     answer = {

@@ -8,8 +8,18 @@ import streamlit as st
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from dashboard import cached, guards, limits, settings, state
-from dashboard.cached import Sampled, Settings, Shortcuts
+from dashboard import (
+    cached_explanations,
+    cached_models,
+    cached_shortcuts,
+    guards,
+    limits,
+    settings,
+    state,
+)
+from dashboard.cached_answers import Sampled
+from dashboard.cached_explanations import Settings
+from dashboard.cached_shortcuts import Shortcuts
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import Choice
 from dashboard.dataset_views import open_in_explain
@@ -43,7 +53,7 @@ def ask_sample(choice: Choice, part: str) -> Sampled:
 
 def look(data: Sampled, model: ModelFolder) -> Shortcuts | None:
     """The shortcuts, looked for when that is asked; until then None."""
-    found = cached.shortcuts(data, model)
+    found = cached_shortcuts.kept(data, model)
     if found is not None:
         return found
     st.caption(
@@ -57,7 +67,7 @@ def look(data: Sampled, model: ModelFolder) -> Shortcuts | None:
     def move(done: int, of: int) -> None:
         bar.progress(done / of, f"Measured {done} of {of} K-grams")
 
-    found = cached.find_shortcuts(data, model, move)
+    found = cached_shortcuts.find(data, model, move)
     bar.empty()
     st.rerun()
     return found
@@ -125,7 +135,7 @@ def show_texts(model: ModelFolder, kept: Shortcuts, finding: Finding) -> None:
     shown = which_texts(order, "shortcut page")
     texts = [kept.labelled[finding.rows[place]][0] for place in shown]
     cut = [text[: settings.current().text_characters] for text in texts]
-    explained = cached.explain_many(model, cut, _SETTINGS)
+    explained = cached_explanations.explain_many(model, cut, _SETTINGS)
     for row, text, explanation in zip(
         told.loc[shown].to_dict("records"), texts, explained, strict=True
     ):
@@ -151,7 +161,7 @@ def told_without(
         left = norms_without(texts, rows, words)
     else:
         left = norms_with_off(texts, rows, finding.capsule)
-    factor = cached.load(model).inverse_temperature_
+    factor = cached_models.load(model).inverse_temperature_
     before, after = softmax(factor * texts.norms[rows], 1), softmax(factor * left, 1)
     predicted, now = before.argmax(1), after.argmax(1)
     known = left.any(1)

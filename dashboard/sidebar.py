@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import cached, state
+from dashboard import cached_models, state
 from dashboard.catalogue import ModelFolder, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.render import escape
@@ -31,7 +31,7 @@ def choose_model() -> ModelFolder | None:
             persist_state="session",
         )
         model = models[name]
-        st.html(_facts(model, cached.load(model)))
+        st.html(_facts(model, cached_models.load(model)))
     return model
 
 

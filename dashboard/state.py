@@ -12,10 +12,10 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.address import VIEWS, parameter
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.examples import EXAMPLES
 from icaps.charts import SELECTED
-from icaps.interpret.local import CAPSULE_RANKINGS
+from icaps.interpret.spotting import CAPSULE_RANKINGS
 from icaps.render import printable
 
 MAX_LINK = 2_000  # characters of text that an address may carry

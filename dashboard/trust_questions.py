@@ -8,7 +8,7 @@ from zlib import crc32
 
 import streamlit as st
 
-from dashboard import cached, data_picker, guards, launcher, limits, live_text
+from dashboard import cached_models, data_picker, guards, launcher, limits, live_text
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import Choice
 from icaps.data.commands import reading_options
@@ -96,7 +96,7 @@ def _take_training_data(model: ModelFolder) -> None:
         options = read_arguments(request.arguments)
         value = launcher.meant(options.data, request.folder)
         data_picker.take(_PLACE, value, reading_options(options))
-    elif (report := cached.report(model)) is not None:
+    elif (report := cached_models.report(model)) is not None:
         data_picker.take(_PLACE, report.view.origin.source, report.view.origin.reading)
 
 

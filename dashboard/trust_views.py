@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from dashboard import cached, guards, views
+from dashboard import cached_data, cached_explanations, cached_models, guards, views
 from dashboard import trust_questions as ask
-from dashboard.cached import Settings
+from dashboard.cached_explanations import Settings
 from dashboard.catalogue import ModelFolder
 from dashboard.data_picker import as_arguments, show_preview
 from dashboard.dataset_views import while_working
@@ -19,7 +19,7 @@ _LONGEST = 600  # characters of a training text
 
 def show_badge(model: ModelFolder, explanation: Explanation) -> None:
     """Whether the shaded words decide, with what chance does."""
-    trial = cached.trial(model, explanation)
+    trial = cached_explanations.trial(model, explanation)
     if trial is None:
         return
     first, *others = trial_lines(trial)
@@ -35,7 +35,7 @@ def show_try(model: ModelFolder, explanation: Explanation, settings: Settings) -
     _show_flip(model, explanation, settings)
     tried = ask.which_words(explanation)
     if tried.words:
-        scores = cached.scores_after(model, explanation, tried.words, tried.action)
+        scores = cached_explanations.scores_after(model, explanation, tried.words, tried.action)
         views.show_change(explanation, scores, "before", tried.name)
     else:
         st.caption("Choose K-grams or words, and the scores move.")
@@ -43,7 +43,7 @@ def show_try(model: ModelFolder, explanation: Explanation, settings: Settings) -
     if edited == explanation.text:
         st.caption("What you change is answered beside the scores of before.")
         return
-    other = cached.explain(model, edited, settings)
+    other = cached_explanations.explain(model, edited, settings)
     views.show_change(explanation, other.scores, "before", "as changed")
     if edited:
         st.html(text_card(other))
@@ -57,14 +57,14 @@ def show_similar(model: ModelFolder, text: str) -> None:
     if choice.preview is None or not choice.ready:
         show_preview(choice)
         return
-    sample = cached.training_sample(model, choice.value, choice.reading)
+    sample = cached_data.training_sample(model, choice.value, choice.reading)
     if sample is None:
         arguments = ["explore", choice.value, *as_arguments(choice.reading)]
         about = "Reads up to 20,000 of these texts with the model, once; the result is kept."
         arguments += ["--model", str(model.path), "--like", ""]
         while_working(arguments, "Look through the training texts", about)
         return
-    _show_neighbours(sample.nearest(cached.load(model), text))
+    _show_neighbours(sample.nearest(cached_models.load(model), text))
 
 
 def _kind(trial: Trial) -> str:
@@ -76,8 +76,9 @@ def _kind(trial: Trial) -> str:
 def _show_flip(model: ModelFolder, explanation: Explanation, settings: Settings) -> None:
     """Of more K-grams than are shown, those that decide between classes."""
     many = {"top_capsules": BOUNDS["k1"][1], "top_kgrams": 3}
-    wide = cached.explain(model, explanation.text, settings._replace(target=None, **many))
-    flip = cached.flip(model, wide)
+    more = settings._replace(target=None, **many)
+    wide = cached_explanations.explain(model, explanation.text, more)
+    flip = cached_explanations.flip(model, wide)
     st.write(guards.plain(flip_line(wide, flip)))
     if flip is not None:
         ask.whether_to_flip(explanation, flip)

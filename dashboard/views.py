@@ -16,6 +16,7 @@ from dashboard.shaded_text import text_card
 from dashboard.state import EVERY
 from icaps.charts import class_colors
 from icaps.evidence.files import to_csv
+from icaps.interpret.reasons import Reasons
 from icaps.render import STYLE, escape, evidence_table, notices, verdict
 from icaps.results import Explanation
 
@@ -101,13 +102,14 @@ def show_change(explanation: Explanation, scores: Sequence[float], before: str, 
     st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
 
 
-def with_progress(answers: Iterable[Explanation], total: int) -> Iterator[Explanation]:
+def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:
     """The same answers, with a bar that fills while they come."""
     bar = st.progress(0.0)
-    for done, answer in enumerate(answers, start=1):
-        if done % 50 == 0:
-            bar.progress(done / total, f"{done:,} of {total:,}")
-        yield answer
+    done = 0
+    for part in parts:
+        done += len(part.texts)
+        bar.progress(done / total, f"{done:,} of {total:,}")
+        yield part
     bar.empty()
 
 

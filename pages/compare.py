@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import cached, data_picker, guards, state, views
+from dashboard import cached_answers, data_picker, guards, state, views
 from dashboard import compare_questions as ask
 from dashboard import compare_views as show
 
@@ -34,8 +34,8 @@ def main() -> None:
     with left:
         data = ask.how_many(choice)
     first = next(iter(models.values()))
-    asked = cached.sampled(data, first)
-    answers = [cached.answers(data, model, name, first) for name, model in models.items()]
+    asked = cached_answers.sampled(data, first)
+    answers = [cached_answers.answers(data, model, name, first) for name, model in models.items()]
     scores, disagreements, reasons, matched, sizes, published = show.tabs()
     if scores.open:
         with scores:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import cached, data_picker, dataset_rows, guards, sidebar, state, views
+from dashboard import cached_data, data_picker, dataset_rows, guards, sidebar, state, views
 from dashboard import dataset_questions as ask
 from dashboard import dataset_views as show
 from dashboard.address import DATA_TABS
@@ -26,7 +26,7 @@ def main() -> None:
     reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
     arguments = ["explore", choice.value, *data_picker.as_arguments(reading)]
     here = choice.ready and choice.preview is not None
-    data = cached.index(choice.value, choice.reading) if here else None
+    data = cached_data.index(choice.value, choice.reading) if here else None
     if data is None:
         data_picker.show_preview(choice)
         if choice.ready:

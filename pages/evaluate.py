@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import cached, data_picker, evidence_views, guards, sidebar, state, views
+from dashboard import cached_evaluations, data_picker, evidence_views, guards, sidebar, state, views
 from dashboard import evaluate_questions as ask
 from dashboard import evaluate_views as show
 from dashboard.dataset_views import while_working
@@ -25,7 +25,9 @@ def main() -> None:
         return
     part = ask.which_part(choice)
     here = choice.ready and choice.preview is not None
-    report = cached.evaluated(model, choice.value, part, choice.reading) if here else None
+    report = (
+        cached_evaluations.evaluated(model, choice.value, part, choice.reading) if here else None
+    )
     if report is None:
         state.publish_data(choice.value, state.EVALUATE)
         data_picker.show_preview(choice)

@@ -1,6 +1,15 @@
 """The landing page: why does a text get its class?"""
 
-from dashboard import cached, evidence_views, guards, questions, sidebar, state, trust_views, views
+from dashboard import (
+    cached_explanations,
+    evidence_views,
+    guards,
+    questions,
+    sidebar,
+    state,
+    trust_views,
+    views,
+)
 
 
 def main() -> None:
@@ -15,7 +24,7 @@ def main() -> None:
     text = questions.ask_text()
     settings = questions.ask_settings(model)
     state.publish(state.EXPLAIN)
-    explanation = cached.explain(model, text, settings)
+    explanation = cached_explanations.explain(model, text, settings)
     views.show_answer(explanation)
     trust_views.show_badge(model, explanation)
     views.show_reasons(explanation)
@@ -29,7 +38,7 @@ def main() -> None:
     with views.drawer("what_if") as opened:
         if opened:
             muted = questions.ask_muted(model)
-            other = cached.explain(model, text, settings, muted)
+            other = cached_explanations.explain(model, text, settings, muted)
             views.show_change(explanation, other.scores, "with all", "without them")
     evidence_views.show_exports(model, explanation, settings, state.link())
 

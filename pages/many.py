@@ -1,6 +1,15 @@
 """Many texts at once: paste them or upload a file, get a table."""
 
-from dashboard import batch, cached, guards, questions, sidebar, state, views
+from dashboard import (
+    batch,
+    cached_explanations,
+    cached_models,
+    guards,
+    questions,
+    sidebar,
+    state,
+    views,
+)
 
 
 def main() -> None:
@@ -17,8 +26,11 @@ def main() -> None:
     state.publish(state.MANY)
     question = (model, texts, settings)
     if questions.wants_table(texts):
-        answers = cached.explain_many(model, texts, settings)
-        state.keep_table(question, batch.to_frame(views.with_progress(answers, len(texts))))
+        parts = cached_explanations.reasons_of_many(model, texts, settings)
+        classifier = cached_models.load(model)
+        classes = [str(name) for name in classifier.classes_]
+        shown = views.with_progress(parts, len(texts))
+        state.keep_table(question, batch.to_frame(shown, classes, classifier.calibrated))
     table = state.kept_table(question)
     if table is not None:
         views.show_table(table)

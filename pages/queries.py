@@ -1,6 +1,6 @@
 """The queries of the capsules as a map, and the words that each one looks for."""
 
-from dashboard import cached, capsule_views, guards, query_views, sidebar, state, views
+from dashboard import cached_models, capsule_views, guards, query_views, sidebar, state, views
 from dashboard import capsule_questions as ask
 
 
@@ -13,12 +13,12 @@ def main() -> None:
     report = capsule_views.report_of(model)
     if model is None or report is None:
         return
-    made = cached.query_map(model, *query_views.ask_map())
+    made = cached_models.query_map(model, *query_views.ask_map())
     ask.chosen_cell(report)
     query_views.show_map(report, made)
     capsule = ask.which_capsule(report)
     state.publish(state.QUERIES)
-    query_views.show_words(cached.pointed_words(model)[capsule], capsule)
+    query_views.show_words(cached_models.pointed_words(model)[capsule], capsule)
     query_views.show_cosines(report)
 
 

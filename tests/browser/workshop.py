@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 expect = pytest.importorskip("playwright.sync_api").expect
 LONG = 90.0  # seconds; only a failure takes as long
 # Opened at a page's own address, Streamlit looks for its server below that page first.
-PROBE = re.compile(r"/(capsules|queries|many|explain|datasets|train)/_stcore/")
+PROBE = re.compile(
+    r"/(capsules|queries|many|explain|datasets|train|evaluate|compare|shortcuts)/_stcore/"
+)
 GONE = re.compile("ERR_CONNECTION_RE|WebSocket connection|disconnected from server")
 FILE = {"name": "", "mimeType": "text/csv", "buffer": b""}
 # Names that HTML, Markdown, LaTeX or an icon would be made of, were they not shown as they are.

@@ -1,32 +1,46 @@
 import csv
 import io
-from dataclasses import replace
+from collections.abc import Sequence
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard import batch
 from dashboard.limits import NotAllowedError
 from icaps.errors import DataError
 from icaps.evidence.files import to_csv
-from icaps.results import Explanation, KGram, WordCount
+from icaps.interpret.reasons import KGrams, Reasons
+from icaps.interpret.spotting import Spots
 
-EXPLANATION = Explanation(
-    text="oil, gas",
-    classes=("World", "Business"),
-    predicted="Business",
-    target="World",
-    scores=(0.125, 0.75004),
-    probabilities=(0.2, 0.8),
-    margin=-0.625,
-    kernel_size=3,
-    kgrams=(KGram("oil, gas", 0, 8, 4, 0.1, 0.5), KGram(", gas", 3, 8, 4, 0.1, 0.25)),
-    words=(WordCount(0, 3, 1), WordCount(3, 4, 2), WordCount(5, 8, 2)),
-    sentences=(),
-    capsules=(),
-    unknown_share=0.0,
-    truncated=False,
-    blank=False,
-)
+CLASSES = ("World", "Business")
+
+
+def reasons(*rows: tuple[str, list[str]]) -> Reasons:
+    """Texts of the class Business, each with K-grams, at their first places in it."""
+    count = len(rows)
+    columns = [
+        (number, text.index(kgram), text.index(kgram) + len(kgram))
+        for number, (text, kgrams) in enumerate(rows)
+        for kgram in kgrams
+    ]
+    places = np.array(columns, dtype=np.int64).reshape(-1, 3).T
+    zeros = np.zeros(len(columns), dtype=np.int64)
+    blank = np.array([not text for text, _ in rows])
+    return Reasons(
+        texts=[text for text, _ in rows],
+        blank=blank,
+        norms=np.where(blank[:, None], 0, np.float32([0.125, 0.75004])),
+        predicted=np.where(blank, 0, 1),
+        targets=np.zeros(count, dtype=np.int64),
+        routing=np.zeros((count, 3)),
+        spots=Spots(*[zeros] * 6),
+        kgrams=KGrams(*places, *[zeros] * 6),
+    )
+
+
+def to_frame(*rows: tuple[str, list[str]], classes: Sequence[str] = CLASSES) -> pd.DataFrame:
+    return batch.to_frame([reasons(*rows)], classes, lambda norms: norms)
 
 
 def test_a_text_a_line() -> None:
@@ -93,17 +107,9 @@ def test_too_many_texts_are_sent_to_the_command_line() -> None:
 
 
 def test_a_row_holds_the_answer() -> None:
-    blank = replace(
-        EXPLANATION,
-        text="",
-        predicted="World",
-        scores=(0.0, 0.0),
-        probabilities=(0.5, 0.5),
-        kgrams=(),
-        words=(),
-        blank=True,
-    )
-    first, second = batch.to_frame([EXPLANATION, blank]).to_dict("records")
+    parts = [reasons(("oil, gas", ["oil, gas", ", gas"]), ("", [])), reasons(("b", ["b"]))]
+    frame = batch.to_frame(parts, CLASSES, lambda norms: norms + (0.1, 0.04996))
+    first, second, third = frame.to_dict("records")
     assert first == {
         "text": "oil, gas",
         "predicted": "Business",
@@ -114,13 +120,13 @@ def test_a_row_holds_the_answer() -> None:
     }
     assert second["predicted"] == ""  # no class has a case
     assert (second["norm World"], second["K-grams"]) == (0.0, "")
+    assert (third["text"], third["K-grams"]) == ("b", "b")  # of the next part
+    assert batch.to_frame([], CLASSES, lambda norms: norms).empty
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
 def test_a_spreadsheet_reads_no_formula(text: str) -> None:
-    kgrams = (replace(EXPLANATION.kgrams[0], text=text),)
-    frame = batch.to_frame([replace(EXPLANATION, text=text, predicted=text, kgrams=kgrams)])
-    data = to_csv(frame)
+    data = to_csv(to_frame((text, [text]), classes=("World", text)))
     assert data.startswith(b"\xef\xbb\xbf")  # Excel takes a CSV without it for Latin-1
     (row,) = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert {row["text"], row["predicted"], row["K-grams"]} == {f"'{text}"}
@@ -129,6 +135,6 @@ def test_a_spreadsheet_reads_no_formula(text: str) -> None:
 
 def test_the_csv_gives_back_the_texts() -> None:
     texts = ['a "quote", and\na line', "a\r=1", "x = y", "日本 👩🏽‍🔬", "'tis", ""]
-    frame = batch.to_frame([replace(EXPLANATION, text=text) for text in texts])
-    rows = csv.DictReader(io.StringIO(to_csv(frame).decode("utf-8-sig"), newline=""))
+    data = to_csv(to_frame(*((text, []) for text in texts)))
+    rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert [row["text"] for row in rows] == texts

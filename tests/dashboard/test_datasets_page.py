@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import cached_tasks
 from dashboard import dataset_figures as figures
 from dashboard.data_picker import PATH, UPLOAD
 from dashboard.dataset_questions import DOUBTED, PAGE, RIGHT, WRONG
@@ -163,7 +164,7 @@ class FakeTask:
 
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
-    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
     FakeTask.started = []
     return FakeTask
 
@@ -179,9 +180,7 @@ def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTas
     run(at)
     assert tasks.started == [["explore", str(place)]]
     assert "Explore these texts" in at.info[0].value
-    from dashboard import cached
-
-    (task,) = cached.tasks().values()
+    (task,) = cached_tasks.started().values()
     assert isinstance(task, FakeTask)
     task.last_line = f"12 texts {HTML}"
     assert run(at).info[0].value.replace("\\", "").replace("\u2060", "") == f"12 texts {HTML}"
@@ -193,7 +192,7 @@ def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTas
     run(at)
     assert len(tasks.started) == 2
     make_index(place, {})  # by the command
-    (task,) = cached.tasks().values()
+    (task,) = cached_tasks.started().values()
     task.running = False
     assert [tab.label for tab in run(at).tabs] == list(TABS)
 
@@ -220,7 +219,7 @@ def test_how_data_is_read_is_how_it_is_explored(tmp_path: Path, tasks: type[Fake
     assert (options.label, options.delimiter) == ("-kind", ";")
     reading = {"text": ["title", "text"], "label": "-kind", "delimiter": ";"}
     make_index(path, reading)
-    (task,) = (__import__("dashboard.cached").cached.tasks()).values()
+    (task,) = cached_tasks.started().values()
     task.running = False
     run(at)
     assert metrics(at)["Bad rows"] == "1"

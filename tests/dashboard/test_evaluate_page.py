@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import cached_tasks, state
 from dashboard import evaluate_figures as figures
-from dashboard import state
 from dashboard.catalogue import SHIPPED
 from dashboard.evaluate_questions import PAGE, TABS
 from icaps.charts import INK, image
@@ -104,7 +104,7 @@ class FakeTask:
 def test_it_is_evaluated_when_that_is_asked(
     data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
     at = opened(data)
     assert not at.tabs
     at.button(key="task Evaluate small").click()
@@ -116,9 +116,7 @@ def test_it_is_evaluated_when_that_is_asked(
         str(data),
         "test",
     )
-    from dashboard import cached
-
-    (task,) = cached.tasks().values()
+    (task,) = cached_tasks.started().values()
     kept(models / "small", data)
     task.running = False
     at = run(at)
@@ -228,7 +226,7 @@ def test_the_errors(report: EvaluationReport, data: Path) -> None:
 def test_two_models(
     report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cached.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
     at = opened(data, "Two models", model="small")
     assert any("no other model" in caption.value for caption in at.caption)
     shutil.copytree(models / "small", models / "other")

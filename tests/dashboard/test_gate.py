@@ -8,7 +8,7 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cached, gate, limits
+from dashboard import cached_data, cached_explanations, cached_models, gate, limits
 from tests.dashboard.visitor import HOME, errors, page_html, run, verdict
 
 PASSWORD = "correct horse battery"
@@ -59,8 +59,11 @@ def test_no_page_shows_anything_before(page: str, monkeypatch: pytest.MonkeyPatc
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("it was read")
 
-    for name in ("load", "explain", "report", "preview", "index"):
-        monkeypatch.setattr(cached, name, fail)
+    monkeypatch.setattr(cached_explanations, "explain", fail)
+    for name in ("load", "report"):
+        monkeypatch.setattr(cached_models, name, fail)
+    for name in ("preview", "index"):
+        monkeypatch.setattr(cached_data, name, fail)
     assert is_shut(visitor(page, password=PASSWORD))
     assert is_shut(visitor(page, {"is_logged_in": False}, auth=AUTH))
     assert is_shut(visitor(page, {}, auth=AUTH))

@@ -58,7 +58,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """Nothing is trained or measured."""
     found = Started()
     monkeypatch.setattr(jobs, "start", found.start)
-    monkeypatch.setattr("dashboard.cached.measure", found.measure)
+    monkeypatch.setattr("dashboard.cached_data.measure", found.measure)
     return found
 
 
@@ -400,7 +400,7 @@ def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
 
 
 def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("dashboard.cached.measure", Started().measure)
+    monkeypatch.setattr("dashboard.cached_data.measure", Started().measure)
     monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
     at = open_launcher()
     for name, words in (("a/b", "can't be used"), ("small", "There is a run named small already")):

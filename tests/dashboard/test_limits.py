@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
-from dashboard import batch, cached, limits, places
+from dashboard import batch, cached_tasks, limits, places
 from dashboard.limits import NotAllowedError, Rate
 from icaps.data.uploads import delete_old, keep_upload, uploads
 from icaps.explore.slices import Slice
@@ -164,15 +164,15 @@ def test_tasks_at_a_time_and_those_that_are_remembered(
         def __init__(self, arguments: tuple[str, ...]) -> None:
             self.running = arguments[0] == "on"
 
-    monkeypatch.setattr(cached, "Task", Fake)
-    monkeypatch.setattr(cached, "_TASKS", 3)
+    monkeypatch.setattr(cached_tasks, "Task", Fake)
+    monkeypatch.setattr(cached_tasks, "_TASKS", 3)
     allow(tasks=1)
     for number in range(5):
-        cached.start_task((str(number),))
-    assert list(cached.tasks()) == [("2",), ("3",), ("4",)]
-    cached.start_task(("on",))
-    assert refused(lambda: cached.start_task(("5",))).startswith("1 of these are at work already")
-    assert ("on",) in cached.tasks()
+        cached_tasks.start((str(number),))
+    assert list(cached_tasks.started()) == [("2",), ("3",), ("4",)]
+    cached_tasks.start(("on",))
+    assert refused(lambda: cached_tasks.start(("5",))).startswith("1 of these are at work already")
+    assert ("on",) in cached_tasks.started()
 
 
 def test_every_place_where_its_owner_alone_comes(cache: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from dashboard import cached, logs, serving
+from dashboard import cached_data, logs, serving
 from dashboard.logs import JsonLines
 from icaps.errors import DataError
 from tests.dashboard.run_folders import open_page
@@ -73,19 +73,16 @@ def test_no_text_path_or_name_of_a_visitor_is_in_the_log(
     assert MARK not in "".join(capfd.readouterr())
 
 
-def test_a_failure_is_told_by_its_kind_and_place(
-    lines: Lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_is_told_by_its_kind_and_place(lines: Lines) -> None:
     def fail(*_: object) -> None:
         raise KeyError(f"{MARK} in an error")
 
-    monkeypatch.setattr(cached, "find_models", fail, raising=False)
     try:
         fail()
     except KeyError as error:
         logs.failure(error)
     try:
-        cached.preview("/nowhere/at/all", {})
+        cached_data.preview("/nowhere/at/all", {})
     except DataError as error:
         logs.failure(error)
     first, second = lines.facts("failure")

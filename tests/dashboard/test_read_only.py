@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dashboard import (
-    cached,
+    cached_tasks,
     capsule_questions,
     data_picker,
     dataset_questions,
@@ -108,7 +108,7 @@ def test_no_action_is_done_whatever_is_asked(
     kept = keep_upload("a.csv", io.BytesIO(CSV))
     for name in ("start", "resume", "stop", "delete"):
         monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
-    monkeypatch.setattr(cached, "Task", lambda _: pytest.fail("it was started"))
+    monkeypatch.setattr(cached_tasks, "Task", lambda _: pytest.fail("it was started"))
     for name in ("delete_upload", "delete_slice", "save_slice"):
         monkeypatch.setattr(dataset_questions, name, lambda *_: pytest.fail("it was done"))
     monkeypatch.setattr(data_picker, "keep_upload", lambda *_: pytest.fail("it was kept"))
@@ -119,7 +119,7 @@ def test_no_action_is_done_whatever_is_asked(
         lambda: train_questions.what_to_do(run),
         lambda: train_questions._ask_delete(run),
         lambda: dataset_questions.whether_to_delete(data_picker.Choice(str(kept), {}, None)),
-        lambda: cached.start_task(("explore", str(kept))),
+        lambda: cached_tasks.start(("explore", str(kept))),
         lambda: limits.upload(5),
         lambda: limits.new_run(models),
         lambda: limits.waiting(models),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cached, shortcut_views
-from dashboard.cached import Sampled
+from dashboard import cached_shortcuts, shortcut_views
+from dashboard.cached_answers import Sampled
 from dashboard.catalogue import find_models
 from dashboard.data_picker import Choice
 from dashboard.limits import NotAllowedError
@@ -101,7 +101,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
     at = press(opened(data), "Look for shortcuts of misled")
     assert not [button for button in at.button if button.label.startswith("Save ")]
     model = next(model for model in find_models() if model.name == "misled")
-    kept = cached.find_shortcuts(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = cached_shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
     with pytest.raises(NotAllowedError, match="no slice can be kept"):
         shortcut_views.keep_slice(Choice(str(data), {}, None), kept, kept.found[0], "tagged")
     assert not slices()
@@ -109,7 +109,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
 
 def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
     model = next(model for model in find_models() if model.name == "misled")
-    kept = cached.find_shortcuts(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = cached_shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
     finding = kept.found[0]
     _, told = shortcut_views.told_without(model, kept, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
