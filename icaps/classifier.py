@@ -14,8 +14,6 @@ import sklearn.exceptions
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from icaps import distributed
@@ -27,6 +25,7 @@ from icaps.data.storage import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
 from icaps.fixed_part import Sources, fixed_part, names
 from icaps.inference import ReadBatch, class_norms, read_batches
+from icaps.inputs import check_texts, encode_labels
 from icaps.interpret.local import explain
 from icaps.interpret.reasons import Asked, Reasons, find_reasons
 from icaps.interpret.spotting import Top
@@ -144,7 +143,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             CheckpointError: `last` can't be written, or has nothing to go on from.
         """
         texts = check_texts(X)
-        labels = self._encode_labels(texts, y)
+        self.classes_, labels = encode_labels(texts, y)
         return self._train(prepare_texts(texts, self.classes_, labels, self.model, self.train))
 
     def fit_stream(self, records: Iterable[Labelled], workers: int = 1) -> ICapsClassifier:
@@ -358,15 +357,6 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.muted_, classifier.capsule_names_ = (), checkpoint.capsule_names
         return classifier
 
-    def _encode_labels(self, texts: list[str], y: Sequence[Any]) -> NDArray[np.int64]:
-        given = _check_labels(y)
-        if len(texts) != len(given):
-            raise DataError(f"{len(texts)} texts have {len(given)} labels; give one a text.")
-        self.classes_, labels = np.unique(given, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
-        return labels.astype(np.int64)
-
     def _open_last(self, content: str) -> Last | None:
         """Where the state of this training is kept; DataError where processes differ."""
         identity = {
@@ -414,31 +404,3 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _say(self, line: str) -> None:
         if self.report is not None and distributed.rank() == 0:
             self.report(line)
-
-
-def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
-
-    Raises:
-        DataError: They are one string, or hold something that is no string.
-    """
-    if isinstance(texts, str):
-        raise DataError("Give a list of texts; for one text, [text].")
-    texts = list(texts)
-    for n, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(f"Text {n} is {type(text).__name__}, no string; give texts alone.")
-    return texts
-
-
-def _check_labels(y: Sequence[Any]) -> NDArray[Any]:
-    """Labels as (texts,); DataError where they are no classes."""
-    if y is None:
-        raise DataError("This classifier requires y to be passed, but the target y is None.")
-    try:
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise DataError(f"The labels can't be used: {error}") from error
-    return labels

@@ -40,6 +40,7 @@ ARROWS: dict[str, set[str]] = {
         *("corpus", "corpus_files", "distributed", "layers", "model", "sentences", "tables"),
         "text",
     },
+    "inputs": {"errors"},
     "interpret.spotting": {"errors"},
     "interpret.reasons": {"inference", "interpret.spotting"},
     "interpret.local": {
