@@ -134,6 +134,13 @@ def _batches(texts: Iterable[str]) -> Iterator[list[_Clean]]:
         yield batch
 
 
+class _Ids(dict[str, int]):
+    """Numbers of words, UNK of any other one: looked up without a step of Python."""
+
+    def __missing__(self, word: str) -> int:
+        return UNK
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The words that a model knows, in id order, `<pad>` and `<unk>` first.
@@ -206,12 +213,10 @@ class Vocabulary:
         return [ids for batch in _batches(texts) for ids in self._encode_ids(batch, max_words)]
 
     def _encode_ids(self, batch: list[_Clean], max_words: int | None) -> list[NDArray[np.int32]]:
-        number = self._ids.get
-        parts = [
-            [number(word, UNK) for word in words_alone(clean.text)[:max_words]] for clean in batch
-        ]
+        parts = [words_alone(clean.text)[:max_words] for clean in batch]
         counts = [len(part) for part in parts]
-        ids = _numbers(parts, sum(counts)).astype(np.int32)
+        numbers = map(self._ids.__getitem__, chain.from_iterable(parts))
+        ids = np.fromiter(numbers, np.int32, sum(counts))
         return [ids[start:end] for start, end in _runs(counts)]
 
     def _encode(self, batch: list[_Clean], max_words: int | None) -> list[EncodedText]:
@@ -233,20 +238,20 @@ class Vocabulary:
 
         `tokenizers` takes all texts that aren't ASCII at once, and may use all cores for them.
         """
-        number = self._ids.get
+        number = self._ids.__getitem__
         others = [clean.text for clean in batch if not clean.text.isascii()]
         encodings = iter(self._tokenizer.encode_batch(others) if others else ())
         for clean in batch:
             if clean.text.isascii():
                 words, edges = words_and_edges(clean.text)
-                yield [number(word, UNK) for word in words], edges
+                yield list(map(number, words)), edges
             else:
                 encoding = next(encodings)
                 yield encoding.ids, list(chain.from_iterable(encoding.offsets))
 
     def id(self, word: str) -> int:
         """The number of a word, `UNK` where it is unknown."""
-        return self._ids.get(word, UNK)
+        return self._ids[word]
 
     def __len__(self) -> int:
         """How many words there are, `<pad>` and `<unk>` included."""
@@ -258,7 +263,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words)}
+        return _Ids({word: number for number, word in enumerate(self.words)})
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from icaps.config import ModelConfig
 from icaps.layers import Packed, squash
+from icaps.layout import lay_out
 from icaps.model import ICapsNet
 from tests import reference
 
@@ -24,8 +27,6 @@ DOCUMENTS = [[[2, 3, 4], [5, 6, 7, 3, 9]], [[8]], [[9, 2], [9, 2], [4]], [[3, 11
 
 
 def build(vocabulary_size: int = 12, num_classes: int = 3, **options: object) -> ICapsNet:
-    from dataclasses import replace
-
     torch.manual_seed(3)
     config = replace(SMALL, **options)
     vectors = torch.randn(vocabulary_size, config.fixed_dim)
@@ -240,3 +241,53 @@ def test_the_fixed_part_is_frozen() -> None:
     network(pack(TEXTS)).class_norms.sum().backward()
     assert "fixed_embedding" not in dict(network.named_parameters())
     assert not network.fixed_embedding.requires_grad
+
+
+def test_first_weights_have_the_spread_that_is_told() -> None:
+    config = replace(SMALL, region_dim=256, query_dim=16, class_dim=16, hierarchical=True)
+    torch.manual_seed(0)
+    network = ICapsNet(config, 400, 5)
+    assert not network.fixed_embedding.any()
+    assert not network.region.bias.any()
+    assert not network.capsules.capsule_bias.any()
+    assert torch.equal(network.attention.sentence_value_weight, torch.eye(16).expand(16, 16, 16))
+    # K = 3 words of 4 + 3 numbers each, so that the bound is 1 / sqrt(21).
+    for weight, bound in (
+        (network.trained_embedding.weight, 0.25),
+        (network.region.weight, 1 / 21**0.5),
+    ):
+        assert -bound <= weight.min() < -0.98 * bound
+        assert 0.98 * bound < weight.max() <= bound
+    for weight, spread in (
+        (network.attention.primary_queries, 1),
+        (network.attention.key_weight, 1 / 16),
+        (network.attention.value_weight, 1 / 16),
+        (network.attention.sentence_key_weight, 1 / 4),
+        (network.capsules.capsule_weight, 1 / 4),
+    ):
+        assert weight.std().item() == pytest.approx(spread, rel=0.15)
+        assert abs(weight.mean()) < 0.15 * spread
+
+
+def test_dropout_spares_no_part_of_embeddings_and_acts_in_training_alone() -> None:
+    network = build(kernel_size=1, region_dim=8, embedding_dropout=0.5, dropout=0.25)
+    with torch.no_grad():
+        network.fixed_embedding.fill_(1)
+        network.trained_embedding.weight.fill_(1)
+        network.region.weight.copy_(torch.eye(7, 8))
+        network.region.bias.fill_(3)
+    words = torch.full((2000,), 5)
+    network.eval()
+    assert (network.projected(words)[:, 0, :7] == 1).all()
+    network.train()
+    parts = network.projected(words)[:, 0, :7].split([4, 3], dim=1)
+    for part in parts:
+        assert set(part.unique().tolist()) == {0, 2}
+        assert part.mean().item() == pytest.approx(1, abs=0.1)
+    layout = lay_out(torch.tensor([3] * 2000), 1)
+    torch.nn.init.zeros_(network.region.weight)
+    regions = network.regions(torch.arange(6000) % 12, layout)
+    assert set(regions.unique().tolist()) == {0, 4}  # the bias of 3 over 1 - 0.25, or nothing
+    assert regions.mean().item() == pytest.approx(3, abs=0.1)
+    network.eval()
+    assert (network.regions(torch.tensor([1, 2, 3]), lay_out(torch.tensor([3]), 1)) == 3).all()
