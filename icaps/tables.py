@@ -9,6 +9,7 @@ text takes K look-ups a word and a weighted sum, and no matrix product until its
 
 from __future__ import annotations
 
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import torch
@@ -60,6 +61,7 @@ class _Reader:
     """What one network has read, and the table that it has by now."""
 
     def __init__(self) -> None:
+        self.making = Lock()
         self.words = 0
         self.table: WordTable | None = None
         self.versions: tuple[tuple[int, int], ...] = ()
@@ -73,16 +75,27 @@ def run(network: ICapsNet, batch: Packed, kept: Tensor | None) -> Activity:
 
     The table is made anew when the weights have changed.
     """
+    table = _table(network, len(batch.ids))
+    if table is None:
+        activity: Activity = network(batch, kept)
+        return activity
+    return network.route(table.attend(network, batch), kept)
+
+
+def _table(network: ICapsNet, words: int) -> WordTable | None:
+    """The network's table, if it has one when it is to read so many more words."""
     reader = _READERS.setdefault(network, _Reader())
     if reader.versions != (versions := _versions(network)):
         reader.versions, reader.table, reader.words = versions, None, 0
-    reader.words += len(batch.ids)
-    if reader.table is None and _pays(network, reader.words):
-        reader.table = WordTable(network)
-    if reader.table is None:
-        activity: Activity = network(batch, kept)
-        return activity
-    return network.route(reader.table.attend(network, batch), kept)
+    reader.words += words
+    table = reader.table
+    # While one thread makes it the others do without, or each would make and hold one.
+    if table is None and _pays(network, reader.words) and reader.making.acquire(blocking=False):
+        try:
+            table = reader.table = reader.table or WordTable(network)
+        finally:
+            reader.making.release()
+    return table
 
 
 def _pays(network: ICapsNet, read: int) -> bool:

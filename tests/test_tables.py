@@ -1,6 +1,8 @@
 """Reading by a table of words against the network itself; and dropout from random bytes."""
 
 import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from icaps import tables
 from icaps.classifier import ICapsClassifier
 from icaps.dropout import dropout
 from icaps.inference import class_norms, read_texts
+from icaps.model import ICapsNet
 from icaps.tables import WordTable, run
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.test_model import DOCUMENTS, TEXTS, build, pack, pack_documents
@@ -76,6 +79,33 @@ def test_what_has_no_table(option: str, monkeypatch: pytest.MonkeyPatch) -> None
         for _ in range(4):
             expected = network(pack(TEXTS)).class_norms
             assert torch.equal(run(network, pack(TEXTS), None).class_norms, expected)
+
+
+def test_threads_make_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one makes it the others read without, and all get the same."""
+    network = build().eval()
+    making, released = threading.Event(), threading.Event()
+    made: list[WordTable] = []
+
+    class Slow(WordTable):
+        def __init__(self, network: ICapsNet) -> None:
+            making.set()
+            assert released.wait(60)
+            super().__init__(network)
+            made.append(self)
+
+    monkeypatch.setattr(tables, "WordTable", Slow)
+    monkeypatch.setattr(tables, "PAYS", 0)
+    with torch.inference_mode(), ThreadPoolExecutor(1) as other:
+        expected = network(pack(TEXTS)).class_norms
+        first = other.submit(run, network, pack(TEXTS), None)
+        assert making.wait(60)
+        found = [run(network, pack(TEXTS), None).class_norms for _ in range(3)]
+        assert all(torch.equal(norms, expected) for norms in found)
+        released.set()
+        torch.testing.assert_close(first.result().class_norms, expected, rtol=0, atol=1e-12)
+        run(network, pack(TEXTS), None)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
