@@ -1,6 +1,7 @@
 """What the server does before its first visitor."""
 
 import asyncio
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ def serve() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, live()).result()
+
+
+def test_what_is_there_from_the_start_is_no_garbage_to_look_through() -> None:
+    async def frozen() -> tuple[int, int]:
+        async with serving.ready(st.App(HOME)):
+            return gc.get_freeze_count(), len(gc.get_objects())
+
+    before = gc.get_freeze_count()
+    with ThreadPoolExecutor(1) as pool:
+        kept, left = pool.submit(asyncio.run, frozen()).result()
+    assert kept > 10 * left
+    assert gc.get_freeze_count() <= before  # the tests after this one have garbage of their own
 
 
 def test_streamlit_finds_the_app_in_the_entry() -> None:
