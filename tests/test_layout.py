@@ -11,11 +11,13 @@ from icaps.layout import lay_out
 from icaps.pooling import pool
 
 LENGTHS = [7, 0, 1, 23, 8, 9, 7, 64, 65, 3]
+REACH = {1: (0, 0), 2: (0, 1), 3: (1, 1), 4: (1, 2), 5: (2, 2)}  # words to the left and right
 
 
-@given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
-def test_every_word_has_its_cell(lengths: list[int]) -> None:
-    layout = lay_out(torch.tensor(lengths), 3)
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=30), st.sampled_from(list(REACH)))
+def test_every_word_has_its_cell(lengths: list[int], kernel_size: int) -> None:
+    layout = lay_out(torch.tensor(lengths), kernel_size)
+    left, right = REACH[kernel_size]
     tokens = torch.arange(sum(lengths))
     assert torch.equal(layout.source[layout.cells], tokens)
     assert torch.equal(layout.blank.nonzero()[:, 0].sort().values, rest_of(layout.cells, layout))
@@ -23,7 +25,9 @@ def test_every_word_has_its_cell(lengths: list[int]) -> None:
     for start, length in zip(starts, lengths, strict=True):
         around = layout.regions[layout.cells[start : start + length]].tolist()
         inside = range(start, start + length)
-        assert around == [[m if m in inside else -1 for m in (n - 1, n, n + 1)] for n in inside]
+        assert around == [
+            [m if m in inside else -1 for m in range(n - left, n + right + 1)] for n in inside
+        ]
     assert (layout.regions[layout.blank] == -1).all()
     rows = [row for count, size in layout.blocks for row in [size] * count]
     for row, length in zip(layout.rows.tolist(), lengths, strict=True):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from icaps import distributed
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig
 from icaps.data.source import open_source
@@ -200,6 +201,16 @@ def test_halves_add_up_to_the_whole() -> None:
     assert np.array_equal(part.knock_out.confusion, whole.knock_out.confusion)
     assert np.array_equal(part.knock_out.own_right, whole.knock_out.own_right)
     assert np.array_equal(part.sample.labels, whole.sample.labels)
+
+
+def test_what_other_processes_counted_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier, labelled = untrained(), texts(30)
+    whole = count(classifier, labelled)
+    others = [count(classifier, part) for part in (labelled[:4], labelled[4:10])]
+    monkeypatch.setattr(distributed, "gathered", lambda counts: [counts, *others])
+    found = count(classifier, labelled[10:])
+    assert np.array_equal(found.tally.frequency, whole.tally.frequency)
+    assert np.array_equal(found.knock_out.confusion, whole.knock_out.confusion)
 
 
 def test_it_agrees_with_predictions_and_explanations(classifier: ICapsClassifier) -> None:

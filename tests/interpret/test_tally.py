@@ -57,3 +57,18 @@ def test_kgrams_are_bounded_and_low_by_no_more_than_is_told(
     for kgram, count in true.items():
         assert count - made.dropped <= made.kgrams[0, 0][kgram] <= count
     assert made.words[0, 0].total() == 40 * 60  # words are all counted
+
+
+def test_the_median_is_taken_from_each_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "MAX_KGRAMS", 3)
+    made, other = Tally.empty(1, 1), Tally.empty(1, 1)
+    counts = {(1,): 5, (2,): 3, (3,): 2}
+    made.add(winners([list(kgram) for kgram, n in counts.items() for _ in range(n)], [1.0] * 10), 0)
+    assert (made.kgrams[0, 0], made.dropped) == (counts, 0)  # as many as there is room for
+    made.add(winners([[4]], [1.0]), blank=0)
+    assert (made.kgrams[0, 0], made.dropped) == ({(1,): 2}, 3)  # of 1, 2, 3 and 5 it is 3
+    other.add(winners([[6], [7], [8]], [1.0] * 3), blank=2)
+    other.dropped = 2
+    made.merge(other)
+    assert (made.kgrams[0, 0], made.dropped) == ({(1,): 1}, 3 + 2 + 1)
+    assert (made.texts, made.blank) == (14, 2)
