@@ -1,0 +1,276 @@
+"""Does the app stand up to many visitors at once, and to days of use?
+
+    python -m benchmarks.visitors [--sessions 30] [--minutes 5] [--json]
+    python -m benchmarks.visitors --requests 20000 [--minutes 5] [--json]
+
+A server of its own, as `streamlit run` starts it, on loopback, with folders of its own and one
+model. The first command sends it visitors who come all at once, write texts that nobody else
+writes, look at each answer for some ten seconds, and switch pages now and then, while a network is
+trained beside them by a job as the sidebar starts it. Told is how long it takes from a new text to
+the end of the script's run.
+
+The second is a soak: a few visitors without any rest, who leave after some requests and others come
+in their place, until there were so many requests or the time is up. Told is the server's memory as
+the requests go by. Its server allows more requests a minute than the app's settings do.
+
+Visitors are `app.Session`s and no browsers: thirty of these on the same processor would show
+how fast browsers are. Each answer must be the one that `ICapsClassifier.explain` gives here for the
+visitor's own text: the class, the shaded words and the table of evidence; after a switch to other
+pages and back too. An answer that isn't, an error on a page or in the server's log, and a
+connection that ends make the exit code 1. The answers are checked outside the time that is told,
+but on the same processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from websockets.exceptions import WebSocketException
+
+from benchmarks.answering import ROOT, summary
+from benchmarks.app import Session, entered, served
+from benchmarks.machine import machine
+from benchmarks.timing import show
+from dashboard.shaded_text import text_card
+from icaps import jobs
+from icaps.classifier import ICapsClassifier
+from icaps.render import escape, evidence_table
+from icaps.run_folder import TRAINING
+
+PAUSE = 10.0  # seconds that a visitor looks at an answer, on average
+SWITCHES = 0.2  # of what visitors do: to another page, and back
+WORDS = 30  # of a text
+AT_ONCE = 4  # visitors of the soak
+STAY = 25  # what each of these does before leaving
+EXPLAIN = "Explain"
+GENEROUS = "requests_per_minute = 100_000_000\nrequests_per_minute_together = 100_000_000\n"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_TROUBLE = re.compile(r'"level": "error"|Traceback')
+
+
+@dataclass
+class Seen:
+    """What all visitors met."""
+
+    opened: list[float] = field(default_factory=list)  # seconds of each session's first page
+    answered: list[float] = field(default_factory=list)  # seconds of each new text
+    switches: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)  # texts that got another answer
+    memory: list[tuple[int, float]] = field(default_factory=list)  # requests until then, MB
+
+    @property
+    def requests(self) -> int:
+        """Runs of whole pages."""
+        return len(self.opened) + len(self.answered) + self.switches
+
+
+class Judge:
+    """Makes texts, and knows their answers."""
+
+    def __init__(self, model: Path) -> None:
+        self.classifier = ICapsClassifier.load(model, device="cpu")
+        lines = (model / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+        words = [line.split("\t")[0] for line in lines]
+        self._words = [word for word in words if word.isalpha()]
+
+    def text(self, rng: random.Random) -> str:
+        """Some of all words that the model knows: no text comes twice."""
+        return " ".join(rng.choices(self._words, k=WORDS))
+
+    def agrees(self, text: str, html: list[str]) -> bool:
+        """Whether a page shows the answer to this text."""
+        (found,) = self.classifier.explain([text])
+        verdict = f">{escape(found.predicted)}</p>"
+        evidence = f'<div class="evidence">{evidence_table(found)}</div>'
+        return any('class="verdict"' in one and verdict in one for one in html) and all(
+            any(alike(one, wanted) for one in html) for wanted in (text_card(found), evidence)
+        )
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two pieces of a page differ in no more than the last digits of numbers."""
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    return all(abs(float(a) - float(b)) < 0.011 for a, b in pairs)
+
+
+@dataclass
+class House:
+    """The server, and what its visitors share."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    judge: Judge
+    seen: Seen = field(default_factory=Seen)
+
+    async def visit(self, rng: random.Random, until: float, *, pause: float, stay: int) -> None:
+        """Visits until this time, by `time.monotonic`, or for so many things to do."""
+        started = time.perf_counter()
+        try:
+            async with entered(self.port, "model=model", self.seen.errors) as session:
+                self.seen.opened.append(time.perf_counter() - started)
+                text = ""
+                for _ in range(stay):
+                    await session.rest(rng.uniform(0.5, 1.5) * pause)
+                    if time.monotonic() > until:
+                        return
+                    text = await self._do(session, rng, text)
+        except (WebSocketException, OSError, asyncio.TimeoutError) as error:
+            self.seen.errors[f"disconnected: {type(error).__name__}"] += 1
+            await asyncio.sleep(1)  # as a browser waits before it tries again
+
+    async def _do(self, session: Session, rng: random.Random, text: str) -> str:
+        """Asks something new, or looks at another page; returns the text asked last."""
+        if text and rng.random() < SWITCHES:
+            others = sorted(session.pages.keys() - {EXPLAIN})
+            for page in (rng.choice(others), EXPLAIN):
+                await session.go_to(page)
+                self.seen.switches += 1
+        else:
+            text = self.judge.text(rng)
+            started = time.perf_counter()
+            await session.write("Your text", text)
+            self.seen.answered.append(time.perf_counter() - started)
+        if not self.judge.agrees(text, session.html):
+            self.seen.wrong.append(text)
+        return text
+
+    async def watch(self) -> None:
+        """Notes the memory that the server has, until this is cancelled."""
+        while True:
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+            resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
+            self.seen.memory.append((self.seen.requests, resident))
+            await asyncio.sleep(0.5)
+
+
+async def send(
+    house: House, visitors: int, requests: float, seconds: float, *, pause: float, stay: int
+) -> None:
+    """So many visitors at a time, until there were so many requests or the time is up.
+
+    Each stays for so many things to do, and who leaves comes again as somebody new.
+    """
+    end = time.monotonic() + seconds
+
+    async def come_and_go(number: int) -> None:
+        rng = random.Random(number)
+        while house.seen.requests < requests and time.monotonic() < end:
+            await house.visit(rng, end, pause=pause, stay=stay)
+
+    watch = asyncio.create_task(house.watch())
+    await asyncio.gather(*map(come_and_go, range(visitors)))
+    watch.cancel()
+
+
+@contextmanager
+def training(place: Path) -> Iterator[None]:
+    """A network is trained on made texts as long as the block runs."""
+    arguments = ["train", "--data", "synthetic", "--set", "epochs=1000", "--set", "patience=1000"]
+    run = jobs.start(place, "beside", arguments)
+    try:
+        while run.folder.status().state != TRAINING:
+            assert run.folder.status().live, run.folder.log_tail()
+            time.sleep(0.2)
+        yield
+        assert run.folder.status().live, run.folder.log_tail()
+    finally:
+        jobs.stop(run)
+        while run.folder.status().live:
+            time.sleep(0.2)
+
+
+def told(seen: Seen, log: str) -> dict[str, Any]:
+    """What any visitors are asked about."""
+    times = {"new_text": seen.answered, "first_page": seen.opened}
+    return {
+        "sessions": len(seen.opened),
+        "requests": seen.requests,
+        "new_texts": len(seen.answered),
+        **{
+            f"{what}_{name}": round(value)
+            for what, seconds in times.items()
+            for name, value in (summary(seconds) if seconds else {}).items()
+        },
+        "errors": dict(seen.errors),
+        "errors_in_the_log": len(_TROUBLE.findall(log)),
+        "wrong_answers": len(seen.wrong),
+    }
+
+
+def memory_of_crowd(samples: list[tuple[int, float]]) -> dict[str, int]:
+    """Megabytes before anybody came, after a fifth of the time, at the end, and at most."""
+    resident = [megabytes for _, megabytes in samples]
+    at = {"start": resident[0], "warm": resident[len(resident) // 5], "end": resident[-1]}
+    return {f"memory_{name}_mb": round(v) for name, v in {**at, "most": max(resident)}.items()}
+
+
+def memory_of_soak(samples: list[tuple[int, float]]) -> dict[str, Any]:
+    """Megabytes after each tenth of the requests; the last quarter's mean less the first's."""
+    last = samples[-1][0]
+    tenths = [next(s for s in samples if s[0] >= last * part / 10) for part in range(1, 11)]
+    first, final = (
+        [megabytes for requests, megabytes in samples if low <= requests <= high]
+        for low, high in ((0, last / 4), (last * 3 / 4, last))
+    )
+    growth = sum(final) / len(final) - sum(first) / len(first)
+    return {
+        "memory_mb_by_requests": {requests: round(megabytes) for requests, megabytes in tenths},
+        "growth_from_first_to_last_quarter_mb": round(growth, 1),
+    }
+
+
+def main() -> int:
+    """Sends the visitors, prints the figures, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=30, help="at once")
+    parser.add_argument("--minutes", type=float, default=5.0, help="at most, without the starts")
+    parser.add_argument("--requests", type=int, help="soak the server with so many")
+    parser.add_argument("--model", type=Path, default=ROOT / "checkpoints" / "ag_news")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    seconds = 60 * options.minutes
+    with (
+        tempfile.TemporaryDirectory() as name,
+        served(Path(name), options.model, GENEROUS if options.requests else "") as server,
+    ):
+        house = House(*server, Judge(options.model))
+        seen = house.seen
+        if options.requests:
+            hurry = send(house, AT_ONCE, options.requests, seconds, pause=0.0, stay=STAY)
+            asyncio.run(hurry)
+        else:
+            everybody = options.sessions, math.inf, seconds
+            with training(Path(name) / "runs"):
+                asyncio.run(send(house, *everybody, pause=PAUSE, stay=sys.maxsize))
+        log = Path(name, "log").read_text()
+    of_memory = memory_of_soak if options.requests else memory_of_crowd
+    figures = told(seen, log) | of_memory(seen.memory)
+    show(figures | {"machine": machine()}, options.json)
+    for text in seen.wrong[:3]:
+        print("wrong:", text, file=sys.stderr)
+    if figures["errors_in_the_log"]:
+        print(log[-4_000:], file=sys.stderr)
+    return int(bool(seen.errors or seen.wrong or figures["errors_in_the_log"]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
