@@ -1,12 +1,12 @@
 """Sentences to start from, written for this page; the last four are meant to be hard."""
 
 EXAMPLES = {
+    "Grocery shares": "Shares of the grocery chain slid 7 percent after it cut its profit "
+    "forecast for the second time this year.",
     "Penalty saves": "The goalkeeper saved two penalties and the visitors stole the derby with a "
     "header in stoppage time.",
     "Border bridge": "Villagers crossed the flooded border on foot as envoys from both capitals "
     "argued over who should reopen the bridge.",
-    "Grocery shares": "Shares of the grocery chain slid 7 percent after it cut its profit "
-    "forecast for the second time this year.",
     "Icy moon": "Engineers woke the probe from nine years of sleep, and its camera sent home the "
     "first pictures of the icy moon.",
     "Striker’s start-up": "The striker sold his software start-up for $40 million an hour before "

@@ -123,7 +123,7 @@ def test_back_and_forward(window: Any) -> None:
 
 def test_the_keyboard_alone_reaches_an_example(window: Any) -> None:
     page = open_app(window)
-    tab_until(page, "element.innerText === 'Penalty saves'")
+    tab_until(page, "element.innerText === 'Grocery shares'")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     expect(page.get_by_role("radio", name="Icy moon")).to_be_focused()
