@@ -1,5 +1,6 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -14,7 +15,8 @@ from icaps.interpret.reasons import Asked
 from icaps.interpret.spotting import Top
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
-from icaps.text import EncodedText
+from icaps.results import CapsuleReason, KGram, SentenceWeight
+from icaps.text import UNK, EncodedText
 
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
 ATTENTION = torch.tensor(
@@ -155,3 +157,99 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     assert [sentence.weight for sentence in told.sentences] == pytest.approx(weights)
     assert [(s.start, s.end) for s in told.sentences] == [(0, 8), (9, 14)]
     assert [word.count for word in told.words] == [0, 1, 1, 1, 1]
+
+
+def hand_batch() -> ReadBatch:
+    """A text of two sentences, one of unknown words alone, and one that was cut short.
+
+    Contributions: 0.75 and 1 to class b in the first text, 0.5 and 0 to class a in the last.
+    """
+    attention = torch.tensor([[0.75, 0.25], [0.25, 0.75], [1, 1]])
+    rho = torch.tensor([[0.875, 0.25], [0.125, 0.75]])
+    routing = torch.tensor([[[0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5]] * 2, [[0.5, 0.5], [0, 1]]])
+    batch = batch_of(
+        reading(attention, (2, 1), rho, routing[0]),
+        reading(torch.full((2, 2), 0.5), routing=routing[1]),
+        reading(torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing=routing[2]),
+    )
+    ids = torch.tensor([2, UNK, 3, UNK, UNK, 4, 5])
+    cut = dataclasses.replace(batch.encoded[2], truncated=True)
+    votes = batch.activity.votes.index_fill(3, torch.tensor(0), 1.0)
+    votes[0, 1, 1, 0] = 4
+    activity = batch.activity._replace(
+        class_norms=torch.tensor([[0.25, 0.75], [0, 0], [0.5, 0.25]]),
+        class_capsules=torch.tensor([2.0, 0, 0]).expand(3, 2, 3),
+        votes=votes,
+    )
+    return batch._replace(
+        encoded=[*batch.encoded[:2], cut],
+        blank=np.array([False, True, False]),
+        packed=batch.packed._replace(ids=ids),
+        activity=activity,
+    )
+
+
+def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
+    asked = Asked(3, top=Top(2, 1, ranking="contribution"))
+    told = list(explain(hand_batch(), asked, ("a", "b"), 2.0, True, {1: "second"}))
+    assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
+        ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
+        ("w0 w1", "a", "a", (0, 0), 0),
+        ("w0 w1", "a", "a", (0.5, 0.25), 0.25),
+    ]
+    assert [(t.unknown_share, t.truncated, t.blank) for t in told] == [
+        (1 / 3, False, False),
+        (1, False, True),
+        (0, True, False),
+    ]
+    assert {(t.kernel_size, t.ranking, t.classes) for t in told} == {
+        (3, "contribution", ("a", "b"))
+    }
+    assert [t.kgrams for t in told] == [  # a capsule that is switched off has none
+        (
+            KGram("w2", 6, 8, 1, 0.25, 1, 1, 0.75, "second", 1),
+            KGram("w0 w1", 0, 5, 0, 0.75, 0.75, 0, 0.875, "", 0.75),
+        ),
+        (),
+        (KGram("w0 w1", 0, 5, 0, 0.5, 0.75, 0, 1, "", 0.5),),
+    ]
+    assert [t.words for t in told] == [
+        ((0, 2, 1), (3, 5, 1), (6, 8, 1)),
+        ((0, 2, 0), (3, 5, 0)),
+        ((0, 2, 1), (3, 5, 1)),
+    ]
+    assert [t.sentences for t in told] == [  # the first: 0.75 and 0.25 of each capsule's rho
+        (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
+        (SentenceWeight(0, 5, 0),),
+        (SentenceWeight(0, 5, 1),),
+    ]
+    assert [t.capsules for t in told] == [
+        (
+            CapsuleReason(1, (0.75, 0.25), (0.25, 0.75, 1), (0.25, 0.75), "second"),
+            CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), ""),
+        ),
+        (),
+        (CapsuleReason(0, (0.5, 0.5), (0.25, 0.75), (1,), ""),),
+    ]
+
+
+def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
+    told = list(explain(hand_batch(), Asked(3, 1), ("a", "b"), 2.0, False))
+    assert [(t.predicted, t.target, t.margin) for t in told] == [
+        ("b", "b", 0.5),
+        ("a", "b", 0),
+        ("a", "b", -0.25),
+    ]
+    assert [[k.capsule for k in t.kgrams] for t in told] == [[0, 0, 1], [], [1, 1, 0, 0]]
+    assert [t.sentences for t in told] == [()] * 3
+
+
+@pytest.mark.parametrize(
+    ("top", "message"),
+    [(Top(sentences=0), "2, 2, 0; each must be at least 1"), (Top(ranking="loud"), "'loud'; it")],
+)
+def test_what_cannot_be_shown_is_told(top: Top, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        next(explain(hand_batch(), Asked(3, top=top), ("a", "b"), 2.0, False))
+    with pytest.raises(ConfigError, match=message):
+        spot_kgrams(reading(), 0, 3, top)

@@ -52,7 +52,7 @@ def hover(page: Page, place: Locator, x: float, y: float) -> dict[str, str]:
     frame = place.bounding_box()
     assert frame is not None
     page.mouse.move(frame["x"] + x * frame["width"], frame["y"] + y * frame["height"])
-    page.wait_for_timeout(60)
+    page.wait_for_timeout(200)  # a busy machine draws it late, and there may be none to wait for
     rows = page.locator("#vg-tooltip-element.visible tr")
     cells = [row.locator("td").all_inner_texts() for row in rows.all()]
     return {name.rstrip(":"): value for name, value in cells}
