@@ -160,7 +160,7 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
 
 
 def hand_batch() -> ReadBatch:
-    """A text of two sentences, one of unknown words alone, and one that was cut short.
+    """A text of two sentences, an unknown word alone, and one of two that was cut short.
 
     Contributions: 0.75 and 1 to class b in the first text, 0.5 and 0 to class a in the last.
     """
@@ -169,10 +169,10 @@ def hand_batch() -> ReadBatch:
     routing = torch.tensor([[[0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5]] * 2, [[0.5, 0.5], [0, 1]]])
     batch = batch_of(
         reading(attention, (2, 1), rho, routing[0]),
-        reading(torch.full((2, 2), 0.5), routing=routing[1]),
-        reading(torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing=routing[2]),
+        reading(torch.ones(1, 2), routing=routing[1]),
+        reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
     )
-    ids = torch.tensor([2, UNK, 3, UNK, UNK, 4, 5])
+    ids = torch.tensor([2, UNK, 3, UNK, 4, 5])
     cut = dataclasses.replace(batch.encoded[2], truncated=True)
     votes = batch.activity.votes.index_fill(3, torch.tensor(0), 1.0)
     votes[0, 1, 1, 0] = 4
@@ -194,7 +194,7 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
     told = list(explain(hand_batch(), asked, ("a", "b"), 2.0, True, {1: "second"}))
     assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
         ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
-        ("w0 w1", "a", "a", (0, 0), 0),
+        ("w0", "a", "a", (0, 0), 0),
         ("w0 w1", "a", "a", (0.5, 0.25), 0.25),
     ]
     assert [(t.unknown_share, t.truncated, t.blank) for t in told] == [
@@ -211,17 +211,17 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
             KGram("w0 w1", 0, 5, 0, 0.75, 0.75, 0, 0.875, "", 0.75),
         ),
         (),
-        (KGram("w0 w1", 0, 5, 0, 0.5, 0.75, 0, 1, "", 0.5),),
+        (KGram("w1", 3, 5, 0, 0.5, 1, 1, 0.75, "", 0.5),),
     ]
     assert [t.words for t in told] == [
         ((0, 2, 1), (3, 5, 1), (6, 8, 1)),
-        ((0, 2, 0), (3, 5, 0)),
-        ((0, 2, 1), (3, 5, 1)),
+        ((0, 2, 0),),
+        ((0, 2, 0), (3, 5, 1)),
     ]
     assert [t.sentences for t in told] == [  # the first: 0.75 and 0.25 of each capsule's rho
         (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
-        (SentenceWeight(0, 5, 0),),
-        (SentenceWeight(0, 5, 1),),
+        (SentenceWeight(0, 2, 0),),
+        (SentenceWeight(0, 2, 0.25), SentenceWeight(3, 5, 0.75)),
     ]
     assert [t.capsules for t in told] == [
         (
@@ -229,18 +229,20 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
             CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), ""),
         ),
         (),
-        (CapsuleReason(0, (0.5, 0.5), (0.25, 0.75), (1,), ""),),
+        (CapsuleReason(0, (0.5, 0.5), (1, 1), (0.25, 0.75), ""),),
     ]
 
 
 def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
-    told = list(explain(hand_batch(), Asked(3, 1), ("a", "b"), 2.0, False))
+    told = list(explain(hand_batch(), Asked(3, 1, Top(sentences=2)), ("a", "b"), 2.0, False))
     assert [(t.predicted, t.target, t.margin) for t in told] == [
         ("b", "b", 0.5),
         ("a", "b", 0),
         ("a", "b", -0.25),
     ]
-    assert [[k.capsule for k in t.kgrams] for t in told] == [[0, 0, 1], [], [1, 1, 0, 0]]
+    kgrams = [[k.capsule for k in t.kgrams] for t in told]
+    assert kgrams == [[0, 0, 0, 1, 1, 1], [], [1, 1, 0, 0]]
+    assert [[c.capsule for c in t.capsules] for t in told] == [[0, 1], [], [1, 0]]
     assert [t.sentences for t in told] == [()] * 3
 
 

@@ -124,7 +124,7 @@ def _tops(
         return starts, np.arange(len(starts))
     rows = ranges(starts, lengths)
     found = values[rows, np.repeat(column, lengths)]
-    largest = np.full((len(lengths), min(count, lengths.max(initial=0))), -1)
+    largest = np.full((len(lengths), min(count, lengths.max())), -1)
     for taken in range(largest.shape[1]):
         left = np.flatnonzero(lengths > taken)
         places = first_largest(found, lengths)[left]
