@@ -1,6 +1,5 @@
 """What benchmarks/visitors.py takes for right; it itself runs for minutes."""
 
-import asyncio
 import random
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ from benchmarks.visitors import Judge, alike, memory_of_soak
 from dashboard.shaded_text import text_card
 from icaps.render import evidence_table
 from icaps.results import Explanation
+from tests.coroutines import finish
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_a_session_waits_for_the_end_of_the_run_and_keeps_what_it_showed() -> No
     wire = Wire(begun, box, done, begun, old, early, begun, new, failed, done)
     errors: Counter[str] = Counter()
     session = Session(wire, "model=m", errors)
-    asyncio.run(session.run())
-    asyncio.run(session.write("Your text", "oil"))
+    finish(session.run())
+    finish(session.write("Your text", "oil"))
     assert session.html == ["new"]
     assert errors == {"KeyError: x": 1}
     assert wire.answers == []

@@ -1,9 +1,7 @@
 """Whether the app answers, as a container or a proxy asks; and the headers of its answers."""
 
-import asyncio
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from starlette.requests import Request
 
 from dashboard import serving
 from icaps.run_folder import QUEUED, Status
+from tests.coroutines import finish
 from tests.dashboard.run_folders import at_work, done, write_run
 
 
@@ -62,9 +61,7 @@ def test_the_route_and_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    response = serving.SafeHeaders(answer)({"type": "http"}, None, send)
-    with ThreadPoolExecutor() as pool:  # this thread may have a loop: a browser's
-        pool.submit(asyncio.run, response).result()
+    finish(serving.SafeHeaders(answer)({"type": "http"}, None, send))
     headers = dict(sent[0]["headers"])
     assert headers[b"a"] == b"b"
     assert headers[b"referrer-policy"] == b"same-origin"

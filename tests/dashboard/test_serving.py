@@ -1,8 +1,6 @@
 """What the server does before its first visitor."""
 
-import asyncio
 import gc
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,18 @@ from streamlit.web.server.app_discovery import discover_asgi_app
 
 from dashboard import serving
 from icaps.classifier import ICapsClassifier
+from tests.coroutines import finish
 from tests.dashboard.visitor import HOME, errors, open_app, verdict
 
 
 def serve() -> None:
-    """The life of a server without visitors, on a thread where no event loop is running yet."""
+    """The life of a server without visitors."""
 
     async def live() -> None:
         async with serving.ready(st.App(HOME)):
             pass
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, live()).result()
+    finish(live())
 
 
 def test_what_is_there_from_the_start_is_no_garbage_to_look_through() -> None:
@@ -32,8 +30,7 @@ def test_what_is_there_from_the_start_is_no_garbage_to_look_through() -> None:
             return gc.get_freeze_count(), len(gc.get_objects())
 
     before = gc.get_freeze_count()
-    with ThreadPoolExecutor(1) as pool:
-        kept, left = pool.submit(asyncio.run, frozen()).result()
+    kept, left = finish(frozen())
     assert kept > 10 * left
     assert gc.get_freeze_count() <= before  # the tests after this one have garbage of their own
 
