@@ -1,4 +1,4 @@
-"""Coroutines in tests: on a thread of their own, as a browser's event loop may run on the main one."""
+"""Coroutines in tests: on a thread of their own, as the main one may have a browser's loop."""
 
 import asyncio
 from collections.abc import Coroutine
