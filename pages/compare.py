@@ -25,7 +25,7 @@ def main() -> None:
     if not choice.ready or choice.preview is None:
         data_picker.show_preview(choice)
         return
-    left, right = st.columns([4, 1], gap="medium", vertical_alignment="bottom")
+    left, right = st.columns([3, 1], gap="medium", vertical_alignment="bottom")
     with right:
         ask.train_baseline(choice)
     if len(models) < 2:
