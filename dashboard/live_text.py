@@ -6,19 +6,20 @@ import streamlit as st
 # (Chinese, Japanese, accents), which it would break.
 _SCRIPT = """
 export default function ({ data }) {
-  const box = document.querySelector(`textarea[aria-label="${CSS.escape(data.label)}"]`);
-  if (!box) return;
-  const apply = () => box.dispatchEvent(
+  // The box may come after this, and another in its place: so it is looked for each time.
+  const place = `textarea[aria-label="${CSS.escape(data.label)}"]`;
+  const apply = () => document.querySelector(place)?.dispatchEvent(
     new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
   let timer = setTimeout(apply, data.pause); // what was typed before this came
   const wait = (event) => {
+    if (!event.target.matches(place)) return;
     clearTimeout(timer);
     if (!event.isComposing) timer = setTimeout(apply, data.pause);
   };
-  for (const name of ["input", "compositionend"]) box.addEventListener(name, wait);
+  for (const name of ["input", "compositionend"]) document.addEventListener(name, wait);
   return () => {
     clearTimeout(timer);
-    for (const name of ["input", "compositionend"]) box.removeEventListener(name, wait);
+    for (const name of ["input", "compositionend"]) document.removeEventListener(name, wait);
   };
 }
 """

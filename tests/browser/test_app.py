@@ -81,6 +81,19 @@ def test_what_is_typed_while_the_page_loads_is_answered(window: Any) -> None:
     wait_for_text(page, COOKING)
 
 
+def test_a_box_that_comes_late_is_listened_to(window: Any) -> None:
+    page = window
+    held: list[Any] = []
+    page.route("**/TextArea*.js", lambda route: held.append(route))
+    page.goto("/")
+    page.locator(".verdict").wait_for()  # all else is there
+    page.wait_for_timeout(1_000)
+    assert held
+    held[0].continue_()
+    box(page).wait_for()
+    type_text(page, COOKING)
+
+
 def test_hostile_texts_are_shown_as_typed(window: Any) -> None:
     page = open_app(window)
     for text in HOSTILE:
