@@ -271,9 +271,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         asked = self._asked(target, Top(top_capsules, top_kgrams, top_sentences, ranking))
         classes, config = tuple(map(str, self.classes_)), self.network_.config
         for batch in self._read(X):
+            probabilities = self.calibrated(batch.activity.class_norms.numpy())
             yield from explain(
-                *(batch, asked, classes, self.inverse_temperature_),
-                *(config.hierarchical, self.capsule_names_),
+                *(batch, asked, classes, probabilities, config.hierarchical, self.capsule_names_)
             )
 
     def reasons(

@@ -130,7 +130,9 @@ def _read(
     kept = kept_capsules(network, muted) if muted else None
     for start, stop, packed, activity in _passes(network, encoded, kept):
         activity = Activity(*(values.cpu() for values in activity))
-        blank = ~known_texts(Encoded(*(part.numpy() for part in packed)))
+        numbers = Encoded(*(part.numpy() for part in packed))
+        _, of_word = _texts_of(numbers)
+        blank = ~_known(numbers, of_word)
         norms = activity.class_norms.masked_fill(torch.from_numpy(blank)[:, None], 0)
         shown = activity._replace(class_norms=norms)
         yield ReadBatch(texts[start:stop], encoded[start:stop], blank, packed, shown)
@@ -186,7 +188,7 @@ def norms_of(
     device = network.fixed_embedding.device
     kept = kept_capsules(network, muted) if muted else None
     of_sentence, of_word = _texts_of(encoded)
-    known = known_texts(encoded)
+    known = _known(encoded, of_word)
     ids, lengths, counts = (
         *(encoded.ids[known[of_word]], encoded.lengths[known[of_sentence]]),
         encoded.counts[known],
@@ -206,9 +208,8 @@ def norms_of(
     return norms
 
 
-def known_texts(encoded: Encoded) -> NDArray[np.bool_]:
+def _known(encoded: Encoded, of_word: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether the vocabulary has any word of each text (texts,)."""
-    _, of_word = _texts_of(encoded)
     counts = np.bincount(of_word[encoded.ids != UNK], minlength=len(encoded.counts))
     return np.asarray(counts > 0)
 

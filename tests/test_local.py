@@ -1,7 +1,6 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from icaps.model import Activity, ICapsNet
 from icaps.results import CapsuleReason, KGram, SentenceWeight
 from icaps.text import UNK, EncodedText
 
+CHANCES = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
 ATTENTION = torch.tensor(
     [[0.1, 0.2, 0.0, 0.3], [0.4, 0.2, 0.1, 0.3], [0.4, 0.5, 0.1, 0.3], [0.1, 0.1, 0.8, 0.1]]
@@ -145,9 +145,8 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     two = spot_kgrams(long, 1, 3, Top(1, 1, sentences=2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
-    (told,) = explain(batch_of(long), Asked(3, top=Top(2, 1)), ("a", "b"), 2.0, True)
-    rest = 1 / (1 + math.exp(2 * (0.8 - 0.3)))
-    assert told.probabilities == pytest.approx((rest, 1 - rest))
+    (told,) = explain(batch_of(long), Asked(3, top=Top(2, 1)), ("a", "b"), CHANCES[:1], True)
+    assert told.probabilities == (0.25, 0.75)
     assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
         ("w3 w4", pytest.approx(0.7)),
         ("w1 w2", pytest.approx(0.9)),
@@ -191,7 +190,7 @@ def hand_batch() -> ReadBatch:
 
 def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
     asked = Asked(3, top=Top(2, 1, ranking="contribution"))
-    told = list(explain(hand_batch(), asked, ("a", "b"), 2.0, True, {1: "second"}))
+    told = list(explain(hand_batch(), asked, ("a", "b"), CHANCES, True, {1: "second"}))
     assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
         ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
         ("w0", "a", "a", (0, 0), 0),
@@ -234,7 +233,7 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
 
 
 def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
-    told = list(explain(hand_batch(), Asked(3, 1, Top(sentences=2)), ("a", "b"), 2.0, False))
+    told = list(explain(hand_batch(), Asked(3, 1, Top(sentences=2)), ("a", "b"), CHANCES, False))
     assert [(t.predicted, t.target, t.margin) for t in told] == [
         ("b", "b", 0.5),
         ("a", "b", 0),
@@ -252,6 +251,6 @@ def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
 )
 def test_what_cannot_be_shown_is_told(top: Top, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        next(explain(hand_batch(), Asked(3, top=top), ("a", "b"), 2.0, False))
+        next(explain(hand_batch(), Asked(3, top=top), ("a", "b"), CHANCES, False))
     with pytest.raises(ConfigError, match=message):
         spot_kgrams(reading(), 0, 3, top)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icaps.inference import ReadBatch, Reading
 from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank, spans_of
@@ -59,7 +60,7 @@ def explain(
     batch: ReadBatch,
     asked: Asked,
     classes: tuple[str, ...],
-    inverse_temperature: float,
+    probabilities: NDArray[np.float64],
     hierarchical: bool,
     names: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[Explanation]:
@@ -69,7 +70,7 @@ def explain(
         batch: The texts as they were read.
         asked: What to explain.
         classes: Names, in the order of labels.
-        inverse_temperature: Makes probabilities of norms.
+        probabilities: (B, J), of the norms.
         hierarchical: Whether texts are split into sentences.
         names: What users called capsules, by number.
 
@@ -78,18 +79,17 @@ def explain(
     """
     reasons = find_reasons(batch, asked)
     spans = spans_of(batch)
-    norms = batch.activity.class_norms.double()
     columns = (
         *(batch.texts, batch.encoded, batch.blank.tolist(), _unknown(batch)),
-        *(reasons.predicted.tolist(), reasons.targets.tolist(), norms.tolist()),
-        (norms * inverse_temperature).softmax(1).tolist(),
+        *(reasons.predicted.tolist(), reasons.targets.tolist(), reasons.norms.tolist()),
+        probabilities.tolist(),
         _kgrams(batch, reasons, names),
         _words(batch, reasons, spans),
         _sentences(batch, reasons, spans) if hierarchical else [()] * len(batch.texts),
         _capsules(batch, reasons, names),
     )
     for row in zip(*columns, strict=True):
-        text, encoded, blank, unknown, predicted, target, scores, probabilities, *parts = row
+        text, encoded, blank, unknown, predicted, target, scores, shares, *parts = row
         kgrams, words, sentences, capsules = parts
         yield Explanation(
             text=text,
@@ -97,7 +97,7 @@ def explain(
             predicted=classes[predicted],
             target=classes[target],
             scores=tuple(scores),
-            probabilities=tuple(probabilities),
+            probabilities=tuple(shares),
             margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
             kernel_size=asked.kernel_size,
             kgrams=kgrams,

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 class KGrams(NamedTuple):
     """K-grams as columns (n,), text after text, as `results.KGram` has them one by one.
 
-    `text` is the number of the text; `start` and `end` are code points of it.
+    `text` is the number of the text in its batch, from 0; `start` and `end` are code points of it.
     """
 
     text: Numbers
