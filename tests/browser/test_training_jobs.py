@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from icaps.run_folder import DONE, LIVE, SNAPSHOTS, STOPPED, TRAINING
 from tests.browser.visitor import shaded, type_text, wait_for_rest
 from tests.browser.workshop import (
     FILE,
+    LONG,
     Workshop,
     alerts,
     choose,
@@ -206,13 +208,18 @@ def test_of_two_that_start_one_name_one_is_told(browser: Any, shop: Workshop) ->
         for page in pages:
             button = side(page).get_by_role("button", name="Start training")
             button.evaluate("(button) => button.click()")  # waits for nothing
-        for page in pages:
-            expect(page.get_by_test_id("stAlert").or_(job(page, "twins"))).to_be_visible()
-        told = [text for page in pages for text in alerts(page)]
-        assert len(told) == 1
-        assert "There is a run named twins already; choose another name." in told[0]
         run = shop.wait("twins", lambda run: bool(run.status.pid))
-        with shop.holding(run):  # another one waits for its turn, and both are seen
+        with shop.holding(run):
+            for page in pages:
+                expect(job(page, "twins")).to_be_visible()  # also where one is told, of the other's
+            # Which of the two comes second isn't known, so that one answer of either is waited for.
+            end = time.monotonic() + LONG
+            while not (told := [text for page in pages for text in alerts(page)]):
+                assert time.monotonic() < end
+                pages[0].wait_for_timeout(50)
+            assert len(told) == 1
+            assert "There is a run named twins already; choose another name." in told[0]
+            # Another one waits for its turn, and both are seen.
             start(pages[0], "later")
             expect(job_line(pages[0], "later")).to_contain_text("queued")
             expect(job(pages[0], "twins")).to_be_visible()
