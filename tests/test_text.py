@@ -15,7 +15,7 @@ from tokenizers.pre_tokenizers import Split
 
 import icaps.words as words_module
 from icaps.errors import CheckpointError
-from icaps.text import PAD, UNK, Vocabulary, Word, split_words
+from icaps.text import PAD, UNK, Vocabulary, Word, replace_surrogates, split_words
 
 WORDS = [  # text, its words
     ("", ""),
@@ -114,10 +114,19 @@ def test_short_cuts_change_no_word(text: str) -> None:
 @given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
 def test_ascii_is_split_into_the_same_words(text: str) -> None:
     parts = words_module.SPLIT.pre_tokenize_str(text)
-    words, edges = words_module.words_and_edges(text)
-    spans = zip(edges[::2], edges[1::2], strict=True)
-    assert list(zip(words, spans, strict=True)) == parts
+    (words,), spans = words_module.words_and_spans([text])
+    assert list(zip(words, map(tuple, spans.tolist()), strict=True)) == parts
     assert words_module.words_alone(text) == words
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(ASCII, max_size=6) | MIXED, max_size=5))
+def test_texts_side_by_side_have_the_words_of_each_alone(texts: list[str]) -> None:
+    texts = [replace_surrogates(text) for text in texts]
+    words, spans = words_module.words_and_spans(texts)
+    alone = [words_module.SPLIT.pre_tokenize_str(text) for text in texts]
+    assert words == [[word for word, _ in parts] for parts in alone]
+    assert spans.tolist() == [list(span) for parts in alone for _, span in parts]
 
 
 @settings(max_examples=300, deadline=None)
