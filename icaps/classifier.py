@@ -30,6 +30,7 @@ from icaps.interpret.local import explain
 from icaps.interpret.reasons import Asked, Reasons, find_reasons
 from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
+from icaps.neutral_unk import fit_unk
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
 from icaps.resume import Last, fingerprint
@@ -169,6 +170,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation = prepared.corpus.select(prepared.held_out)
         self._say(f"{len(training)} training and {len(validation)} validation texts")
         self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
+        if self.train.unk_steps and not self.model.trained_dim:
+            raise ConfigError("unk_steps moves trained numbers of <unk>; give trained_dim above 0.")
         last = self._open_last(prepared.content)  # before the vectors, which take their time
         network, coverage = self._build_network(training)
         counts = np.bincount(training.labels, minlength=len(self.classes_))
@@ -188,6 +191,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.each_epoch(now, validation)
 
         course = train(network, training, validation, self.train, self.callbacks, last, tell)
+        if self.train.unk_steps and not course.interrupted:
+            self._say("fitting <unk> to say nothing")
+            fit_unk(network, training, self.train)
         return self._take(network, predict_norms(network, validation), validation, course)
 
     def _take(
@@ -381,6 +387,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Words(training, self.vocabulary_),
             self.vocabulary_,
             texts_dim=self.model.fixed_dim,
+            texts_epochs=self.train.vector_epochs,
             oov=self.model.oov,
             seed=self.train.seed,
             say=self._say,

@@ -123,6 +123,7 @@ class TrainConfig:
     """
 
     min_frequency: int = _setting(5, "a word is kept when it is seen MORE than so many times", "F")
+    vector_epochs: int = _setting(5, "times that word vectors of the texts' own read all texts")
     learning_rate: float = _setting(2e-3, "the largest that Adam gets")
     # Adam's first steps move every weight alike, which can drive all norms to 1, where no gradient
     # is left.
@@ -144,14 +145,17 @@ class TrainConfig:
     purity_weight: float = _setting(0.0, "gives capsules a class of their own; 0 is the paper")
     spread_weight: float = _setting(0.0, "makes all capsules be used; 0 is the paper")
     winner_sharpness: float = _setting(20.0, "of the soft winner in both")
+    unk_steps: int = _setting(
+        0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
+    )  # neutral_unk.py
     seed: int = _setting(0, "of all random numbers")
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "accumulate", "epochs", "patience"):
+        for name in ("vector_epochs", "batch_size", "accumulate", "epochs", "patience"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in (
             *("min_frequency", "clip_norm", "absent_weight"),
-            *("purity_weight", "spread_weight", "winner_sharpness"),
+            *("purity_weight", "spread_weight", "winner_sharpness", "unk_steps"),
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")

@@ -63,7 +63,7 @@ class Estimate:
         checkpoint_bytes: Of the folder, about.
         peak_bytes: Memory of the process, about.
         seconds_per_epoch: With its validation.
-        seconds: Of all epochs, if `patience` ends it no earlier.
+        seconds: Of all epochs, if `patience` ends it no earlier, and of `unk_steps`.
         vector_seconds: Of the word vectors that are trained on the texts before the first epoch; 0
             for none. Reading the texts, which takes less, is in neither.
         suggestion: Settings that suit these texts.
@@ -117,7 +117,10 @@ def estimate(
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
         pace = measure_pace(network, corpus, train, training)
-    per_epoch = _epoch(pace, training, held_out, float(_lengths(encoded).mean()), train)
+    words = float(_lengths(encoded).mean())
+    steps = math.ceil(training / train.batch_size)
+    per_epoch = _steps(pace, steps, training * words) + pace.validated * held_out
+    of_unk = _steps(pace, train.unk_steps, train.unk_steps * train.batch_size * words)
     return Estimate(
         sample.texts,
         sample.exact,
@@ -128,8 +131,8 @@ def estimate(
         _checkpoint_bytes(network),
         _peak_bytes(network, pace, _lengths(encoded), train, held_out),
         per_epoch,
-        per_epoch * train.epochs,
-        _vector_seconds(corpus, vocabulary, dim, train.seed) * training,
+        per_epoch * train.epochs + of_unk,
+        _vector_seconds(corpus, vocabulary, dim, train) * training,
         _suggest(whole, sample.texts),
     )
 
@@ -230,20 +233,20 @@ def _loaded_dim(vectors: Sources) -> int:
     return sum(load_vectors(name).vector_size for name in listed(vectors) if name != TEXTS)
 
 
-def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, seed: int) -> float:
+def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: TrainConfig) -> float:
     """Seconds a text, measured on some; 0 where `dim` is."""
     if not dim:
         return 0.0
     some = Words(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
-    train_vectors([["word"]], dim, seed=seed)  # imports gensim, which is not the texts' doing
+    train_vectors([["word"]], dim, seed=train.seed)  # imports gensim, which is not the texts' doing
     started = time.perf_counter()
-    train_vectors(some, dim, seed=seed)
+    train_vectors(some, dim, seed=train.seed, epochs=train.vector_epochs)
     return (time.perf_counter() - started) / len(some.corpus)
 
 
-def _epoch(pace: Pace, training: int, held_out: int, words: float, train: TrainConfig) -> float:
-    steps = math.ceil(training / train.batch_size)
-    return pace.step * steps + pace.word * words * training + pace.validated * held_out
+def _steps(pace: Pace, steps: int, words: float) -> float:
+    """Seconds of so many steps, of so many words in all."""
+    return pace.step * steps + pace.word * words
 
 
 def _numbers(tensors: Iterable[Tensor]) -> int:

@@ -44,6 +44,7 @@ def fixed_part(
     vocabulary: Vocabulary,
     *,
     texts_dim: int,
+    texts_epochs: int,
     oov: str,
     seed: int,
     say: Callable[[str], None],
@@ -55,6 +56,7 @@ def fixed_part(
         words: The training texts as lists of words, as often as they are asked for.
         vocabulary: Whose words get vectors.
         texts_dim: Size of vectors that are trained on the texts; 0 is none.
+        texts_epochs: Passes over the texts for these.
         oov: For a word that a source lacks: see `vectors.align_vectors`.
         seed: Of vectors that are trained, and of random ones.
         say: Told what is done, a line each.
@@ -69,7 +71,7 @@ def fixed_part(
             loaded = load_vectors(source, say)
         elif texts_dim:
             say("training word vectors on the texts")
-            loaded = train_vectors(words, texts_dim, seed=seed)
+            loaded = train_vectors(words, texts_dim, seed=seed, epochs=texts_epochs)
         else:
             continue
         aligned = align_vectors(loaded, vocabulary, oov, seed)

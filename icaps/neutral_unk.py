@@ -1,0 +1,79 @@
+"""Makes `<unk>` say nothing, so that masking a word takes it out: ours, not the paper's.
+
+Whether a reason is the model's own is asked by taking its words out and looking at what is left.
+A word that `<unk>` stands in for isn't out: its vector goes on to be attended to and to vote, as
+word dropout brings `<unk>` into training, but never so many of them as there are where all but the
+reason is masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in explainability").
+Here, after the training, the trained part of that one vector is moved until a text with some words
+masked gets the norms of the same text without them. No other weight changes, and no label is used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from icaps import distributed
+from icaps.config import TrainConfig
+from icaps.corpus import Corpus
+from icaps.layers import Packed
+from icaps.model import ICapsNet
+from icaps.text import UNK
+
+_RATE = 0.05  # the largest that Adam gets, which falls in a line to 0
+_WEIGHT = "trained_embedding.weight"
+
+
+def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
+    """Moves the trained part of `<unk>` by `unk_steps` batches of texts, each masked at random.
+
+    A share of a text's words, itself random, is masked, but one of each sentence; the loss is the
+    squared difference of the class norms, added up over classes, from those of the text without
+    these words. The same seed and texts give the same vector; all processes take the same steps.
+
+    Args:
+        network: Trained, in eval mode; changed in place.
+        corpus: Texts that it was trained on.
+        config: Gives the seed, the number of steps and the size of a batch.
+    """
+    device = network.fixed_embedding.device
+    weight = network.trained_embedding.weight.detach()
+    unk = weight[UNK].clone().requires_grad_()
+    optimizer = torch.optim.Adam([unk], lr=_RATE)
+    random = np.random.default_rng([config.seed, config.unk_steps])
+    order = random.permutation(len(corpus))
+    size = -(-config.batch_size // config.accumulate)
+    for step in range(config.unk_steps):
+        optimizer.param_groups[0]["lr"] = _RATE * (1 - step / config.unk_steps)
+        numbers = order.take(range(step * size, (step + 1) * size), mode="wrap")
+        packed = corpus.select(np.sort(numbers)).pack()
+        masked = torch.from_numpy(_masked(packed.lengths.numpy(), random))
+        with torch.no_grad():
+            wanted = network(_without(packed, masked).to(device)).class_norms
+        packed = packed._replace(ids=packed.ids.masked_fill(masked, UNK))
+        moved = torch.cat((weight[:UNK], unk[None], weight[UNK + 1 :]))
+        found = torch.func.functional_call(network, {_WEIGHT: moved}, (packed.to(device),))
+        loss = (found.class_norms - wanted).square().sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    weight[UNK] = unk.detach()
+    distributed.copy_from_first([weight])
+
+
+def _masked(lengths: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.bool_]:
+    """Which words of sentences (words,) to mask: any share of a sentence, and never all of it."""
+    shares = np.repeat(random.random(len(lengths)), lengths)
+    masked: NDArray[np.bool_] = random.random(len(shares)) < shares
+    stays = lengths.cumsum() - lengths + (random.random(len(lengths)) * lengths).astype(np.int64)
+    masked[stays[lengths > 0]] = False
+    return masked
+
+
+def _without(packed: Packed, masked: Tensor) -> Packed:
+    """The same sentences without their masked words."""
+    of_sentence = torch.arange(len(packed.lengths)).repeat_interleave(packed.lengths)
+    lengths = of_sentence[~masked].bincount(minlength=len(packed.lengths))
+    return packed._replace(ids=packed.ids[~masked], lengths=lengths)

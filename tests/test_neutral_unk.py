@@ -1,0 +1,100 @@
+"""`<unk>` that says nothing: its one vector moves, and masked words count as gone."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import TrainConfig
+from icaps.corpus import Corpus
+from icaps.errors import ConfigError
+from icaps.layers import Packed
+from icaps.model import ICapsNet
+from icaps.neutral_unk import _masked, _without, fit_unk
+from icaps.text import UNK
+from tests.conftest import MODEL, TRAIN, make_texts
+
+CONFIG = dataclasses.replace(TRAIN, unk_steps=150)
+
+
+def test_the_others_are_left_of_masked_sentences() -> None:
+    packed = Packed(
+        torch.tensor([5, 6, 7, 8, 9, 4]), torch.tensor([3, 0, 2, 1]), torch.tensor([2, 2])
+    )
+    masked = torch.tensor([True, False, True, False, False, False])
+    left = _without(packed, masked)
+    assert left.ids.tolist() == [6, 8, 9, 4]
+    assert left.lengths.tolist() == [1, 0, 2, 1]
+    assert left.sentences.tolist() == [2, 2]
+
+
+def test_any_share_of_a_sentence_is_masked_but_never_all() -> None:
+    lengths = np.array([10, 0, 1, 4] * 500)
+    masked = _masked(lengths, np.random.default_rng(0))
+    counts = np.array([part.sum() for part in np.split(masked, lengths.cumsum()[:-1])])
+    assert set(counts[lengths == 10]) == set(range(10))
+    assert set(counts[lengths == 4]) == {0, 1, 2, 3}
+    assert not counts[lengths <= 1].any()
+
+
+def distance(network: ICapsNet, corpus: Corpus) -> float:
+    """How far norms of texts with three words in four masked are from norms without these."""
+    packed = corpus.pack()
+    masked = torch.rand(len(packed.ids), generator=torch.Generator().manual_seed(3)) < 0.75
+    firsts = packed.lengths.cumsum(0) - packed.lengths
+    masked[firsts[packed.lengths > 0]] = False
+    with torch.no_grad():
+        wanted = network(_without(packed, masked)).class_norms
+        found = network(packed._replace(ids=packed.ids.masked_fill(masked, UNK))).class_norms
+    return float((found - wanted).square().sum(1).mean())
+
+
+def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
+    encoded = classifier.vocabulary_.encode(texts)
+    return Corpus.from_encoded(encoded, [0] * len(texts))
+
+
+def test_masked_texts_come_to_be_read_as_texts_without_the_words(
+    classifier: ICapsClassifier,
+) -> None:
+    network = copy.deepcopy(classifier.network_)
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    training = corpus_of(classifier, [*make_texts(360, seed=1)[0], "", "zzz"])
+    unseen = corpus_of(classifier, make_texts(200, seed=9)[0])
+    far = distance(network, unseen)
+    fit_unk(network, training, CONFIG)
+    assert distance(network, unseen) < 0.6 * far  # by eight numbers
+    after = network.state_dict()
+    moved = before.pop("trained_embedding.weight"), after["trained_embedding.weight"]
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+    changed = (moved[0] != moved[1]).any(1).nonzero().flatten().tolist()
+    assert changed == [UNK]
+    again = copy.deepcopy(classifier.network_)
+    fit_unk(again, training, CONFIG)
+    assert torch.equal(again.trained_embedding.weight, moved[1])
+
+
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_a_fitted_model_differs_in_this_vector_alone(hierarchical: bool) -> None:
+    model = dataclasses.replace(MODEL, hierarchical=hierarchical, max_words=6)
+    texts = make_texts(120, seed=1)
+
+    def fitted(train: TrainConfig) -> ICapsClassifier:
+        return ICapsClassifier(model, train, device="cpu").fit(*texts)
+
+    short = dataclasses.replace(TRAIN, epochs=2)
+    plain, neutral = fitted(short), fitted(dataclasses.replace(short, unk_steps=3))
+    weights = plain.network_.state_dict(), neutral.network_.state_dict()
+    differing = [name for name in weights[0] if not torch.equal(weights[0][name], weights[1][name])]
+    assert differing == ["trained_embedding.weight"]
+    rows = (weights[0][differing[0]] != weights[1][differing[0]]).any(1)
+    assert rows.nonzero().flatten().tolist() == [UNK]
+
+
+def test_without_trained_numbers_there_is_nothing_to_move() -> None:
+    model = dataclasses.replace(MODEL, trained_dim=0)
+    with pytest.raises(ConfigError, match="give trained_dim above 0"):
+        ICapsClassifier(model, CONFIG, device="cpu").fit(*make_texts(60, seed=1))
