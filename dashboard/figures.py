@@ -1,6 +1,11 @@
-"""Charts of results: pure functions, from a result to an Altair chart."""
+"""Charts of one explanation: pure functions, from a result to a Vega-Lite specification.
 
-import altair as alt
+It is written out here, since each new text gets new charts while somebody waits: Altair takes as
+long to check one as the network takes for a thousand texts.
+"""
+
+from typing import Any
+
 import pandas as pd
 
 from icaps.charts import ACCENT, class_colors, shorten
@@ -8,7 +13,10 @@ from icaps.render import printable
 from icaps.results import CapsuleReason, Explanation
 
 MAX_POINTS = 200
+_NUMBERS = ("norm", "probability", "position", "attention")
 MAX_CLASSES = 8  # more would push the text off the page, and share colours
+
+Spec = dict[str, Any]
 
 
 def drawn_classes(explanation: Explanation) -> list[str]:
@@ -43,42 +51,45 @@ def norm_table(explanation: Explanation) -> pd.DataFrame:
     )
 
 
-def norm_bars(explanation: Explanation, ink: str) -> alt.LayerChart:
+def norm_bars(explanation: Explanation, ink: str) -> Spec:
     """A bar a drawn class, as long as its capsule's norm; `ink` is the colour of writing."""
     colors = class_colors(explanation.classes)
     drawn = drawn_classes(explanation)
     reach = 1.5 if max(map(len, drawn)) <= 12 else 2.2  # long names leave labels less room
-    base = alt.Chart(norm_table(explanation)).encode(
-        y=alt.Y(
-            "class:N",
-            sort=None,
-            title=None,
-            axis=alt.Axis(
-                ticks=False,
-                domain=False,
-                labelPadding=10,
-                labelLimit=130,
-                labelFontSize=13,
-                labelColor=ink,
-            ),
-        ),
-        x=alt.X("norm:Q", scale=alt.Scale(domain=[0, reach]), axis=None),
-        tooltip=[
-            alt.Tooltip("class:N", title="Class"),
-            alt.Tooltip("norm:Q", title="Norm", format=".4f"),
-            alt.Tooltip("probability:Q", title="Probability", format=".1%"),
+    axis = {
+        "ticks": False,
+        "domain": False,
+        "labelPadding": 10,
+        "labelLimit": 130,
+        "labelFontSize": 13,
+        "labelColor": ink,
+    }
+    of_class = {"domain": drawn, "range": [colors[name] for name in drawn]}
+    return {
+        "data": norm_table(explanation),
+        "height": 30 * len(drawn),
+        "padding": 0,
+        "config": {"view": {"stroke": None}},
+        "encoding": {
+            "y": _field("class", sort=None, title=None, axis=axis),
+            "x": _field("norm", scale={"domain": [0, reach]}, axis=None),
+            "tooltip": [
+                _field("class", title="Class"),
+                _field("norm", title="Norm", format=".4f"),
+                _field("probability", title="Probability", format=".1%"),
+            ],
+        },
+        "layer": [
+            {
+                "mark": {"type": "bar", "cornerRadius": 3, "size": 16},
+                "encoding": {"color": _field("class", legend=None, scale=of_class)},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 13, "color": ink},
+                "encoding": {"text": _field("label")},
+            },
         ],
-    )
-    bars = base.mark_bar(cornerRadius=3, size=16).encode(
-        color=alt.Color(
-            "class:N",
-            legend=None,
-            scale=alt.Scale(domain=drawn, range=[colors[name] for name in drawn]),
-        )
-    )
-    labels = base.mark_text(align="left", dx=6, fontSize=13, color=ink).encode(text="label:N")
-    height = 30 * len(drawn)
-    return (bars + labels).properties(height=height, padding=0).configure_view(stroke=None)
+    }
 
 
 def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataFrame:
@@ -99,36 +110,48 @@ def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataF
     return pd.DataFrame(rows, columns=["position", "word", "attention", "label"])
 
 
-def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) -> alt.LayerChart:
+def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) -> Spec:
     """Attention of one capsule along the text, with the middles of its K-grams named."""
-    table = attention_table(explanation, reason)
-    base = alt.Chart(table).encode(
-        x=alt.X(
-            "position:Q",
-            title=None,
-            scale=alt.Scale(domain=[0.5, len(reason.attention) + 0.5], nice=False),
-            axis=alt.Axis(grid=False, ticks=False, tickMinStep=1, format="d"),
-        ),
-        y=alt.Y(
-            "attention:Q",
-            title=None,
-            scale=alt.Scale(domain=[0, 1.3 * max(reason.attention)], nice=False),
-            axis=alt.Axis(ticks=False, domain=False, tickCount=2, format=".2f"),
-        ),
-        tooltip=[
-            alt.Tooltip("word:N", title="Word"),
-            alt.Tooltip("position:Q", title="Position"),
-            alt.Tooltip("attention:Q", title="Attention α", format=".4f"),
+    words = {"domain": [0.5, len(reason.attention) + 0.5], "nice": False}
+    weights = {"domain": [0, 1.3 * max(reason.attention)], "nice": False}
+    of_words = {"grid": False, "ticks": False, "tickMinStep": 1, "format": "d"}
+    of_weights = {"ticks": False, "domain": False, "tickCount": 2, "format": ".2f"}
+    named = [{"filter": "datum.label != ''"}]
+    edge = {"color": ACCENT, "strokeWidth": 1.5}
+    return {
+        "data": attention_table(explanation, reason),
+        "height": 110,
+        "config": {"view": {"stroke": None}},
+        "encoding": {
+            "x": _field("position", title=None, scale=words, axis=of_words),
+            "y": _field("attention", title=None, scale=weights, axis=of_weights),
+            "tooltip": [
+                _field("word", title="Word"),
+                _field("position", title="Position"),
+                _field("attention", title="Attention α", format=".4f"),
+            ],
+        },
+        "layer": [
+            {"mark": {"type": "area", "line": edge, "color": ACCENT, "opacity": 0.25}},
+            {
+                "transform": named,
+                "mark": {"type": "circle", "color": ACCENT, "size": 55, "opacity": 1},
+            },
+            {
+                "transform": named,
+                "mark": {"type": "text", "dy": -11, "fontSize": 12, "color": ink},
+                "encoding": {"text": _field("label")},
+            },
+            # Easier to point at than a thin line.
+            {"mark": {"type": "circle", "size": 260, "opacity": 0}},
         ],
-    )
-    line = base.mark_area(
-        line={"color": ACCENT, "strokeWidth": 1.5}, color=ACCENT, opacity=0.25, interpolate="linear"
-    )
-    named = base.transform_filter("datum.label != ''")
-    dots = named.mark_circle(color=ACCENT, size=55, opacity=1)
-    names = named.mark_text(dy=-11, fontSize=12, color=ink).encode(text="label:N")
-    hits = base.mark_circle(size=260, opacity=0)  # easier to point at than a thin line
-    return alt.layer(line, dots, names, hits).properties(height=110).configure_view(stroke=None)
+    }
+
+
+def _field(name: str, **options: Any) -> dict[str, Any]:
+    """A column as a channel shows it."""
+    kind = "quantitative" if name in _NUMBERS else "nominal"
+    return {"field": name, "type": kind, **options}
 
 
 def _middles(explanation: Explanation, reason: CapsuleReason) -> set[int]:

@@ -8,7 +8,9 @@ from icaps.jobs import Run, find_runs
 from icaps.render import escape
 from icaps.run_folder import DONE, FAILED, QUEUED, TRAINING, Status
 
-POLL = 2.0  # seconds between two looks at the run folders, while a training lives
+# Seconds between two looks at the run folders, while a training lives. With thirty visitors each
+# second less would cost as much as what they ask for.
+POLL = 4.0
 _ICONS = {DONE: ":material/check_circle:", FAILED: ":material/error:"}
 
 

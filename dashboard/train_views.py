@@ -22,6 +22,7 @@ from icaps.results import Explanation
 from icaps.run_folder import PROGRESS, SNAPSHOTS
 from icaps.train_command import read_arguments, settings_of
 
+POLL = 2.0  # seconds between two looks at the trainings that are watched
 _METRICS = "metrics.json"
 _DOWNLOAD = ":material/download:"
 

@@ -48,7 +48,7 @@ def show_answer(explanation: Explanation) -> None:
         st.html(_verdict(explanation))
     with bars:
         chart = figures.norm_bars(explanation, ink())
-        st.altair_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
+        st.vega_lite_chart(chart, width="stretch", alt=f"Norms: {_norms(explanation)}")
         others = len(explanation.classes) - len(drawn_classes(explanation))
         if others:
             st.caption(f"{others} classes of lower norms are left out.")
@@ -191,7 +191,7 @@ def _show_attention(explanation: Explanation) -> None:
             f"for {escape(explanation.target)}</span></p>"
         )
         chart = figures.attention_line(explanation, reason, ink())
-        st.altair_chart(chart, width="stretch", alt=f"Attention of {reason.label}")
+        st.vega_lite_chart(chart, width="stretch", alt=f"Attention of {reason.label}")
 
 
 def _link_capsules(explanation: Explanation) -> None:

@@ -170,8 +170,6 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation = prepared.corpus.select(prepared.held_out)
         self._say(f"{len(training)} training and {len(validation)} validation texts")
         self.classes_, self.vocabulary_ = prepared.classes, prepared.vocabulary
-        if self.train.unk_steps and not self.model.trained_dim:
-            raise ConfigError("unk_steps moves trained numbers of <unk>; give trained_dim above 0.")
         last = self._open_last(prepared.content)  # before the vectors, which take their time
         network, coverage = self._build_network(training)
         counts = np.bincount(training.labels, minlength=len(self.classes_))

@@ -1,11 +1,11 @@
 """Makes `<unk>` say nothing, so that masking a word takes it out: ours, not the paper's.
 
 Whether a reason is the model's own is asked by taking its words out and looking at what is left.
-A word that `<unk>` stands in for isn't out: its vector goes on to be attended to and to vote, as
-word dropout brings `<unk>` into training, but never so many of them as there are where all but the
-reason is masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in explainability").
-Here, after the training, the trained part of that one vector is moved until a text with some words
-masked gets the norms of the same text without them. No other weight changes, and no label is used.
+A word that `<unk>` stands in for isn't out: its vector goes on to be attended to and to vote. Word
+dropout brings it into training, but never so much of it as there is where all but the reason is
+masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in explainability"). Here, after
+the training, that one vector is moved until a text with some words masked gets the norms of the
+same text without them. No other weight changes, and no label is used.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from icaps.corpus import Corpus
 from icaps.layers import Packed
 from icaps.model import ICapsNet
 from icaps.text import UNK
+from icaps.vectors import in_whole_steps
 
 _RATE = 0.05  # the largest that Adam gets, which falls in a line to 0
-_WEIGHT = "trained_embedding.weight"
 
 
 def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
-    """Moves the trained part of `<unk>` by `unk_steps` batches of texts, each masked at random.
+    """Moves both parts of `<unk>`'s embedding by `unk_steps` batches of texts, masked at random.
 
-    A share of a text's words, itself random, is masked, but one of each sentence; the loss is the
+    A share of a sentence's words, itself random, is masked, and never all of them; the loss is the
     squared difference of the class norms, added up over classes, from those of the text without
     these words. The same seed and texts give the same vector; all processes take the same steps.
 
@@ -39,28 +39,35 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
         config: Gives the seed, the number of steps and the size of a batch.
     """
     device = network.fixed_embedding.device
-    weight = network.trained_embedding.weight.detach()
-    unk = weight[UNK].clone().requires_grad_()
-    optimizer = torch.optim.Adam([unk], lr=_RATE)
+    tables = {
+        "fixed_embedding": network.fixed_embedding,
+        "trained_embedding.weight": network.trained_embedding.weight.detach(),
+    }
+    unk = {name: table[UNK].clone().requires_grad_() for name, table in tables.items()}
+    optimizer = torch.optim.Adam(unk.values(), lr=_RATE)
     random = np.random.default_rng([config.seed, config.unk_steps])
     order = random.permutation(len(corpus))
     size = -(-config.batch_size // config.accumulate)
     for step in range(config.unk_steps):
         optimizer.param_groups[0]["lr"] = _RATE * (1 - step / config.unk_steps)
         numbers = order.take(range(step * size, (step + 1) * size), mode="wrap")
-        packed = corpus.select(np.sort(numbers)).pack()
+        packed = corpus.select(numbers).pack()
         masked = torch.from_numpy(_masked(packed.lengths.numpy(), random))
         with torch.no_grad():
             wanted = network(_without(packed, masked).to(device)).class_norms
-        packed = packed._replace(ids=packed.ids.masked_fill(masked, UNK))
-        moved = torch.cat((weight[:UNK], unk[None], weight[UNK + 1 :]))
-        found = torch.func.functional_call(network, {_WEIGHT: moved}, (packed.to(device),))
-        loss = (found.class_norms - wanted).square().sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
+        # Of the batch's own words alone, as the tables are large.
+        words, ids = packed.ids.masked_fill(masked, UNK).to(device).unique(return_inverse=True)
+        moved = (words == UNK)[:, None]
+        rows = {name: torch.where(moved, unk[name], table[words]) for name, table in tables.items()}
+        packed = packed.to(device)._replace(ids=ids)
+        found = torch.func.functional_call(network, rows, (packed,)).class_norms
+        (found - wanted).square().sum(1).mean().backward()
         optimizer.step()
-    weight[UNK] = unk.detach()
-    distributed.copy_from_first([weight])
+        optimizer.zero_grad()
+    fixed, trained = (vector.detach() for vector in unk.values())
+    network.fixed_embedding[UNK] = torch.from_numpy(in_whole_steps(fixed.cpu().numpy()))
+    tables["trained_embedding.weight"][UNK] = trained
+    distributed.copy_from_first(tables.values())
 
 
 def _masked(lengths: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.bool_]:

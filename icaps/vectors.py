@@ -180,9 +180,14 @@ def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
-    steps = np.rint(matrix * (scale / VECTOR_STEP)).clip(-127, 127)
-    equal: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
-    return equal
+    return in_whole_steps(matrix * scale)
+
+
+def in_whole_steps(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Numbers to the nearest whole `VECTOR_STEP`, at most 127 of them: a byte keeps each."""
+    steps = np.rint(values / VECTOR_STEP).clip(-127, 127)
+    whole: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
+    return whole
 
 
 def _stable_hash(word: str) -> int:

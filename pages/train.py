@@ -5,7 +5,6 @@ import streamlit as st
 from dashboard import guards, state, train_views, views
 from dashboard import train_questions as ask
 from dashboard.address import TRAIN_TABS
-from dashboard.job_bars import POLL
 
 
 def main() -> None:
@@ -24,7 +23,8 @@ def main() -> None:
     with right:
         others = ask.which_others(runs, run)
     live = any(other.status.live for other in (run, *others))
-    st.fragment(show, run_every=POLL if live else None)(run.name, [other.name for other in others])
+    again = train_views.POLL if live else None
+    st.fragment(show, run_every=again)(run.name, [other.name for other in others])
 
 
 def show(name: str, others: list[str]) -> None:

@@ -3,6 +3,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import altair as alt
 import pytest
 
 from dashboard import figures
@@ -54,6 +55,13 @@ def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation
     )
 
 
+def as_vega_lite(spec: figures.Spec) -> dict[str, Any]:
+    """A chart with its numbers, which Altair finds to be what Vega-Lite takes."""
+    whole = {**spec, "data": {"values": spec["data"].to_dict("records")}}
+    alt.LayerChart.from_dict(whole)
+    return whole
+
+
 def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     names = [f"class {n}" for n in range(8)]
     colors = class_colors(names)
@@ -62,15 +70,15 @@ def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     assert class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
     assert class_colors([*names, "ninth"])["ninth"] == colors["class 0"]
     expected = class_colors(EXPLANATION.classes)
-    scale = figures.norm_bars(EXPLANATION, "#111111").to_dict()["layer"][0]["encoding"]["color"]
+    scale = figures.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
     assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
     ends = routing_picture(EXPLANATION, "#111111").data[-1]
     assert list(ends.marker.color) == list(expected.values())
 
 
 def test_bars_are_the_norms() -> None:
-    chart = figures.norm_bars(EXPLANATION, "#123456").to_dict()
-    (rows,) = chart["datasets"].values()
+    chart = as_vega_lite(figures.norm_bars(EXPLANATION, "#123456"))
+    rows = chart["data"]["values"]
     assert [(row["class"], row["norm"], row["probability"]) for row in rows] == [
         ("World", 0.125, 0.1),
         ("Business", 0.75, 0.7),
@@ -78,9 +86,9 @@ def test_bars_are_the_norms() -> None:
     ]
     bars, labels = chart["layer"]
     assert bars["mark"]["type"] == "bar"
-    assert bars["encoding"]["x"]["field"] == "norm"
-    assert bars["encoding"]["x"]["scale"]["domain"][0] == 0  # a bar's length is its norm
-    assert bars["encoding"]["y"]["sort"] is None  # the order of the classes
+    assert chart["encoding"]["x"]["field"] == "norm"
+    assert chart["encoding"]["x"]["scale"]["domain"][0] == 0  # a bar's length is its norm
+    assert chart["encoding"]["y"]["sort"] is None  # the order of the classes
     assert labels["mark"]["color"] == "#123456"
 
 
@@ -100,9 +108,9 @@ def test_the_attention_of_each_word_and_the_middles_of_kgrams() -> None:
     assert first.attention.tolist() == [0.2, 0.5, 0.2, 0.1]
     assert first.label.tolist() == ["", "and", "", ""]
     assert second.label.tolist() == ["", "", "", "fall"]
-    chart = figures.attention_line(EXPLANATION, EXPLANATION.capsules[0], "#111111").to_dict()
-    assert chart["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0.5, 4.5]
-    assert chart["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0, pytest.approx(0.65)]
+    chart = as_vega_lite(figures.attention_line(EXPLANATION, EXPLANATION.capsules[0], "#111111"))
+    assert chart["encoding"]["x"]["scale"]["domain"] == [0.5, 4.5]
+    assert chart["encoding"]["y"]["scale"]["domain"] == [0, pytest.approx(0.65)]
 
 
 def test_a_kgram_has_one_middle_where_words_repeat(classifier: ICapsClassifier) -> None:
@@ -139,11 +147,11 @@ def test_words_of_a_chart_are_shown_as_typed() -> None:
         capsules=(reason,),
         kgrams=(KGram(text, 0, 8, 0, 0.8, 1.0),),
     )
-    chart = figures.attention_line(hostile, reason, "#111111").to_dict()
-    (rows,) = chart["datasets"].values()
+    chart = as_vega_lite(figures.attention_line(hostile, reason, "#111111"))
+    rows = chart["data"]["values"]
     assert (rows[0]["word"], rows[0]["label"]) == (text, text)
     # The text is in the data alone, and no mark reads HTML or an address from a field.
-    rest = json.dumps({key: value for key, value in chart.items() if key != "datasets"})
+    rest = json.dumps({key: value for key, value in chart.items() if key != "data"})
     assert text not in rest
     assert not any(word in rest for word in ("href", "image", "html"))
 
@@ -215,9 +223,8 @@ def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
     # The target, though its norm is the lowest, and the highest norms, in the order of classes.
     drawn = ["c0", *names[12 - MAX_CLASSES + 1 :]]
     assert drawn_classes(many) == drawn
-    bars = figures.norm_bars(many, "#111111").to_dict()
-    (rows,) = bars["datasets"].values()
-    assert [row["class"] for row in rows] == drawn
+    bars = as_vega_lite(figures.norm_bars(many, "#111111"))
+    assert [row["class"] for row in bars["data"]["values"]] == drawn
     scale = bars["layer"][0]["encoding"]["color"]["scale"]  # each keeps its colour
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
         name: class_colors(names)[name] for name in drawn
