@@ -13,7 +13,10 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
+from dashboard import serving  # noqa: E402
+
 if __name__ == "__main__":
+    serving.wait_until_warm()
     from dashboard import gate, job_bars, launcher, logs, nav, state, views
 
     st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
@@ -27,6 +30,4 @@ if __name__ == "__main__":
             job_bars.show()
             launcher.show()
 else:
-    from dashboard import serving
-
     app = st.App(__file__, **serving.options())  # Streamlit reads this line for `st.App(`

@@ -70,7 +70,7 @@ def mistake(error: Exception) -> None:
     tell("mistake", error=type(error).__name__)
 
 
-def failure(error: Exception) -> None:
+def failure(error: BaseException) -> None:
     """Tells of an error that nobody has foreseen: its kind, and where in our code it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if any(Path(f.filename).is_relative_to(place) for place in _OURS)]

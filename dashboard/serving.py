@@ -1,7 +1,13 @@
-"""The server: what it does before its first visitor comes, whether it is well, and its headers."""
+"""The server: what it does before its first visitor comes, whether it is well, and its headers.
 
+What takes seconds to import is imported in functions: the server answers before, so that a browser
+loads the page meanwhile.
+"""
+
+import asyncio
 import gc
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,9 +21,7 @@ from starlette.routing import Route
 from streamlit.starlette import App
 
 from dashboard import logs, settings
-from dashboard.catalogue import find_models, runs_folder
 from icaps.errors import CheckpointError, ICapsError
-from icaps.jobs import find_runs
 
 HEALTH = "/health"
 _MEMORY = Path("/proc/self/statm")  # of Linux
@@ -27,6 +31,8 @@ _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"SAMEORIGIN"),
 )
+
+_warming = threading.Lock()  # held while the first question is being answered
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -54,25 +60,52 @@ async def ready(app: App) -> AsyncIterator[None]:
         logs.start(tracebacks=allowed.log_tracebacks)
         server = st.get_option("server.maxUploadSize")
         logs.tell("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
-        answer_first_question()
-    # Python looks for garbage among all objects when a quarter more have come to be: without those
-    # of the libraries it does so sooner, and in milliseconds instead of half a second.
-    gc.collect()
-    gc.freeze()
+    _warming.acquire()  # before any visitor can come
+    warm = asyncio.create_task(asyncio.to_thread(answer_first_question))
+    warm.add_done_callback(_tell_warm)
     yield
+    await asyncio.wait([warm])
     gc.unfreeze()
 
 
+def wait_until_warm() -> None:
+    """Returns when the server has imported all it needs, at once where none is starting.
+
+    A module that two threads import at a time may be seen half made.
+    """
+    with _warming:
+        pass
+
+
+def _tell_warm(warm: asyncio.Task[None]) -> None:
+    _warming.release()
+    error = warm.exception()
+    if error is not None:  # the server goes on, and its visitors meet the same
+        logs.failure(error)
+
+
 def answer_first_question() -> None:
-    """Loads the model that the landing page chooses, and explains its text, as the page will."""
+    """Loads the model that the landing page chooses, and explains its text, as the page will.
+
+    Then all that is there is taken out of what Python looks through for garbage. It looks when a
+    quarter more objects have come to be: without those of the libraries it does so sooner, and in
+    milliseconds instead of half a second.
+    """
     # Not before: Streamlit's caches look for the server's runtime when they are made.
     # Those that are not called here are what the page imports.
     from dashboard import cached_data, cached_evaluations, cached_explanations, state, views  # noqa: F401
+    from dashboard.catalogue import find_models
 
+    try:
+        settings.current()
+    except ICapsError:  # the page tells it, to each visitor, as the next
+        return
     models = find_models()
     if models:
-        with suppress(CheckpointError):  # the page tells it, to each visitor
+        with suppress(CheckpointError):
             cached_explanations.explain(models[0], *state.first_question())
+    gc.collect()
+    gc.freeze()
 
 
 def health(request: Request) -> JSONResponse:
@@ -80,7 +113,10 @@ def health(request: Request) -> JSONResponse:
 
     Streamlit's own /_stcore/health says of the server alone that it is up.
     """
+    wait_until_warm()
     from dashboard import cached_explanations, state
+    from dashboard.catalogue import find_models, runs_folder
+    from icaps.jobs import find_runs
 
     error = ""
     models = find_models()

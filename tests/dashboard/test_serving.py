@@ -1,6 +1,8 @@
 """What the server does before its first visitor."""
 
+import asyncio
 import gc
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ def serve() -> None:
 def test_what_is_there_from_the_start_is_no_garbage_to_look_through() -> None:
     async def frozen() -> tuple[int, int]:
         async with serving.ready(st.App(HOME)):
+            await asyncio.to_thread(serving.wait_until_warm)
             return gc.get_freeze_count(), len(gc.get_objects())
 
     before = gc.get_freeze_count()
@@ -59,3 +62,18 @@ def test_a_damaged_model_stops_no_server(models: Path) -> None:
 def test_no_model_stops_no_server(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICAPS_MODELS", str(models / "nowhere"))
     serve()
+
+
+def test_what_fails_at_the_start_is_logged_and_stops_no_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a secret of the visitor's")
+
+    monkeypatch.setattr(ICapsClassifier, "explain", fail)
+    serve()
+    serving.wait_until_warm()  # nobody waits for ever
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[:1] == "{"]
+    (failure,) = [line for line in lines if line["event"] == "failure"]
+    assert failure["error"] == "RuntimeError"
+    assert "secret" not in str(failure)
