@@ -1,4 +1,4 @@
-"""Dropout from cheap random bits: torch's own draws a whole random number for each value."""
+"""Dropout of numbers from cheap random bits, where torch draws a number for each; and of words."""
 
 from __future__ import annotations
 
@@ -26,3 +26,24 @@ def dropout(values: Tensor, share: float, training: bool) -> Tensor:
     kept = (numbers >= dropped).view(np.uint8)  # torch turns bytes into floats, not bools, quickly
     factors = torch.from_numpy(kept).to(values.dtype).mul_(_LEVELS / (_LEVELS - dropped))
     return values * factors.view(values.shape)
+
+
+def dropped_words(
+    lengths: Tensor, shares: Tensor, generator: torch.Generator | None = None
+) -> Tensor:
+    """Which words to leave out (tokens,), at random; one of each sentence stays.
+
+    Args:
+        lengths: (sentences,), words of each sentence, which lie end to end.
+        shares: (sentences,), how many of its words, from 0 to 1.
+        generator: Of random numbers; None is torch's own.
+    """
+    device = lengths.device
+    drawn, staying = (
+        torch.rand(count, generator=generator, device=device)
+        for count in (int(lengths.sum()), len(lengths))
+    )
+    dropped = drawn < shares.repeat_interleave(lengths)
+    stays = lengths.cumsum(0) - lengths + (staying * lengths).long()
+    dropped[stays[lengths > 0]] = False
+    return dropped

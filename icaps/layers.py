@@ -35,6 +35,14 @@ class Packed(NamedTuple):
         """The same texts on `device`."""
         return Packed(*(part.to(device) for part in self))
 
+    def without(self, dropped: Tensor) -> Packed:
+        """The same sentences without the words that are dropped, (tokens,) of true and false."""
+        numbers = torch.arange(len(self.lengths), device=self.lengths.device)
+        left = numbers.repeat_interleave(self.lengths)[~dropped]
+        return self._replace(
+            ids=self.ids[~dropped], lengths=left.bincount(minlength=len(self.lengths))
+        )
+
 
 class Routed(NamedTuple):
     """What the capsule layer gives, for each text.

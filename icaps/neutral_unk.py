@@ -10,15 +10,12 @@ same text without them. No other weight changes, and no label is used.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from icaps import distributed
 from icaps.config import TrainConfig
 from icaps.corpus import Corpus
-from icaps.layers import Packed
+from icaps.dropout import dropped_words
 from icaps.model import ICapsNet
 from icaps.text import UNK
 from icaps.vectors import in_whole_steps
@@ -45,16 +42,17 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
     }
     unk = {name: table[UNK].clone().requires_grad_() for name, table in tables.items()}
     optimizer = torch.optim.Adam(unk.values(), lr=_RATE)
-    random = np.random.default_rng([config.seed, config.unk_steps])
-    order = random.permutation(len(corpus))
+    random = torch.Generator().manual_seed(config.seed)
+    order = torch.randperm(len(corpus), generator=random).numpy()
     size = -(-config.batch_size // config.accumulate)
     for step in range(config.unk_steps):
         optimizer.param_groups[0]["lr"] = _RATE * (1 - step / config.unk_steps)
         numbers = order.take(range(step * size, (step + 1) * size), mode="wrap")
         packed = corpus.select(numbers).pack()
-        masked = torch.from_numpy(_masked(packed.lengths.numpy(), random))
+        shares = torch.rand(len(packed.lengths), generator=random)
+        masked = dropped_words(packed.lengths, shares, random)
         with torch.no_grad():
-            wanted = network(_without(packed, masked).to(device)).class_norms
+            wanted = network(packed.without(masked).to(device)).class_norms
         # Of the batch's own words alone, as the tables are large.
         words, ids = packed.ids.masked_fill(masked, UNK).to(device).unique(return_inverse=True)
         moved = (words == UNK)[:, None]
@@ -68,19 +66,3 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
     network.fixed_embedding[UNK] = torch.from_numpy(in_whole_steps(fixed.cpu().numpy()))
     tables["trained_embedding.weight"][UNK] = trained
     distributed.copy_from_first(tables.values())
-
-
-def _masked(lengths: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.bool_]:
-    """Which words of sentences (words,) to mask: any share of a sentence, and never all of it."""
-    shares = np.repeat(random.random(len(lengths)), lengths)
-    masked: NDArray[np.bool_] = random.random(len(shares)) < shares
-    stays = lengths.cumsum() - lengths + (random.random(len(lengths)) * lengths).astype(np.int64)
-    masked[stays[lengths > 0]] = False
-    return masked
-
-
-def _without(packed: Packed, masked: Tensor) -> Packed:
-    """The same sentences without their masked words."""
-    of_sentence = torch.arange(len(packed.lengths)).repeat_interleave(packed.lengths)
-    lengths = of_sentence[~masked].bincount(minlength=len(packed.lengths))
-    return packed._replace(ids=packed.ids[~masked], lengths=lengths)

@@ -171,7 +171,7 @@ ARROWS: dict[str, set[str]] = {
         *("classifier", "corpus", "inference", "interpret.winners", "run_folder", "text"),
     },
     "specialisation": {"config"},
-    "neutral_unk": {"config", "corpus", "distributed", "layers", "model", "text", "vectors"},
+    "neutral_unk": {"config", "corpus", "distributed", "dropout", "model", "text", "vectors"},
     "folders": {"errors"},
     "checkpoint": {"config", "errors", "folders", "model", "run_folder", "text"},
     "scorer": set(),

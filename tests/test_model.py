@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from icaps.config import ModelConfig
+from icaps.dropout import dropped_words
 from icaps.layers import Packed, squash
 from icaps.layout import lay_out
 from icaps.model import ICapsNet
@@ -234,6 +235,39 @@ def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:
     ids = network._drop_words(torch.full((10_000,), 5))
     assert set(ids.tolist()) == {1, 5}
     assert abs((ids == 1).double().mean() - 0.9) < 0.02
+
+
+def test_words_are_left_out_only_in_training() -> None:
+    network, seen = build(word_deletion=0.5), []
+    network.attention.register_forward_hook(lambda _, given, __: seen.append(given[1]))
+    network.eval()(pack(TEXTS))
+    network.train()
+    torch.manual_seed(0)
+    network(pack(TEXTS))
+    before, after = (len(layout.cells) for layout in seen)  # tokens
+    assert before == sum(map(len, TEXTS))
+    assert len(TEXTS) <= after < before
+
+
+def test_the_others_are_left_of_sentences() -> None:
+    ids, lengths, counts = [5, 6, 7, 8, 9, 4], [3, 0, 2, 1], [2, 2]
+    packed = Packed(*map(torch.tensor, (ids, lengths, counts)))
+    left = packed.without(torch.tensor([True, False, True, False, False, False]))
+    assert [part.tolist() for part in left] == [[6, 8, 9, 4], [1, 0, 2, 1], counts]
+
+
+def test_a_share_of_the_words_is_dropped_but_never_a_whole_sentence() -> None:
+    lengths = torch.tensor([10, 0, 1, 4] * 2_000)
+    shares = torch.tensor([0.3, 1.0, 1.0, 1.0] * 2_000)
+    dropped = dropped_words(lengths, shares, torch.Generator().manual_seed(0))
+    counts = torch.stack([part.sum() for part in dropped.split(lengths.tolist())])
+    tens = counts[lengths == 10].double()
+    assert abs(tens.mean() - 0.3 * 9) < 0.1  # one stays, and the others go independently
+    assert abs(tens.var() - 9 * 0.3 * 0.7) < 0.15
+    assert set(counts[lengths == 4].tolist()) == {3}
+    assert not counts[lengths <= 1].any()
+    places = dropped.split(lengths.tolist())[3::4]
+    assert {int((~part).nonzero()) for part in places} == {0, 1, 2, 3}  # any one stays
 
 
 def test_the_fixed_part_is_frozen() -> None:

@@ -4,41 +4,20 @@ import copy
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import VECTOR_STEP, TrainConfig
 from icaps.corpus import Corpus
-from icaps.layers import Packed
+from icaps.dropout import dropped_words
 from icaps.model import ICapsNet
-from icaps.neutral_unk import _masked, _without, fit_unk
+from icaps.neutral_unk import fit_unk
 from icaps.text import UNK
 from tests.conftest import MODEL, TRAIN, make_texts
 
 TABLES = ("fixed_embedding", "trained_embedding.weight")
 CONFIG = dataclasses.replace(TRAIN, unk_steps=150)
-
-
-def test_the_others_are_left_of_masked_sentences() -> None:
-    packed = Packed(
-        torch.tensor([5, 6, 7, 8, 9, 4]), torch.tensor([3, 0, 2, 1]), torch.tensor([2, 2])
-    )
-    masked = torch.tensor([True, False, True, False, False, False])
-    left = _without(packed, masked)
-    assert left.ids.tolist() == [6, 8, 9, 4]
-    assert left.lengths.tolist() == [1, 0, 2, 1]
-    assert left.sentences.tolist() == [2, 2]
-
-
-def test_any_share_of_a_sentence_is_masked_but_never_all() -> None:
-    lengths = np.array([10, 0, 1, 4] * 500)
-    masked = _masked(lengths, np.random.default_rng(0))
-    counts = np.array([part.sum() for part in np.split(masked, lengths.cumsum()[:-1])])
-    assert set(counts[lengths == 10]) == set(range(10))
-    assert set(counts[lengths == 4]) == {0, 1, 2, 3}
-    assert not counts[lengths <= 1].any()
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[int]]:
@@ -53,11 +32,10 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[int
 def distance(network: ICapsNet, corpus: Corpus) -> float:
     """How far norms of texts with three words in four masked are from norms without these."""
     packed = corpus.pack()
-    masked = torch.rand(len(packed.ids), generator=torch.Generator().manual_seed(3)) < 0.75
-    firsts = packed.lengths.cumsum(0) - packed.lengths
-    masked[firsts[packed.lengths > 0]] = False
+    shares = torch.full(packed.lengths.shape, 0.75)
+    masked = dropped_words(packed.lengths, shares, torch.Generator().manual_seed(3))
     with torch.no_grad():
-        wanted = network(_without(packed, masked)).class_norms
+        wanted = network(packed.without(masked)).class_norms
         found = network(packed._replace(ids=packed.ids.masked_fill(masked, UNK))).class_norms
     return float((found - wanted).square().sum(1).mean())
 
