@@ -27,7 +27,6 @@ class PaddedICapsNet(nn.Module):
         super().__init__()
         heads, width, size = config.num_capsules, config.region_dim, config.query_dim
         self.config = config
-        assert not config.word_deletion
         self.register_buffer("fixed_embedding", torch.zeros(vocabulary_size, config.fixed_dim))
         self.trained_embedding = nn.Embedding(vocabulary_size, config.trained_dim)
         nn.init.uniform_(self.trained_embedding.weight, -0.25, 0.25)

@@ -79,7 +79,6 @@ class ModelConfig:
     embedding_dropout: float = _setting(0.3, "on the numbers of word embeddings, in training only")
     dropout: float = _setting(0.3, "on region embeddings, in training only")
     word_dropout: float = _setting(0.2, "share of words read as <unk>, in training only")
-    word_deletion: float = _setting(0.0, "share of words left out before, in training only")
     oov: str = _setting("zeros", "fixed part of a word that the pre-trained vectors lack")
 
     def __post_init__(self) -> None:
@@ -89,7 +88,7 @@ class ModelConfig:
         for name in ("fixed_dim", "trained_dim"):
             value = getattr(self, name)
             _check(0 <= value <= LARGEST, name, value, f"at least 0 and at most {LARGEST}")
-        for name in ("embedding_dropout", "dropout", "word_dropout", "word_deletion"):
+        for name in ("embedding_dropout", "dropout", "word_dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.embedding_dim >= 1, "trained_dim", 0, "at least 1 when fixed_dim is 0")
         for name in ("max_words", "max_sentences"):

@@ -28,21 +28,16 @@ def dropout(values: Tensor, share: float, training: bool) -> Tensor:
     return values * factors.view(values.shape)
 
 
-def dropped_words(
-    lengths: Tensor, shares: Tensor, generator: torch.Generator | None = None
-) -> Tensor:
+def dropped_words(lengths: Tensor, shares: Tensor, generator: torch.Generator) -> Tensor:
     """Which words to leave out (tokens,), at random; one of each sentence stays.
 
     Args:
         lengths: (sentences,), words of each sentence, which lie end to end.
         shares: (sentences,), how many of its words, from 0 to 1.
-        generator: Of random numbers; None is torch's own.
+        generator: Of random numbers.
     """
-    device = lengths.device
-    drawn, staying = (
-        torch.rand(count, generator=generator, device=device)
-        for count in (int(lengths.sum()), len(lengths))
-    )
+    drawn = torch.rand(int(lengths.sum()), generator=generator)
+    staying = torch.rand(len(lengths), generator=generator)
     dropped = drawn < shares.repeat_interleave(lengths)
     stays = lengths.cumsum(0) - lengths + (staying * lengths).long()
     dropped[stays[lengths > 0]] = False

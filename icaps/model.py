@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
-from icaps.dropout import dropout, dropped_words
+from icaps.dropout import dropout
 from icaps.layers import (
     Attended,
     CapsuleLayer,
@@ -89,7 +89,6 @@ class ICapsNet(nn.Module):
 
         `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
         """
-        batch = self._leave_out(batch)
         layout = lay_out(batch.lengths, self.config.kernel_size)
         regions = self.regions(self._drop_words(batch.ids), layout)  # (cells, d_w)
         return self.route(self.attention(regions, layout, batch.sentences), kept)
@@ -118,13 +117,6 @@ class ICapsNet(nn.Module):
         fixed = dropout(self.fixed_embedding.index_select(0, words), share, self.training)
         trained = dropout(self.trained_embedding(words), share, self.training)
         return self.region.project(fixed, trained)
-
-    def _leave_out(self, batch: Packed) -> Packed:
-        share = self.config.word_deletion
-        if not self.training or not share:
-            return batch
-        shares = torch.full(batch.lengths.shape, share, device=batch.lengths.device)
-        return batch.without(dropped_words(batch.lengths, shares))
 
     def _drop_words(self, ids: Tensor) -> Tensor:
         if not self.training or self.config.word_dropout == 0:

@@ -237,18 +237,6 @@ def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:
     assert abs((ids == 1).double().mean() - 0.9) < 0.02
 
 
-def test_words_are_left_out_only_in_training() -> None:
-    network, seen = build(word_deletion=0.5), []
-    network.attention.register_forward_hook(lambda _, given, __: seen.append(given[1]))
-    network.eval()(pack(TEXTS))
-    network.train()
-    torch.manual_seed(0)
-    network(pack(TEXTS))
-    before, after = (len(layout.cells) for layout in seen)  # tokens
-    assert before == sum(map(len, TEXTS))
-    assert len(TEXTS) <= after < before
-
-
 def test_the_others_are_left_of_sentences() -> None:
     ids, lengths, counts = [5, 6, 7, 8, 9, 4], [3, 0, 2, 1], [2, 2]
     packed = Packed(*map(torch.tensor, (ids, lengths, counts)))
