@@ -1,7 +1,7 @@
 """Charts of one explanation: pure functions, from a result to a Vega-Lite specification.
 
-It is written out here, since each new text gets new charts while somebody waits: Altair takes as
-long to check one as the network takes for a thousand texts.
+It is written out here, since each new text gets new charts while somebody waits: to make and check
+one, Altair takes as long as the network takes for hundreds of texts.
 """
 
 from typing import Any

@@ -59,9 +59,12 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
         rows = {name: torch.where(moved, unk[name], table[words]) for name, table in tables.items()}
         packed = packed.to(device)._replace(ids=ids)
         found = torch.func.functional_call(network, rows, (packed,)).class_norms
-        (found - wanted).square().sum(1).mean().backward()
+        loss = (found - wanted).square().sum(1).mean()
+        for vector, gradient in zip(
+            unk.values(), torch.autograd.grad(loss, list(unk.values())), strict=True
+        ):
+            vector.grad = gradient
         optimizer.step()
-        optimizer.zero_grad()
     fixed, trained = (vector.detach() for vector in unk.values())
     network.fixed_embedding[UNK] = torch.from_numpy(in_whole_steps(fixed.cpu().numpy()))
     tables["trained_embedding.weight"][UNK] = trained
