@@ -136,15 +136,16 @@ def test_back_and_forward(window: Any) -> None:
 
 def test_the_keyboard_alone_reaches_an_example(window: Any) -> None:
     page = open_app(window)
-    tab_until(page, "element.innerText === 'Grocery shares'")
+    first, *_, fourth = list(EXAMPLES)[:4]
+    tab_until(page, f"element.innerText === '{first}'")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("radio", name="Icy moon")).to_be_focused()
+    expect(page.get_by_role("radio", name=fourth)).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"  # one sees where one is
     page.keyboard.press("Space")
-    wait_for_text(page, EXAMPLES["Icy moon"])
-    expect(box(page)).to_have_value(EXAMPLES["Icy moon"])
+    wait_for_text(page, EXAMPLES[fourth])
+    expect(box(page)).to_have_value(EXAMPLES[fourth])
     type_text(page, COOKING)
     expect(page.locator(".verdict")).to_have_text("Cooking")
 
