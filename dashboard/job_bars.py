@@ -8,8 +8,8 @@ from icaps.jobs import Run, find_runs
 from icaps.render import escape
 from icaps.run_folder import DONE, FAILED, QUEUED, TRAINING, Status
 
-# Seconds between two looks at the run folders, while a training lives. At two, the looks of thirty
-# visitors took the server a third of its time.
+# Seconds between two looks at the run folders, while a training lives. Each is a run of its own for
+# each visitor, with all that Streamlit does for one.
 POLL = 4.0
 _ICONS = {DONE: ":material/check_circle:", FAILED: ":material/error:"}
 

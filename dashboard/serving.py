@@ -21,7 +21,7 @@ from starlette.routing import Route
 from streamlit.starlette import App
 
 from dashboard import logs, settings
-from icaps.errors import CheckpointError, ICapsError
+from icaps.errors import ICapsError
 
 HEALTH = "/health"
 _MEMORY = Path("/proc/self/statm")  # of Linux
@@ -96,13 +96,9 @@ def answer_first_question() -> None:
     from dashboard import cached_data, cached_evaluations, cached_explanations, state, views  # noqa: F401
     from dashboard.catalogue import find_models
 
-    try:
-        settings.current()
-    except ICapsError:  # the page tells it, to each visitor, as the next
-        return
     models = find_models()
     if models:
-        with suppress(CheckpointError):
+        with suppress(ICapsError):  # the page tells it, to each visitor
             cached_explanations.explain(models[0], *state.first_question())
     gc.collect()
     gc.freeze()

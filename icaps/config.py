@@ -145,9 +145,10 @@ class TrainConfig:
     purity_weight: float = _setting(0.0, "gives capsules a class of their own; 0 is the paper")
     spread_weight: float = _setting(0.0, "makes all capsules be used; 0 is the paper")
     winner_sharpness: float = _setting(20.0, "of the soft winner in both")
+    # Of `neutral_unk.py`.
     unk_steps: int = _setting(
         0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
-    )  # neutral_unk.py
+    )
     seed: int = _setting(0, "of all random numbers")
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,3 +238,18 @@ def test_vectors_of_several_sources_stand_side_by_side(tmp_path: Path) -> None:
     assert ICapsClassifier(MODEL, settings).fit(texts, labels).metrics_["vectors"] == (
         "the training texts"
     )
+
+
+def test_passes_for_the_texts_own_vectors_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    from icaps import fixed_part
+
+    seen, real = [], fixed_part.train_vectors
+
+    def train_vectors(*args: Any, **options: Any) -> Any:
+        seen.append(options["epochs"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(fixed_part, "train_vectors", train_vectors)
+    train = dataclasses.replace(TRAIN, epochs=1, vector_epochs=2)
+    ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(60, seed=1))
+    assert seen == [2]

@@ -78,6 +78,12 @@ def test_sizes_are_those_of_the_trained_network(
     assert made.vector_seconds > 0
 
 
+def test_steps_for_unk_take_time(texts_and_labels: tuple[list[str], list[str]]) -> None:
+    train = dataclasses.replace(TRAIN, unk_steps=400)
+    made = estimate(open_source(texts_and_labels), MODEL, train)
+    assert made.seconds > 1.5 * made.seconds_per_epoch * TRAIN.epochs  # 80 steps of the epochs
+
+
 def test_vectors_of_a_file_count_by_their_size(
     texts_and_labels: tuple[list[str], list[str]], tmp_path: Path
 ) -> None:
