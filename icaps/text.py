@@ -16,18 +16,19 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from html.entities import html5
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.errors import CheckpointError
-from icaps.words import words_alone, words_and_spans
+from icaps.pieces import Pieces, join, split
+from icaps.words import words_alone
 
 PAD, UNK = 0, 1
 _SPECIAL = ("<pad>", "<unk>")
@@ -94,12 +95,16 @@ def _clean(text: str) -> _Clean:
     return _Clean("".join((*pieces, text[done:])) if pieces else text, entities)
 
 
+_UNNUMBERED = Pieces(lambda _: UNK)
+
+
 def split_words(text: str) -> list[Word]:
     """The words of a text, in order; spans count code points of `text`, and never overlap."""
     clean = _clean(text)
-    (words,), spans = words_and_spans([clean.text])
-    spans = _original([clean], spans, [len(words)])
-    return [Word(word, *span) for word, span in zip(words, spans.tolist(), strict=True)]
+    _, counts, spans = split([clean.text], _UNNUMBERED)
+    words = [clean.text[start:end] for start, end in spans.tolist()]
+    places = _original([clean], spans, counts).tolist()
+    return [Word(word, *place) for word, place in zip(words, places, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -211,15 +216,14 @@ class Vocabulary:
         return [ids for batch in _batches(texts) for ids in self._encode_ids(batch, max_words)]
 
     def _encode_ids(self, batch: list[_Clean], max_words: int | None) -> list[NDArray[np.int32]]:
-        words = [words_alone(clean.text)[:max_words] for clean in batch]
-        ids = self._numbers(words)
-        return [ids[start:end] for start, end in _runs(map(len, words))]
+        entries, counts = join(self._pieces.read(clean.text) for clean in batch)
+        ids = entries["id"].copy()
+        return [ids[start:end][:max_words] for start, end in _runs(counts.tolist())]
 
     def _encode(self, batch: list[_Clean], max_words: int | None) -> list[EncodedText]:
         """All at once, as numpy takes as long for a text as for many."""
-        words, spans = words_and_spans([clean.text for clean in batch])
-        counts = np.array([len(part) for part in words])
-        ids, spans = self._numbers(words).astype(np.int64), _original(batch, spans, counts)
+        entries, counts, spans = split([clean.text for clean in batch], self._pieces)
+        ids, spans = entries["id"].astype(np.int64), _original(batch, spans, counts)
         kept = counts
         if max_words is not None:
             kept = np.minimum(counts, max_words)
@@ -231,11 +235,6 @@ class Vocabulary:
                 zip(_runs(kept.tolist()), (kept < counts).tolist(), strict=True)
             )
         ]
-
-    def _numbers(self, words: list[list[str]]) -> NDArray[np.int32]:
-        """Ids of the words of all texts, end to end."""
-        numbers = map(self._ids.__getitem__, chain.from_iterable(words))
-        return np.fromiter(numbers, np.int32, sum(map(len, words)))
 
     def id(self, word: str) -> int:
         """The number of a word, `UNK` where it is unknown."""
@@ -252,6 +251,14 @@ class Vocabulary:
     @cached_property
     def _ids(self) -> dict[str, int]:
         return _Ids({word: number for number, word in enumerate(self.words)})
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(self._ids.__getitem__)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is remembered, which a process that is sent this finds again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _runs(counts: Iterable[int]) -> Iterator[tuple[int, int]]:

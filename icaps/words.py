@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,37 +85,27 @@ def words_alone(text: str) -> list[str]:
     return [word for word, _ in SPLIT.pre_tokenize_str(text)]
 
 
-def words_and_spans(texts: Sequence[str]) -> tuple[list[list[str]], NDArray[np.int64]]:
-    """The words of each text without lone surrogates, and where they are.
-
-    Spans (words, 2) are of all texts end to end, each counted from the start of its own text.
-    """
-    ascii = [text.isascii() for text in texts]
-    others = _SPLITTER.encode_batch([text for text in texts if not text.isascii()])
-    found = [encoding.offsets for encoding in others]
-    places = iter(found)
-    words = [
-        words_alone(text) if text.isascii() else [text[start:end] for start, end in next(places)]
-        for text in texts
-    ]
-    of_ascii = np.repeat(np.array(ascii, dtype=bool), [len(part) for part in words])
-    spans = np.empty((len(of_ascii), 2), np.int64)
-    spans[~of_ascii] = np.array([*chain.from_iterable(found)], np.int64).reshape(-1, 2)
-    spans[of_ascii] = _ascii_spans(list(compress(texts, ascii)), list(compress(words, ascii)))
-    return words, spans
+def places_of_others(texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """Where the words of texts of any script are, without lone surrogates, on all cores."""
+    return [encoding.offsets for encoding in _SPLITTER.encode_batch(texts)]
 
 
-def _ascii_spans(texts: list[str], words: list[list[str]]) -> NDArray[np.int64]:
-    """The spans of all words of ASCII texts at once.
+def spans_of_ascii(
+    texts: Sequence[str], lengths: NDArray[np.integer], counts: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Where the words of ASCII texts are (words, 2), each counted from the start of its own text.
 
     White space is all that is between words, so that a word's length and the lengths of those
     before it say where it is among the other characters.
+
+    Args:
+        texts: ASCII.
+        lengths: (words,), characters of each word of `words_alone`, of all texts end to end.
+        counts: (texts,), words of each.
     """
-    counts = [len(part) for part in words]
     characters = np.frombuffer("".join(texts).encode("ascii"), np.uint8)
     places = np.flatnonzero(~_ASCII_WHITE[characters])
-    lengths = np.fromiter(map(len, chain.from_iterable(words)), np.int64, sum(counts))
-    ends = lengths.cumsum()
+    ends = lengths.cumsum(dtype=np.int64)
     sizes = np.array([len(text) for text in texts], np.int64)
     starts = np.repeat(sizes.cumsum() - sizes, counts)
     return np.stack((places[ends - lengths] - starts, places[ends - 1] + 1 - starts), 1)

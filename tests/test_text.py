@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
+import icaps.pieces as pieces_module
 import icaps.words as words_module
 from icaps.errors import CheckpointError
+from icaps.pieces import Pieces, split
 from icaps.text import PAD, UNK, Vocabulary, Word, replace_surrogates, split_words
 
 WORDS = [  # text, its words
@@ -72,6 +74,21 @@ def vocabulary(*words: str) -> Vocabulary:
     return Vocabulary(("<pad>", "<unk>", *words), (0, 0, *(3 for _ in words)))
 
 
+def split_texts(texts: list[str]) -> list[list[tuple[str, tuple[int, int]]]]:
+    """The words of texts and their places, of those that `icaps.pieces` splits side by side."""
+    seen: list[str] = []
+
+    def number(word: str) -> int:
+        seen.append(word)
+        return len(seen) - 1
+
+    entries, counts, spans = split(texts, Pieces(number))
+    words = [seen[entry["id"]] for entry in entries]
+    assert [len(word) for word in words] == entries["length"].tolist()
+    found = iter(zip(words, map(tuple, spans.tolist()), strict=True))
+    return [[next(found) for _ in range(count)] for count in counts]
+
+
 @pytest.mark.parametrize(("text", "words"), WORDS)
 def test_words(text: str, words: str) -> None:
     assert [word.text for word in split_words(text)] == (words.split(" ") if words else [])
@@ -114,19 +131,15 @@ def test_short_cuts_change_no_word(text: str) -> None:
 @given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
 def test_ascii_is_split_into_the_same_words(text: str) -> None:
     parts = words_module.SPLIT.pre_tokenize_str(text)
-    (words,), spans = words_module.words_and_spans([text])
-    assert list(zip(words, map(tuple, spans.tolist()), strict=True)) == parts
-    assert words_module.words_alone(text) == words
+    assert split_texts([text]) == [parts]
+    assert words_module.words_alone(text) == [word for word, _ in parts]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(ASCII, max_size=6) | MIXED, max_size=5))
 def test_texts_side_by_side_have_the_words_of_each_alone(texts: list[str]) -> None:
     texts = [replace_surrogates(text) for text in texts]
-    words, spans = words_module.words_and_spans(texts)
-    alone = [words_module.SPLIT.pre_tokenize_str(text) for text in texts]
-    assert words == [[word for word, _ in parts] for parts in alone]
-    assert spans.tolist() == [list(span) for parts in alone for _, span in parts]
+    assert split_texts(texts) == [words_module.SPLIT.pre_tokenize_str(text) for text in texts]
 
 
 @settings(max_examples=300, deadline=None)
@@ -248,3 +261,22 @@ def test_load_names_the_line_that_is_wrong(tmp_path: Path, content: bytes, fault
 def test_load_of_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="can't be read"):
         Vocabulary.load(tmp_path / "none.txt")
+
+
+def test_what_is_remembered_of_a_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "_MOST", 3)
+    known = vocabulary("a", "b", "c")
+    text = f"a b, a {'c' * 40} b, c b, d e a"
+    (first,) = known.encode([text])
+    assert list(known._pieces) == ["d", "e", "a"]  # the fourth is one too many; a long one is none
+    assert first.ids.tolist() == [known.id(word.text) for word in split_words(text)]
+    np.testing.assert_array_equal(known.encode([text])[0].ids, first.ids)
+
+
+def test_a_vocabulary_travels_without_what_it_remembers() -> None:
+    known = vocabulary("a", "b")
+    known.encode(["a b, c"])
+    sent = pickle.loads(pickle.dumps(known))
+    assert sent == known
+    assert vars(sent).keys() == {"words", "counts"}
+    assert sent.encode(["b c a"])[0].ids.tolist() == [3, UNK, 2]
