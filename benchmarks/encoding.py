@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.reading import rows
 from icaps.config import ModelConfig
 from icaps.corpus_files import write_corpus
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 
 
 def ascii_text(number: int, text: str) -> str:

@@ -42,8 +42,9 @@ from icaps.charts import PALETTE, image
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, Preset, TrainConfig
 from icaps.corpus import Corpus
+from icaps.encoded import Encoded, Placed
 from icaps.model import ICapsNet
-from icaps.text import EncodedText, Vocabulary
+from icaps.vocabulary import Vocabulary
 
 USED = {False: 250, True: 4_000}  # words of the texts; with --zipf more, if most are rare
 FIRST = 0x10000  # the character of word 0; from here on all are characters
@@ -99,17 +100,13 @@ class Characters(Vocabulary):
         """The number of each character."""
         return [np.frombuffer(text.encode("utf-32-le"), "<i4") - FIRST for text in texts]
 
-    def encode(self, texts: Sequence[str], max_words: int | None = None) -> list[EncodedText]:
+    def place(self, texts: Sequence[str], max_words: int | None = None) -> Placed:
         """Numbers and places of characters."""
-        return [
-            EncodedText(
-                ids.astype(np.int64),
-                np.arange(len(ids))[:, None] + np.arange(2),
-                np.array([len(ids)]),
-                truncated=False,
-            )
-            for ids in self.encode_ids(texts)
-        ]
+        ids = self.encode_ids(texts)
+        lengths = np.array([len(text) for text in ids])
+        starts = np.concatenate([np.arange(length) for length in lengths])
+        numbers = Encoded(np.concatenate(ids), lengths, np.ones_like(lengths))
+        return Placed(numbers, starts[:, None] + np.arange(2), np.zeros(len(ids), bool))
 
 
 class Case:

@@ -34,7 +34,7 @@ from icaps.folders import (
 )
 from icaps.model import ICapsNet
 from icaps.run_folder import BASELINE, CONFIG, check_place
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16

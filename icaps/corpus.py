@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from icaps.data.records import in_order
 from icaps.data.source import Source, open_source
+from icaps.encoded import Encoded, EncodedText
 from icaps.errors import DataError
-from icaps.text import EncodedText
 
 if TYPE_CHECKING:
     from icaps.layers import Packed
@@ -95,17 +95,10 @@ class Corpus:
     @classmethod
     def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
         """Lays the texts end to end; `labels` are class numbers, one a text."""
-        nothing = np.zeros(0, np.int64)
-        ids = np.concatenate([nothing, *(text.ids for text in encoded)]).astype(np.int32)
-        lengths = np.concatenate([nothing, *(text.sentences for text in encoded)])
-        counts = [len(text.sentences) for text in encoded]
-        return cls(
-            ids,
-            np.concatenate([[0], lengths.cumsum()]),
-            np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
-            np.array(labels, dtype=np.int64),
-            np.arange(len(encoded)),
-        )
+        ids, lengths, counts = Encoded.join(encoded)
+        offsets = (np.concatenate([[0], sizes.cumsum()]) for sizes in (lengths, counts))
+        texts = np.arange(len(encoded))
+        return cls(ids, *offsets, all_labels=np.array(labels, dtype=np.int64), texts=texts)
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -12,15 +12,16 @@ from itertools import islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ModelConfig
 from icaps.corpus import Corpus
-from icaps.sentences import encode
-from icaps.text import EncodedText, Vocabulary
+from icaps.encoded import Encoded
+from icaps.sentences import place
+from icaps.vocabulary import Vocabulary
 
 CHUNK = 2_000  # texts that one process encodes at a time
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {  # in the order of Corpus
@@ -28,14 +29,6 @@ _DTYPES: dict[str, type[np.signedinteger[Any]]] = {  # in the order of Corpus
     "sentence_offsets": np.int64,
     "text_offsets": np.int64,
 }
-
-
-class Encoded(NamedTuple):
-    """Some texts as numbers: ids (tokens,), words of each sentence, sentences of each text."""
-
-    ids: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-    counts: NDArray[np.int64]
 
 
 def write_corpus(
@@ -116,16 +109,7 @@ def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]
         ids = vocabulary.encode_ids(texts, config.max_words)
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
         return Encoded(np.concatenate(ids), lengths, np.ones(len(ids), dtype=np.int64))
-    return join(encode(vocabulary, texts, config))
-
-
-def join(encoded: Sequence[EncodedText]) -> Encoded:
-    """Texts, one or more, end to end."""
-    return Encoded(
-        np.concatenate([text.ids for text in encoded]).astype(np.int32),
-        np.concatenate([text.sentences for text in encoded]),
-        np.array([len(text.sentences) for text in encoded], dtype=np.int64),
-    )
+    return place(vocabulary, texts, config).numbers
 
 
 _encode_here: Callable[[list[str]], Encoded]  # in a worker: what its start left there

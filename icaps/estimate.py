@@ -19,6 +19,7 @@ from icaps.config import ModelConfig, TrainConfig
 from icaps.corpus import Corpus
 from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
+from icaps.encoded import EncodedText
 from icaps.errors import DataError
 from icaps.fixed_part import TEXTS, Sources, listed
 from icaps.model import ICapsNet
@@ -26,9 +27,9 @@ from icaps.pace import Pace, measure_pace
 from icaps.preparing import Words
 from icaps.sentences import encode
 from icaps.suggestion import Suggestion, suggest
-from icaps.text import EncodedText, Vocabulary
 from icaps.training import PREDICT_BATCH, choose_device
 from icaps.vectors import load_vectors, train_vectors
+from icaps.vocabulary import Vocabulary
 
 _DRAWN = 20_000  # texts of the sample
 _COUNTED, _ENCODED = 4_000_000, 800_000  # characters of them whose words are counted; encoded

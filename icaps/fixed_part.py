@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.text import Vocabulary
 from icaps.vectors import AlignedVectors, align_vectors, equal_lengths, load_vectors, train_vectors
+from icaps.vocabulary import Vocabulary
 
 TEXTS = "texts"  # the source that stands for vectors trained on the training texts
 

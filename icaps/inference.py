@@ -13,12 +13,13 @@ from torch import Tensor
 
 from icaps import distributed
 from icaps.corpus import class_numbers
-from icaps.corpus_files import Encoded, encode_numbers, join
+from icaps.corpus_files import encode_numbers
+from icaps.encoded import Encoded, EncodedText, Part, Placed
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
-from icaps.sentences import encode
+from icaps.sentences import place
 from icaps.tables import run
-from icaps.text import UNK, EncodedText, Vocabulary
+from icaps.vocabulary import Vocabulary
 
 BATCH_WORDS = 16_384  # words a pass, which bounds memory whatever the lengths of the texts
 CHUNK = 2_000  # texts that are held as numbers at a time
@@ -66,19 +67,17 @@ class ReadBatch(NamedTuple):
     """
 
     texts: Sequence[str]
-    encoded: Sequence[EncodedText]
+    placed: Placed
     blank: NDArray[np.bool_]
-    packed: Packed
     activity: Activity
 
     def split(self) -> list[Reading]:
         """Text by text."""
-        _, lengths, counts = self.packed
-        activity, per_text = self.activity, counts.tolist()
-        words = [int(part.sum()) for part in lengths.split(per_text)]
+        numbers, activity = self.placed.numbers, self.activity
+        words, sentences = numbers.words().tolist(), numbers.counts.tolist()
         columns = (
-            *(self.texts, self.encoded, activity.class_norms, activity.routing),
-            *(activity.attention.split(words), activity.sentence_attention.split(per_text)),
+            *(self.texts, self.placed.split(), activity.class_norms, activity.routing),
+            *(activity.attention.split(words), activity.sentence_attention.split(sentences)),
             contributions(activity),
         )
         return [Reading(*values) for values in zip(*columns, strict=True)]
@@ -99,7 +98,7 @@ def read_batches(
         muted: Numbers of primary capsules that are switched off.
     """
     for chunk in _chunks(texts):
-        yield from _read(network, chunk, encode(vocabulary, chunk, network.config), muted)
+        yield from _read(network, chunk, place(vocabulary, chunk, network.config), muted)
 
 
 def read_texts(
@@ -117,25 +116,21 @@ def read_encoded(
     muted: Sequence[int] = (),
 ) -> Iterator[list[Reading]]:
     """As `read_texts`, of texts that are encoded already."""
-    for batch in _read(network, texts, encoded, muted):
+    for batch in _read(network, texts, Placed.join(encoded), muted):
         yield batch.split()
 
 
 def _read(
-    network: ICapsNet,
-    texts: Sequence[str],
-    encoded: Sequence[EncodedText],
-    muted: Sequence[int],
+    network: ICapsNet, texts: Sequence[str], placed: Placed, muted: Sequence[int]
 ) -> Iterator[ReadBatch]:
     kept = kept_capsules(network, muted) if muted else None
-    for start, stop, packed, activity in _passes(network, encoded, kept):
+    for part, _, activity in _passes(network, placed.numbers, kept):
         activity = Activity(*(values.cpu() for values in activity))
-        numbers = Encoded(*(part.numpy() for part in packed))
-        _, of_word = _texts_of(numbers)
-        blank = ~_known(numbers, of_word)
+        here = placed.take(part)
+        blank = here.numbers.known() == 0
         norms = activity.class_norms.masked_fill(torch.from_numpy(blank)[:, None], 0)
         shown = activity._replace(class_norms=norms)
-        yield ReadBatch(texts[start:stop], encoded[start:stop], blank, packed, shown)
+        yield ReadBatch(texts[part.texts], here, blank, shown)
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -185,39 +180,15 @@ def norms_of(
         encoded: Texts of its vocabulary; one without a word may have no sentence.
         muted: Numbers of primary capsules that are switched off.
     """
-    device = network.fixed_embedding.device
     kept = kept_capsules(network, muted) if muted else None
-    of_sentence, of_word = _texts_of(encoded)
-    known = _known(encoded, of_word)
-    ids, lengths, counts = (
-        *(encoded.ids[known[of_word]], encoded.lengths[known[of_sentence]]),
-        encoded.counts[known],
-    )
-    sentence_ends = np.concatenate([[0], counts.cumsum()])
-    word_ends = np.concatenate([[0], lengths.cumsum()])[sentence_ends]
-    columns = [torch.from_numpy(column) for column in (ids, lengths, counts)]
+    known = encoded.known() > 0
     found = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
-    for start, stop in _batch_bounds(np.diff(word_ends)):
-        cuts = (word_ends, sentence_ends, np.arange(len(known) + 1))
-        parts = (column[cut[start] : cut[stop]] for column, cut in zip(columns, cuts, strict=True))
-        with torch.inference_mode():
-            found.append(run(network, Packed(*parts).to(device), kept).class_norms.cpu())
+    for _, _, activity in _passes(network, encoded.select(known), kept):
+        found.append(activity.class_norms.cpu())
     of_known = torch.cat(found).numpy()
     norms = np.zeros((len(known), network.num_classes), of_known.dtype)
     norms[known] = of_known
     return norms
-
-
-def _known(encoded: Encoded, of_word: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the vocabulary has any word of each text (texts,)."""
-    counts = np.bincount(of_word[encoded.ids != UNK], minlength=len(encoded.counts))
-    return np.asarray(counts > 0)
-
-
-def _texts_of(encoded: Encoded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The text that each sentence, and each word, is of."""
-    of_sentence = np.repeat(np.arange(len(encoded.counts)), encoded.counts)
-    return of_sentence, np.repeat(of_sentence, encoded.lengths)
 
 
 def stream_passes(
@@ -235,11 +206,11 @@ def stream_passes(
     while chunk := list(islice(stream, CHUNK)):
         labels = class_numbers((label for _, label in chunk), classes)
         mine = np.arange(len(chunk))[distributed.share()]
-        encoded = encode(vocabulary, [chunk[n][0] for n in mine], network.config)
-        for start, stop, packed, activity in _passes(network, encoded, None):
-            numbers = mine[start:stop]
-            known = np.array([not text.blank for text in encoded[start:stop]], dtype=bool)
-            yield Pass(seen + numbers, labels[numbers], known, packed, activity)
+        encoded = encode_numbers(vocabulary, network.config, [chunk[n][0] for n in mine])
+        known = encoded.known() > 0
+        for part, packed, activity in _passes(network, encoded, None):
+            numbers = mine[part.texts]
+            yield Pass(seen + numbers, labels[numbers], known[part.texts], packed, activity)
         seen += len(chunk)
 
 
@@ -251,23 +222,11 @@ def kept_capsules(network: ICapsNet, muted: Sequence[int]) -> Tensor:
 
 
 def _passes(
-    network: ICapsNet, encoded: Sequence[EncodedText], kept: Tensor | None
-) -> Iterator[tuple[int, int, Packed, Activity]]:
+    network: ICapsNet, encoded: Encoded, kept: Tensor | None
+) -> Iterator[tuple[Part, Packed, Activity]]:
     device = network.fixed_embedding.device
-    for start, stop in _batch_bounds(np.array([len(text.ids) for text in encoded])):
-        packed = Packed(*map(torch.from_numpy, join(encoded[start:stop])))
+    for part in encoded.parts(BATCH_WORDS):
+        packed = Packed(*map(torch.from_numpy, encoded.take(part)))
         with torch.inference_mode():
             activity = run(network, packed.to(device), kept)
-        yield start, stop, packed, activity
-
-
-def _batch_bounds(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Consecutive runs of texts of at most BATCH_WORDS words in all, or one longer text."""
-    ends = lengths.cumsum()
-    start = 0
-    while start < len(lengths):
-        before = ends[start] - lengths[start]
-        fit = int(np.searchsorted(ends, before + BATCH_WORDS, side="right"))
-        stop = max(fit, start + 1)
-        yield start, stop
-        start = stop
+        yield part, packed, activity

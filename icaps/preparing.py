@@ -20,7 +20,8 @@ from icaps.corpus import Corpus
 from icaps.corpus_files import open_corpus, write_corpus
 from icaps.errors import DataError
 from icaps.sentences import encode
-from icaps.text import UNK, Vocabulary
+from icaps.text import UNK
+from icaps.vocabulary import Vocabulary
 
 Numbers = NDArray[np.integer[Any]]
 

@@ -6,7 +6,6 @@ languages, keeps places in the text, and is written in Rust.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +13,9 @@ from numpy.typing import NDArray
 from sentencex import get_sentence_boundaries
 
 from icaps.config import ModelConfig
-from icaps.text import EncodedText, Vocabulary, replace_surrogates
+from icaps.encoded import EncodedText, Placed
+from icaps.text import replace_surrogates
+from icaps.vocabulary import Vocabulary
 
 
 def encode(vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig) -> list[EncodedText]:
@@ -23,23 +24,21 @@ def encode(vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig) ->
     When hierarchical, a sentence of more than `max_words` words is split into several, and a text
     of more than `max_sentences` sentences is cut. Sentences without words are left out.
     """
-    if not config.hierarchical:
-        return vocabulary.encode(texts, config.max_words)
-    encoded = vocabulary.encode(texts)
-    return [_by_sentence(text, words, config) for text, words in zip(texts, encoded, strict=True)]
+    return place(vocabulary, texts, config).split()
 
 
-def _by_sentence(text: str, words: EncodedText, config: ModelConfig) -> EncodedText:
-    lengths = _split_long(sentence_lengths(text, words.spans[:, 0], config.language), config)
-    kept = lengths[: config.max_sentences]
-    count = int(kept.sum())
-    return dataclasses.replace(
-        words,
-        ids=words.ids[:count],
-        spans=words.spans[:count],
-        sentences=kept,
-        truncated=len(kept) < len(lengths),
-    )
+def place(vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig) -> Placed:
+    """As `encode`, as columns."""
+    if not (config.hierarchical and texts):
+        return vocabulary.place(texts, config.max_words)
+    placed = vocabulary.place(texts)
+    _, ends = placed.numbers.ends()
+    starts = np.split(placed.spans[:, 0], ends[1:-1])
+    kept = [
+        _split_long(sentence_lengths(text, places, config.language), config)[: config.max_sentences]
+        for text, places in zip(texts, starts, strict=True)
+    ]
+    return placed.shorten(np.concatenate(kept), np.array([len(lengths) for lengths in kept]))
 
 
 def sentence_lengths(

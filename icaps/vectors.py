@@ -23,7 +23,7 @@ from icaps.errors import ConfigError, VectorsError
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-    from icaps.text import Vocabulary
+    from icaps.vocabulary import Vocabulary
 
 _SPREAD = 0.5  # root mean square of the numbers of a vector, about that of GloVe
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)

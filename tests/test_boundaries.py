@@ -22,13 +22,16 @@ ARROWS: dict[str, set[str]] = {
     "render": {"results"},
     "config": {"errors"},
     "words": set(),
-    "text": {"errors", "words"},
-    "sentences": {"config", "text"},
-    "corpus": {"data.records", "data.source", "errors", "text", "layers"},
-    "corpus_files": {"config", "corpus", "sentences", "text"},
-    "preparing": {"config", "corpus", "corpus_files", "errors", "sentences", "text"},
-    "vectors": {"config", "data.network", "errors", "text"},
-    "fixed_part": {"text", "vectors"},
+    "pieces": {"words"},
+    "text": {"pieces"},
+    "encoded": {"text"},
+    "vocabulary": {"encoded", "errors", "pieces", "text", "words"},
+    "sentences": {"config", "encoded", "text", "vocabulary"},
+    "corpus": {"data.records", "data.source", "encoded", "errors", "layers"},
+    "corpus_files": {"config", "corpus", "encoded", "sentences", "vocabulary"},
+    "preparing": {"config", "corpus", "corpus_files", "errors", "sentences", "text", "vocabulary"},
+    "vectors": {"config", "data.network", "errors", "vocabulary"},
+    "fixed_part": {"vectors", "vocabulary"},
     "layout": set(),
     "pooling": {"layout"},
     "layers": {"layout", "pooling"},
@@ -37,15 +40,13 @@ ARROWS: dict[str, set[str]] = {
     "tables": {"layers", "layout", "model"},
     "calibration": set(),
     "inference": {
-        *("corpus", "corpus_files", "distributed", "layers", "model", "sentences", "tables"),
-        "text",
+        *("corpus", "corpus_files", "distributed", "encoded", "layers", "model", "sentences"),
+        *("tables", "vocabulary"),
     },
     "inputs": {"errors"},
     "interpret.spotting": {"errors"},
     "interpret.reasons": {"inference", "interpret.spotting"},
-    "interpret.local": {
-        *("inference", "interpret.reasons", "interpret.spotting", "results", "text"),
-    },
+    "interpret.local": {"inference", "interpret.reasons", "interpret.spotting", "results"},
     "interpret.winners": {"inference", "interpret.spotting"},
     "interpret.tally": {"interpret.winners"},
     "interpret.ablation": {"inference", "interpret.winners", "layers"},
@@ -54,7 +55,7 @@ ARROWS: dict[str, set[str]] = {
         *("interpret.ablation", "interpret.tally", "interpret.winners"),
     },
     "interpret.trust": {"interpret.tally"},
-    "interpret.removal": {"corpus_files", "errors", "inference", "model", "text"},
+    "interpret.removal": {"encoded", "errors", "inference", "model", "text"},
     "interpret.word_scores": {
         *("corpus", "inference", "interpret.removal", "layers", "layout", "model"),
     },
@@ -68,13 +69,13 @@ ARROWS: dict[str, set[str]] = {
         "interpret.word_scores",
     },
     "interpret.trial": {
-        *("classifier", "errors", "inference", "interpret.faithfulness", "interpret.removal"),
-        "results",
-        *("sentences", "text"),
+        *("classifier", "encoded", "errors", "inference", "interpret.faithfulness"),
+        *("interpret.removal", "results", "sentences"),
     },
     "interpret.stability": {
-        *("inference", "interpret.bootstrap", "interpret.faithfulness", "interpret.spotting"),
-        *("interpret.word_scores", "interpret.words", "model", "text"),
+        *("encoded", "inference", "interpret.bootstrap", "interpret.faithfulness"),
+        *("interpret.spotting", "interpret.word_scores", "interpret.words", "model", "text"),
+        "vocabulary",
     },
     "interpret.sanity": {
         *("interpret.bootstrap", "interpret.rankings", "interpret.stability"),
@@ -85,12 +86,11 @@ ARROWS: dict[str, set[str]] = {
         "interpret.stability",
     },
     "interpret.answered": {
-        *("classifier", "corpus", "errors", "inference", "interpret.local", "interpret.spotting"),
-        *("model", "sentences"),
-        "text",
+        *("classifier", "corpus", "encoded", "errors", "inference", "interpret.local"),
+        *("interpret.spotting", "model", "sentences", "vocabulary"),
     },
     "interpret.causes": {
-        *("corpus_files", "interpret.answered", "interpret.bootstrap", "interpret.removal", "text"),
+        *("encoded", "interpret.answered", "interpret.bootstrap", "interpret.removal", "text"),
     },
     "interpret.suspicion": {"interpret.answered"},
     "interpret.shortcuts": {
@@ -106,7 +106,7 @@ ARROWS: dict[str, set[str]] = {
     "interpret.words": set(),
     "interpret.ordering": {"errors"},
     "interpret.plane": {"errors"},
-    "interpret.queries": {"interpret.plane", "layout", "model", "text"},
+    "interpret.queries": {"interpret.plane", "layout", "model", "text", "vocabulary"},
     "interpret.global_view": {
         *("errors", "folders", "interpret.ablation", "interpret.tally"),
     },
@@ -117,7 +117,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "interpret.tables": {
         *("interpret.ablation", "interpret.queries", "interpret.tally", "interpret.trust"),
-        *("interpret.words", "text"),
+        *("interpret.words", "vocabulary"),
     },
     "interpret.report": {
         *("charts", "classifier", "errors", "interpret.global_view", "interpret.ordering"),
@@ -173,7 +173,7 @@ ARROWS: dict[str, set[str]] = {
     "specialisation": {"config"},
     "neutral_unk": {"config", "corpus", "distributed", "dropout", "model", "text", "vectors"},
     "folders": {"errors"},
-    "checkpoint": {"config", "errors", "folders", "model", "run_folder", "text"},
+    "checkpoint": {"config", "errors", "folders", "model", "run_folder", "vocabulary"},
     "scorer": set(),
     "baselines.kinds": set(),
     "baselines.base": set(),
@@ -184,7 +184,7 @@ ARROWS: dict[str, set[str]] = {
     "baselines.networks": {"layers", "text"},
     "baselines.neural": {
         *("baselines.base", "baselines.kinds", "baselines.networks", "errors", "folders"),
-        *("run_folder", "text"),
+        *("run_folder", "text", "vocabulary"),
     },
     "baselines.training": {"baselines.neural", "config", "corpus", "errors", "training"},
     "baselines.fitting": {
@@ -211,8 +211,9 @@ ARROWS: dict[str, set[str]] = {
     "pace": {"config", "corpus", "model", "specialisation", "training", "updates"},
     "suggestion": {"config", "data.catalog"},
     "estimate": {
-        *("config", "corpus", "data.sample", "data.source", "errors", "fixed_part", "model"),
-        *("pace", "preparing", "sentences", "suggestion", "text", "training", "vectors"),
+        *("config", "corpus", "data.sample", "data.source", "encoded", "errors", "fixed_part"),
+        *("model", "pace", "preparing", "sentences", "suggestion", "training", "vectors"),
+        "vocabulary",
     },
     "explore.judging": {
         *("classifier", "data.storage", "errors", "inference", "interpret.global_view"),
@@ -226,7 +227,7 @@ ARROWS: dict[str, set[str]] = {
     "evaluation.resampling": set(),
     "evaluation.scores": {"evaluation.resampling", "metrics"},
     "evaluation.predictions": {
-        *("classifier", "corpus", "distributed", "errors", "inference", "text"),
+        *("classifier", "corpus", "distributed", "errors", "inference", "text", "vocabulary"),
     },
     "evaluation.keeping": {
         *("classifier", "data.problems", "data.source", "data.storage", "distributed", "errors"),

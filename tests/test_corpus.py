@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from icaps.corpus import Corpus, read_part
+from icaps.encoded import EncodedText
 from icaps.errors import DataError
-from icaps.text import EncodedText
 
 TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})
 

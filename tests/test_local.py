@@ -1,12 +1,11 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 
 from icaps.config import ModelConfig
+from icaps.encoded import EncodedText, Placed
 from icaps.errors import ConfigError
 from icaps.inference import ReadBatch, Reading
 from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
@@ -15,7 +14,7 @@ from icaps.interpret.spotting import Top
 from icaps.layers import Packed
 from icaps.model import Activity, ICapsNet
 from icaps.results import CapsuleReason, KGram, SentenceWeight
-from icaps.text import UNK, EncodedText
+from icaps.text import UNK
 
 CHANCES = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
@@ -44,15 +43,13 @@ def reading(
 def batch_of(*readings: Reading) -> ReadBatch:
     """Texts as if a network with class capsules and votes of zero had read them."""
     texts, encoded, norms, routing, attention, rho, _ = zip(*readings, strict=True)
-    numbers = ([e.ids for e in encoded], [e.sentences for e in encoded])
-    ids, lengths = (torch.from_numpy(np.concatenate(column)) for column in numbers)
-    counts = torch.tensor([len(e.sentences) for e in encoded])
+    placed = Placed.join(encoded)
     zeros = torch.zeros(len(texts), 2, 3)
     votes = torch.zeros(len(texts), *routing[0].shape, 3)
     shown = (torch.stack(norms), zeros, torch.stack(routing), votes, votes[:, :, 0])
     activity = Activity(*shown, torch.cat(attention), torch.cat(rho))
     blank = np.array([e.blank for e in encoded])
-    return ReadBatch(texts, encoded, blank, Packed(ids, lengths, counts), activity)
+    return ReadBatch(texts, placed, blank, activity)
 
 
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
@@ -171,8 +168,7 @@ def hand_batch() -> ReadBatch:
         reading(torch.ones(1, 2), routing=routing[1]),
         reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
     )
-    ids = torch.tensor([2, UNK, 3, UNK, 4, 5])
-    cut = dataclasses.replace(batch.encoded[2], truncated=True)
+    numbers = batch.placed.numbers._replace(ids=np.array([2, UNK, 3, UNK, 4, 5], np.int32))
     votes = batch.activity.votes.index_fill(3, torch.tensor(0), 1.0)
     votes[0, 1, 1, 0] = 4
     activity = batch.activity._replace(
@@ -181,9 +177,8 @@ def hand_batch() -> ReadBatch:
         votes=votes,
     )
     return batch._replace(
-        encoded=[*batch.encoded[:2], cut],
+        placed=Placed(numbers, batch.placed.spans, np.array([False, False, True])),
         blank=np.array([False, True, False]),
-        packed=batch.packed._replace(ids=ids),
         activity=activity,
     )
 

@@ -14,7 +14,7 @@ from icaps.corpus_files import open_corpus, write_corpus
 from icaps.errors import DataError
 from icaps.preparing import Words, prepare_stream, prepare_texts
 from icaps.sentences import encode
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 from tests.conftest import MODEL, TRAIN, make_texts
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from icaps.config import ModelConfig
 from icaps.sentences import encode, sentence_lengths
-from icaps.text import UNK, Vocabulary, split_words
+from icaps.text import UNK, split_words
+from icaps.vocabulary import Vocabulary
 
 TEXT = "Dr. Brown paid $3.50. He left at 5 p.m. yesterday!\n\nThen “Who?” she asked"
 

@@ -17,7 +17,8 @@ import icaps.pieces as pieces_module
 import icaps.words as words_module
 from icaps.errors import CheckpointError
 from icaps.pieces import Pieces, split
-from icaps.text import PAD, UNK, Vocabulary, Word, replace_surrogates, split_words
+from icaps.text import PAD, UNK, Word, replace_surrogates, split_words
+from icaps.vocabulary import Vocabulary
 
 WORDS = [  # text, its words
     ("", ""),

@@ -17,7 +17,6 @@ from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
 from icaps.errors import ConfigError, VectorsError
-from icaps.text import Vocabulary
 from icaps.vectors import (
     AlignedVectors,
     align_vectors,
@@ -25,6 +24,7 @@ from icaps.vectors import (
     load_vectors,
     train_vectors,
 )
+from icaps.vocabulary import Vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]
 VALUES = {"The": [1.0, 2.0], "the": [3.0, -4.5]}

@@ -18,7 +18,8 @@ from icaps.baselines.networks import CapsNet, RegionEmbeddings, WordCNN
 from icaps.errors import ConfigError
 from icaps.folders import VOCABULARY, read_weights, shapes, unfilled
 from icaps.run_folder import BASELINE
-from icaps.text import PAD, Vocabulary
+from icaps.text import PAD
+from icaps.vocabulary import Vocabulary
 
 Network = WordCNN | RegionEmbeddings | CapsNet
 MAX_WORDS = 400  # of a text that are read

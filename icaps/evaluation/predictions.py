@@ -22,7 +22,7 @@ from icaps.text import UNK
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
-    from icaps.text import Vocabulary
+    from icaps.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.corpus import class_numbers
+from icaps.encoded import EncodedText
 from icaps.errors import DataError
 from icaps.inference import read_encoded
 from icaps.interpret.local import spot_kgrams
 from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
 from icaps.sentences import encode
-from icaps.text import EncodedText, Vocabulary
+from icaps.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

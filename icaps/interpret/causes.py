@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.corpus_files import Encoded
+from icaps.encoded import Encoded, EncodedText
 from icaps.interpret.answered import Answered, Numbers, Words
 from icaps.interpret.bootstrap import Estimate, estimate
 from icaps.interpret.removal import norms_of_each, remove
-from icaps.text import UNK, EncodedText
+from icaps.text import UNK
 
 DRAWS = 5  # of random words, for each text
 FREQUENT = 200  # most frequent words of the texts, from which those are drawn that are added

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.inference import ReadBatch, Reading
-from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank, spans_of
+from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank
 from icaps.interpret.spotting import Attention, Numbers, Top, check, ranges, spot
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
-from icaps.text import UNK
 
 _Item = TypeVar("_Item")
 
@@ -78,18 +77,17 @@ def explain(
         ConfigError: A number of `asked.top` is below 1, or there is no such ranking.
     """
     reasons = find_reasons(batch, asked)
-    spans = spans_of(batch)
     columns = (
-        *(batch.texts, batch.encoded, batch.blank.tolist(), _unknown(batch)),
+        *(batch.texts, batch.placed.truncated.tolist(), batch.blank.tolist(), _unknown(batch)),
         *(reasons.predicted.tolist(), reasons.targets.tolist(), reasons.norms.tolist()),
         probabilities.tolist(),
         _kgrams(batch, reasons, names),
-        _words(batch, reasons, spans),
-        _sentences(batch, reasons, spans) if hierarchical else [()] * len(batch.texts),
+        _words(batch, reasons),
+        _sentences(batch, reasons) if hierarchical else [()] * len(batch.texts),
         _capsules(batch, reasons, names),
     )
     for row in zip(*columns, strict=True):
-        text, encoded, blank, unknown, predicted, target, scores, shares, *parts = row
+        text, truncated, blank, unknown, predicted, target, scores, shares, *parts = row
         kgrams, words, sentences, capsules = parts
         yield Explanation(
             text=text,
@@ -105,7 +103,7 @@ def explain(
             sentences=sentences,
             capsules=capsules,
             unknown_share=unknown,
-            truncated=encoded.truncated,
+            truncated=truncated,
             blank=blank,
             ranking=asked.top.ranking,
         )
@@ -117,23 +115,18 @@ def _cut(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
     return (tuple(islice(left, size)) for size in sizes.tolist())
 
 
-def _word_counts(batch: ReadBatch) -> Numbers:
-    return np.array([len(text.ids) for text in batch.encoded])
-
-
 def _unknown(batch: ReadBatch) -> list[float]:
     """Share of each text's words that the vocabulary lacks."""
-    words = _word_counts(batch)
-    of_word = np.repeat(np.arange(len(words)), words)
-    unknown = np.bincount(of_word[batch.packed.ids.numpy() == UNK], minlength=len(words))
-    shares: list[float] = (unknown / words.clip(1)).tolist()
+    words = batch.placed.numbers.words()
+    shares: list[float] = ((words - batch.placed.numbers.known()) / words.clip(1)).tolist()
     return shares
 
 
-def _words(batch: ReadBatch, reasons: Reasons, spans: Numbers) -> Iterator[tuple[WordCount, ...]]:
+def _words(batch: ReadBatch, reasons: Reasons) -> Iterator[tuple[WordCount, ...]]:
+    spans = batch.placed.spans
     counts = _cover(reasons.spots.first, reasons.spots.last, len(spans))
     words = map(WordCount, *spans.T.tolist(), counts.tolist())
-    return _cut(words, _word_counts(batch))
+    return _cut(words, batch.placed.numbers.words())
 
 
 def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
@@ -176,7 +169,7 @@ def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
 def _capsules(
     batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
 ) -> Iterator[tuple[CapsuleReason, ...]]:
-    attention, words = attention_of(batch), _word_counts(batch)
+    attention, words = attention_of(batch), batch.placed.numbers.words()
     text, capsule = _shown(reasons)
     routing = batch.activity.routing.numpy()[text, capsule].tolist()
     columns = []
@@ -191,11 +184,9 @@ def _capsules(
     return _cut(found, np.bincount(text, minlength=len(batch.texts)))
 
 
-def _sentences(
-    batch: ReadBatch, reasons: Reasons, spans: Numbers
-) -> Iterator[tuple[SentenceWeight, ...]]:
+def _sentences(batch: ReadBatch, reasons: Reasons) -> Iterator[tuple[SentenceWeight, ...]]:
     """Each sentence with the mean of its rho over the capsules, weighted by their beta."""
-    attention = attention_of(batch)
+    attention, spans = attention_of(batch), batch.placed.spans
     ends = attention.lengths.cumsum()
     starts = (ends - attention.lengths).tolist()
     text, capsule = _shown(reasons)

@@ -13,7 +13,8 @@ from icaps.interpret.plane import NEIGHBOURS as NEIGHBOURS
 from icaps.interpret.plane import PlaneMap, check_choice, map_vectors
 from icaps.layout import lay_out
 from icaps.model import ICapsNet
-from icaps.text import PAD, UNK, Vocabulary
+from icaps.text import PAD, UNK
+from icaps.vocabulary import Vocabulary
 
 SPACES = ("effective", "queries")  # W^k_i^T h_i, which share one space; h_i, as in the paper
 PERPLEXITY = 10.0

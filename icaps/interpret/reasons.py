@@ -94,11 +94,10 @@ def find_reasons(batch: ReadBatch, asked: Asked) -> Reasons:
 
 def attention_of(batch: ReadBatch) -> Attention:
     """What the capsules of a batch attend to."""
-    _, lengths, counts = batch.packed
-    activity = batch.activity
+    numbers, activity = batch.placed.numbers, batch.activity
     return Attention(
         *(activity.attention.numpy(), activity.sentence_attention.numpy()),
-        *(lengths.numpy(), counts.numpy()),
+        *(numbers.lengths, numbers.counts),
     )
 
 
@@ -109,13 +108,8 @@ def rank(routing: Weights, contribution: Weights, top: Top) -> NDArray[np.float3
     return ranked
 
 
-def spans_of(batch: ReadBatch) -> Numbers:
-    """Where the words of all texts start and end, each in its text (words, 2)."""
-    return np.concatenate([text.spans for text in batch.encoded])
-
-
 def _kgrams(batch: ReadBatch, spots: Spots, routing: Weights, contribution: Weights) -> KGrams:
-    attention, spans = attention_of(batch), spans_of(batch)
+    attention, spans = attention_of(batch), batch.placed.spans
     first_sentence = attention.counts.cumsum() - attention.counts
     text, capsule, sentence, position, first, last = spots
     return KGrams(

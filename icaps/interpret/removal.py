@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.corpus_files import Encoded
+from icaps.encoded import Encoded, EncodedText
 from icaps.errors import ConfigError
 from icaps.inference import BATCH_WORDS, norms_of
 from icaps.model import ICapsNet
-from icaps.text import UNK, EncodedText
+from icaps.text import UNK
 
 REMOVALS = ("deletion", "unk")
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from icaps.encoded import EncodedText
 from icaps.inference import Reading, read_encoded
 from icaps.interpret.bootstrap import Estimate, estimate
 from icaps.interpret.faithfulness import Choices, covered_words, random_places
@@ -18,7 +19,8 @@ from icaps.interpret.spotting import Top
 from icaps.interpret.word_scores import Texts
 from icaps.interpret.words import is_telling
 from icaps.model import ICapsNet
-from icaps.text import UNK, EncodedText, Vocabulary
+from icaps.text import UNK
+from icaps.vocabulary import Vocabulary
 
 CHANGES = ("synonym", "neutral")
 

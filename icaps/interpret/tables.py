@@ -14,7 +14,7 @@ from icaps.interpret.ablation import KnockOut
 from icaps.interpret.queries import QueryMap
 from icaps.interpret.tally import Cell, Item, Tally
 from icaps.interpret.words import Weighted, is_telling, most_relevant
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 
 VALUES = {  # columns of `cells` that a heatmap can show
     "count": "texts won",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.encoded import EncodedText
 from icaps.errors import ConfigError
 from icaps.inference import norms_of
 from icaps.interpret.faithfulness import Choices, random_places
 from icaps.interpret.removal import REMOVALS, norms_of_each, remove
 from icaps.results import RARE, Drawn, Explanation, Flip, KGram, Trial
 from icaps.sentences import encode
-from icaps.text import EncodedText
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

@@ -13,7 +13,8 @@ from icaps.explore import vocabulary as vocabulary_module
 from icaps.explore.facts import Facts
 from icaps.explore.statistics import FREQUENCIES, Coverage, vector_coverage
 from icaps.explore.telling import PRIOR, log_odds_z
-from icaps.text import Vocabulary, split_words
+from icaps.text import split_words
+from icaps.vocabulary import Vocabulary
 from tests.conftest import TOPICS, make_texts
 from tests.explore.indexed import indexed, write
 

@@ -19,7 +19,7 @@ from icaps.interpret.winners import find_winners
 from icaps.metrics import evaluate
 from icaps.model import ICapsNet
 from icaps.sentences import encode
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.interpret import plain
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.encoded import EncodedText
 from icaps.errors import ConfigError
 from icaps.inference import norms_of
 from icaps.interpret import removal
 from icaps.interpret.removal import norms_of_each, remove
 from icaps.sentences import encode
-from icaps.text import UNK, EncodedText
+from icaps.text import UNK
 from tests.interpret import plain
 from tests.interpret.test_corpus_level import texts, untrained
 

@@ -19,7 +19,7 @@ from icaps.interpret.corpus_level import count
 from icaps.interpret.global_view import load_view
 from icaps.interpret.report import Report
 from icaps.metrics import evaluate
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 from tests.interpret.test_corpus_level import texts, untrained
 
 

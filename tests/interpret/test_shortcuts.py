@@ -24,7 +24,8 @@ from icaps.interpret.shortcut_checks import Check, checks_of, dump_checks, load_
 from icaps.interpret.shortcuts import KGRAM, Candidate, candidates, find_shortcuts
 from icaps.interpret.shortcuts_table import to_lines, to_table
 from icaps.interpret.suspicion import signs
-from icaps.text import UNK, Vocabulary
+from icaps.text import UNK
+from icaps.vocabulary import Vocabulary
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.interpret import plain
 from tests.interpret.test_corpus_level import documents, hand_set, texts, untrained
@@ -206,7 +207,7 @@ def answered(
     kgrams: np.ndarray, labels: np.ndarray, vocabulary: Vocabulary, classes: tuple[str, ...]
 ) -> Answered:
     """Texts that are nothing but their K-gram, predicted right by a network that nobody asks."""
-    from icaps.text import EncodedText
+    from icaps.encoded import EncodedText
 
     spans = np.zeros((0, 2), np.int64)
     encoded = tuple(EncodedText(k, spans, np.array([len(k)]), truncated=False) for k in kgrams)

@@ -12,7 +12,7 @@ from icaps.interpret.sanity import LAYERS, cascade, randomise
 from icaps.interpret.spotting import Top
 from icaps.interpret.stability import after_a_change, between_models, nearest_words
 from icaps.interpret.word_scores import Texts
-from icaps.text import Vocabulary
+from icaps.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.interpret.test_corpus_level import of_network
 from tests.interpret.test_rankings import read, some
