@@ -96,9 +96,11 @@ class Corpus:
     def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
         """Lays the texts end to end; `labels` are class numbers, one a text."""
         ids, lengths, counts = Encoded.join(encoded)
-        offsets = (np.concatenate([[0], sizes.cumsum()]) for sizes in (lengths, counts))
-        texts = np.arange(len(encoded))
-        return cls(ids, *offsets, all_labels=np.array(labels, dtype=np.int64), texts=texts)
+        of_words, of_sentences = (
+            np.concatenate([[0], sizes.cumsum()]) for sizes in (lengths, counts)
+        )
+        numbers = np.array(labels, dtype=np.int64)
+        return cls(ids, of_words, of_sentences, numbers, np.arange(len(encoded)))
 
     def __len__(self) -> int:
         return len(self.texts)

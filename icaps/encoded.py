@@ -82,13 +82,13 @@ class Encoded(NamedTuple):
         words = np.repeat(sentences, self.lengths)
         return Encoded(self.ids[words], self.lengths[sentences], self.counts[chosen])
 
-    def parts(self, most: int) -> Iterator[Part]:
-        """All texts, in parts of at most so many words, or of one longer text."""
+    def parts(self, most_words: int, most_texts: int) -> Iterator[Part]:
+        """All texts, in parts of at most so many words and texts, or of one longer text."""
         sentences, words = self.ends()
         start = 0
         while start < len(self.counts):
-            fit = int(np.searchsorted(words, words[start] + most, side="right")) - 1
-            stop = min(max(fit, start + 1), len(self.counts))
+            fit = int(np.searchsorted(words, words[start] + most_words, side="right")) - 1
+            stop = max(min(fit, start + most_texts), start + 1)
             cuts = (range(len(words)), sentences, words)
             yield Part(*(slice(int(cut[start]), int(cut[stop])) for cut in cuts))
             start = stop

@@ -21,7 +21,9 @@ from icaps.sentences import place
 from icaps.tables import run
 from icaps.vocabulary import Vocabulary
 
-BATCH_WORDS = 16_384  # words a pass, which bounds memory whatever the lengths of the texts
+# A pass has as many words, or texts times capsules times classes, at most, and one text at least:
+# which bounds memory whatever the lengths of the texts.
+BATCH_WORDS, BATCH_ROUTES = 16_384, 1_048_576
 CHUNK = 2_000  # texts that are held as numbers at a time
 
 
@@ -142,23 +144,25 @@ def contributions(activity: Activity) -> Tensor:
 
     Summed over capsules it is the length of cc_j before the squash, which its norm grows with.
     """
-    directions = torch.nn.functional.normalize(activity.class_capsules, dim=2)
-    return activity.routing * (activity.votes * directions[:, None]).sum(3)
+    lengths: Tensor = torch.linalg.vector_norm(activity.class_capsules, dim=2)[:, None]
+    found = activity.routing * activity.agreement / lengths
+    return found.masked_fill(lengths == 0, 0)
 
 
 def contributions_to(
     activity: Activity, texts: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """`contributions` of some texts (n,), each to one class (n,): (n, I)."""
-    routing, votes, outputs = (
+    routing, agreement, outputs = (
         values.cpu().numpy()
-        for values in (activity.routing, activity.votes, activity.class_capsules)
+        for values in (activity.routing, activity.agreement, activity.class_capsules)
     )
-    outputs = outputs[texts, classes]  # (n, d_c)
-    lengths = np.linalg.norm(outputs, axis=1, keepdims=True)
-    along = np.einsum("nic,nc->ni", votes[texts, :, classes], outputs)
-    found = np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0)
-    return np.asarray(routing[texts, :, classes] * found)
+    lengths = np.linalg.norm(outputs[texts, classes], axis=1, keepdims=True)
+    added = routing[texts, :, classes] * agreement[texts, :, classes]
+    found: NDArray[np.float32] = np.divide(
+        added, lengths, out=np.zeros_like(added), where=lengths > 0
+    )
+    return found
 
 
 def class_norms(
@@ -225,7 +229,8 @@ def _passes(
     network: ICapsNet, encoded: Encoded, kept: Tensor | None
 ) -> Iterator[tuple[Part, Packed, Activity]]:
     device = network.fixed_embedding.device
-    for part in encoded.parts(BATCH_WORDS):
+    routes = network.config.num_capsules * network.num_classes
+    for part in encoded.parts(BATCH_WORDS, BATCH_ROUTES // routes):
         packed = Packed(*map(torch.from_numpy, encoded.take(part)))
         with torch.inference_mode():
             activity = run(network, packed.to(device), kept)

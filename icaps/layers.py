@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from icaps.layout import Layout, lay_out
 from icaps.pooling import pool
+from icaps.votes import FORMED, FormedVotes, ImpliedVotes, Votes
 
 
 class Packed(NamedTuple):
@@ -48,12 +49,12 @@ class Routed(NamedTuple):
     """What the capsule layer gives, for each text.
 
     class_capsules (texts, J, d_c); routing (texts, I, J), the weights that formed them;
-    votes (texts, I, J, d_c), the prediction vectors.
+    agreement (texts, I, J), the product of each prediction vector with its class capsule.
     """
 
     class_capsules: Tensor
     routing: Tensor
-    votes: Tensor
+    agreement: Tensor
 
 
 def squash(vectors: Tensor) -> Tensor:
@@ -234,43 +235,47 @@ class CapsuleLayer(nn.Module):
 
         `kept` (I,) is 0 for each capsule that is switched off and 1 for the others; None keeps all.
         """
-        votes = self.vote(primary_capsules)
-        kept = votes.new_ones(votes.shape[1]) if kept is None else kept
-        class_capsules, routing = self.route(votes, kept[None])
-        return Routed(class_capsules[:, 0], routing[:, 0], votes)
+        votes = self._vote(primary_capsules)
+        kept = primary_capsules.new_ones(primary_capsules.shape[1]) if kept is None else kept
+        outputs, routing = self._route(votes, kept[None])
+        agreement = votes.agree(outputs)
+        return Routed(outputs[:, :, 0].transpose(0, 1), *map(_by_text, (routing, agreement)))
 
-    def vote(self, primary_capsules: Tensor) -> Tensor:
-        """The prediction vectors of primary capsules (texts, I, d_p): (texts, I, J, d_c)."""
-        weight = self.capsule_weight
-        if weight.dim() == 4:  # of each capsule its own
-            own: Tensor = torch.einsum("bip,ijcp->bijc", primary_capsules, weight)
-            return own + self.capsule_bias
-        votes = primary_capsules @ weight.flatten(0, 1).T  # (texts, I, J d_c)
-        return votes.view(*votes.shape[:2], *weight.shape[:2]) + self.capsule_bias
-
-    def route(self, votes: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """Dynamic routing of the same votes from several sets of capsules (Algorithm 1).
+    def route(self, primary_capsules: Tensor, kept: Tensor) -> Tensor:
+        """Class capsules (texts, sets, J, d_c) of the same texts with several sets of capsules.
 
         Args:
-            votes: (texts, I, J, d_c).
+            primary_capsules: (texts, I, d_p).
             kept: (sets, I), 1 for each capsule of a set and 0 for the others, which vote for
-                nothing and have no routing.
-
-        Returns:
-            Class capsules (texts, sets, J, d_c) and routing (texts, sets, I, J).
+                nothing.
         """
-        votes = votes.transpose(1, 2).contiguous()  # (texts, J, I, d_c)
+        outputs, _ = self._route(self._vote(primary_capsules), kept)
+        return outputs.permute(1, 2, 0, 3)
+
+    def _vote(self, primary_capsules: Tensor) -> Votes:
+        weight, bias = self.capsule_weight, self.capsule_bias
+        if weight.dim() == 3 and bias.numel() > FORMED:
+            return ImpliedVotes(primary_capsules, weight, bias)
+        return FormedVotes.of(primary_capsules, weight, bias)
+
+    def _route(self, votes: Votes, kept: Tensor) -> tuple[Tensor, Tensor]:
+        """Algorithm 1: class capsules (J, texts, sets, d_c) and routing (J, texts, sets, I)."""
         seen = votes if self.route_gradient else votes.detach()
-        logits = votes.new_zeros(*votes.shape[:2], len(kept), votes.shape[2])
+        capsules, classes, _ = self.capsule_bias.shape
+        logits = self.capsule_bias.new_zeros(classes, votes.texts, len(kept), capsules)
         for step in range(self.iterations):
             # Over classes: outputs compete for inputs (eq. 9).
-            routing = logits.softmax(dim=1) * kept  # (texts, J, sets, I)
-            class_capsules = squash(routing @ votes)  # (texts, J, sets, d_c)
-            if step + 1 == self.iterations:
-                break
-            agreeing = class_capsules if self.route_gradient else class_capsules.detach()
-            logits = logits + agreeing @ seen.transpose(2, 3)
-        return class_capsules.transpose(1, 2), routing.permute(0, 2, 3, 1)
+            routing = logits.softmax(dim=0) * kept
+            outputs = squash(votes.weigh(routing))
+            if step + 1 < self.iterations:
+                agreeing = outputs if self.route_gradient else outputs.detach()
+                logits = logits + seen.agree(agreeing)
+        return outputs, routing
+
+
+def _by_text(values: Tensor) -> Tensor:
+    """Of one set, (J, texts, 1, I) to (texts, I, J)."""
+    return values[:, :, 0].permute(1, 2, 0)
 
 
 def weighted_sums(weights: Tensor, values: Tensor, layout: Layout) -> Tensor:

@@ -29,14 +29,14 @@ class Activity(NamedTuple):
     """Everything that a pass through the network shows, for B texts of T tokens in all.
 
     class_norms (B, J), the scores; class_capsules (B, J, d_c); routing (B, I, J), beta_ij of
-    the last iteration; votes (B, I, J, d_c); primary_capsules (B, I, d_p); attention (T, I),
-    alpha^i_n, and sentence_attention (S, I), rho^i_m, packed as the texts are.
+    the last iteration; agreement (B, I, J), u_j|i . cc_j; primary_capsules (B, I, d_p); attention
+    (T, I), alpha^i_n, and sentence_attention (S, I), rho^i_m, packed as the texts are.
     """
 
     class_norms: Tensor
     class_capsules: Tensor
     routing: Tensor
-    votes: Tensor
+    agreement: Tensor
     primary_capsules: Tensor
     attention: Tensor
     sentence_attention: Tensor
@@ -98,11 +98,9 @@ class ICapsNet(nn.Module):
         primary, *attention = attended
         if self.config.squash_primary:
             primary = squash(primary)
-        routed = self.capsules(primary, kept)
-        norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)  # (B, J)
-        return Activity(
-            norms, routed.class_capsules, routed.routing, routed.votes, primary, *attention
-        )
+        class_capsules, routing, agreement = self.capsules(primary, kept)
+        norms = torch.linalg.vector_norm(class_capsules, dim=2)  # (B, J)
+        return Activity(norms, class_capsules, routing, agreement, primary, *attention)
 
     def regions(self, ids: Tensor, layout: Layout) -> Tensor:
         """Region embeddings (cells, d_w) of sentences end to end: ids (T,), and their layout."""

@@ -41,12 +41,13 @@ def reading(
 
 
 def batch_of(*readings: Reading) -> ReadBatch:
-    """Texts as if a network with class capsules and votes of zero had read them."""
+    """Texts as if a network with class capsules of zero had read them."""
     texts, encoded, norms, routing, attention, rho, _ = zip(*readings, strict=True)
     placed = Placed.join(encoded)
     zeros = torch.zeros(len(texts), 2, 3)
-    votes = torch.zeros(len(texts), *routing[0].shape, 3)
-    shown = (torch.stack(norms), zeros, torch.stack(routing), votes, votes[:, :, 0])
+    betas = torch.stack(routing)
+    primary = torch.zeros(*betas.shape[:2], 3)
+    shown = (torch.stack(norms), zeros, betas, torch.zeros_like(betas), primary)
     activity = Activity(*shown, torch.cat(attention), torch.cat(rho))
     blank = np.array([e.blank for e in encoded])
     return ReadBatch(texts, placed, blank, activity)
@@ -169,12 +170,12 @@ def hand_batch() -> ReadBatch:
         reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
     )
     numbers = batch.placed.numbers._replace(ids=np.array([2, UNK, 3, UNK, 4, 5], np.int32))
-    votes = batch.activity.votes.index_fill(3, torch.tensor(0), 1.0)
-    votes[0, 1, 1, 0] = 4
+    agreement = torch.full_like(batch.activity.agreement, 2)
+    agreement[0, 1, 1] = 8
     activity = batch.activity._replace(
         class_norms=torch.tensor([[0.25, 0.75], [0, 0], [0.5, 0.25]]),
         class_capsules=torch.tensor([2.0, 0, 0]).expand(3, 2, 3),
-        votes=votes,
+        agreement=agreement,
     )
     return batch._replace(
         placed=Placed(numbers, batch.placed.spans, np.array([False, False, True])),

@@ -79,6 +79,13 @@ OPTIONS = [
 ]
 
 
+@pytest.fixture(params=[True, False], ids=["formed", "implied"])
+def _votes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to route, whatever the sizes; capsules with weights of their own know only one."""
+    monkeypatch.setattr("icaps.layers.FORMED", 10**9 if request.param else 0)
+
+
+@pytest.mark.usefixtures("_votes")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_network_equals_the_equations_forward_and_backward(options: dict[str, object]) -> None:
     network = build(**options)
@@ -106,6 +113,8 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
     for b, text in enumerate(expected):
         torch.testing.assert_close(activity.class_norms[b], text["norms"], rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.routing[b], text["routing"], rtol=0, atol=1e-9)
+        agreement = torch.einsum("ijc,jc->ij", text["votes"], text["outputs"])
+        torch.testing.assert_close(activity.agreement[b], agreement, rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.primary_capsules[b], text["primary"], rtol=0, atol=1e-9)
         torch.testing.assert_close(
             attention_of(network, texts, b), text["attention"], rtol=0, atol=1e-9
@@ -138,6 +147,7 @@ def test_gradcheck(options: dict[str, object]) -> None:
     assert torch.autograd.gradcheck(norms, inputs, atol=1e-7)
 
 
+@pytest.mark.usefixtures("_votes")
 def test_gradient_through_routing_can_be_cut() -> None:
     networks = [build(route_gradient=on) for on in (True, False)]
     outputs = [network(pack(TEXTS)).class_norms for network in networks]
@@ -148,8 +158,11 @@ def test_gradient_through_routing_can_be_cut() -> None:
     assert not torch.allclose(*gradients)
     # Cut, beta is a constant: the gradient is that of the last iteration alone.
     network = networks[1]
-    routed = network.capsules(network(pack(TEXTS)).primary_capsules.detach())
-    capsules = squash(torch.einsum("bij,bijc->bjc", routed.routing.detach(), routed.votes))
+    primary = network(pack(TEXTS)).primary_capsules.detach()
+    routing = network.capsules(primary).routing.detach()
+    weight, bias = network.capsules.capsule_weight, network.capsules.capsule_bias
+    votes = torch.einsum("bip,jcp->bijc", primary, weight) + bias
+    capsules = squash(torch.einsum("bij,bijc->bjc", routing, votes))
     loss = torch.linalg.vector_norm(capsules, dim=2).sum()
     torch.testing.assert_close(
         *torch.autograd.grad(loss, network.capsules.capsule_weight), gradients[1]

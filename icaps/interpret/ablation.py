@@ -50,7 +50,7 @@ class KnockOut:
         kept = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
         predicted = np.zeros((len(batch.labels), 1 + capsules), dtype=np.int64)
         known = np.flatnonzero(batch.known)
-        norms = norms_of_sets(layer, batch.activity.votes[known], kept)
+        norms = norms_of_sets(layer, batch.activity.primary_capsules[known], kept)
         predicted[known] = norms.argmax(2)
         places = np.arange(1 + capsules), batch.labels[:, None], predicted
         np.add.at(self.confusion, places, 1)
@@ -78,21 +78,22 @@ class KnockOut:
         )
 
 
-def norms_of_sets(layer: CapsuleLayer, votes: Tensor, kept: Tensor) -> NDArray[np.float32]:
+def norms_of_sets(layer: CapsuleLayer, primary: Tensor, kept: Tensor) -> NDArray[np.float32]:
     """Class norms (texts, sets, J) with each set of capsules.
 
     Args:
-        layer: Routes the votes.
-        votes: (texts, I, J, d_c), of all capsules.
+        layer: Routes the capsules.
+        primary: (texts, I, d_p).
         kept: (sets, I), 1 for the capsules of a set and 0 for those that are off.
     """
-    kept = kept.to(votes)
-    size = len(kept) * votes.shape[1] * votes.shape[2]
-    parts = [np.zeros((0, len(kept), votes.shape[2]), np.float32)]
+    kept = kept.to(primary)
+    capsules, classes, _ = layer.capsule_bias.shape
+    size = len(kept) * capsules * classes
+    parts = [np.zeros((0, len(kept), classes), np.float32)]
     with torch.inference_mode():
-        for part in votes.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
-            class_capsules, _ = layer.route(part, kept)
-            parts.append(torch.linalg.vector_norm(class_capsules, dim=3).cpu().numpy())
+        for part in primary.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
+            norms = torch.linalg.vector_norm(layer.route(part, kept), dim=3)
+            parts.append(norms.cpu().numpy())
     return np.concatenate(parts)
 
 
@@ -150,14 +151,13 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     capsule_count, classes = layer.capsule_bias.shape[:2]
     texts = max(FEWEST, SEARCHED // (capsule_count**3 * classes))
     sample = Sample(sample.primary[:texts], sample.labels[:texts], sample.keys[:texts])
-    votes = _votes(layer, sample)
-    capsules = tuple(range(votes.shape[1]))
-    of_all = accuracy = float(_accuracies(layer, votes, torch.ones(1, len(capsules)), sample)[0])
+    capsules = tuple(range(capsule_count))
+    of_all = accuracy = float(_accuracies(layer, torch.ones(1, len(capsules)), sample)[0])
     while len(capsules) > 1:
-        kept = torch.zeros(len(capsules), votes.shape[1])
+        kept = torch.zeros(len(capsules), capsule_count)
         kept[:, list(capsules)] = 1
         kept[range(len(capsules)), list(capsules)] = 0
-        accuracies = _accuracies(layer, votes, kept, sample)
+        accuracies = _accuracies(layer, kept, sample)
         best = int(accuracies.argmax())
         if accuracies[best] < ENOUGH * of_all:
             break
@@ -166,16 +166,9 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     return FewCapsules(capsules, accuracy, of_all)
 
 
-def _votes(layer: CapsuleLayer, sample: Sample) -> Tensor:
-    with torch.inference_mode():
-        device = layer.capsule_bias.device
-        return layer.vote(torch.from_numpy(sample.primary).to(device))
-
-
-def _accuracies(
-    layer: CapsuleLayer, votes: Tensor, kept: Tensor, sample: Sample
-) -> NDArray[np.float64]:
+def _accuracies(layer: CapsuleLayer, kept: Tensor, sample: Sample) -> NDArray[np.float64]:
     """Share of the sample that each set of capsules gets right (sets,); 0 for an empty sample."""
-    right = norms_of_sets(layer, votes, kept).argmax(2) == sample.labels[:, None]
+    primary = torch.from_numpy(sample.primary).to(layer.capsule_bias.device)
+    right = norms_of_sets(layer, primary, kept).argmax(2) == sample.labels[:, None]
     shares: NDArray[np.float64] = right.sum(0) / max(len(right), 1)
     return shares
