@@ -96,17 +96,18 @@ VARIABLES = {
 class Characters(Vocabulary):
     """A vocabulary whose words are one character each, all in a row."""
 
-    def encode_ids(self, texts: Any, max_words: int | None = None) -> list[Any]:
+    def number(self, texts: Any, max_words: int | None = None) -> Encoded:
         """The number of each character."""
-        return [np.frombuffer(text.encode("utf-32-le"), "<i4") - FIRST for text in texts]
+        ids = [np.frombuffer(text.encode("utf-32-le"), "<i4") - FIRST for text in texts]
+        lengths = np.array([len(text) for text in ids])
+        return Encoded(np.concatenate(ids), lengths, np.ones_like(lengths))
 
     def place(self, texts: Sequence[str], max_words: int | None = None) -> Placed:
         """Numbers and places of characters."""
-        ids = self.encode_ids(texts)
-        lengths = np.array([len(text) for text in ids])
-        starts = np.concatenate([np.arange(length) for length in lengths])
-        numbers = Encoded(np.concatenate(ids), lengths, np.ones_like(lengths))
-        return Placed(numbers, starts[:, None] + np.arange(2), np.zeros(len(ids), bool))
+        numbers = self.number(texts)
+        starts = np.concatenate([np.arange(length) for length in numbers.lengths])
+        none = np.zeros(len(numbers.counts), bool)
+        return Placed(numbers, starts[:, None] + np.arange(2), none)
 
 
 class Case:

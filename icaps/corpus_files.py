@@ -106,9 +106,7 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
     """Texts, one or more, as the numbers of their words, without their places."""
     if not config.hierarchical:  # a text is one sentence
-        ids = vocabulary.encode_ids(texts, config.max_words)
-        lengths = np.array([len(text) for text in ids], dtype=np.int64)
-        return Encoded(np.concatenate(ids), lengths, np.ones(len(ids), dtype=np.int64))
+        return vocabulary.number(texts, config.max_words)
     return place(vocabulary, texts, config).numbers
 
 

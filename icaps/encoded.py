@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,16 @@ class Encoded(NamedTuple):
             np.array([len(text.sentences) for text in texts], dtype=np.int64),
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Encoded]) -> Encoded:
+        """The texts of all parts, of which there is one at least."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def split(self) -> list[NDArray[np.int32]]:
+        """The ids of each text."""
+        ends = self.ends()[1].tolist()
+        return [self.ids[start:end] for start, end in pairwise(ends)]
+
     def ends(self) -> tuple[Numbers, Numbers]:
         """Sentences and words before each text, and those of all (texts + 1,)."""
         sentences = _before(self.counts)
@@ -81,6 +92,12 @@ class Encoded(NamedTuple):
         sentences = np.repeat(chosen, self.counts)
         words = np.repeat(sentences, self.lengths)
         return Encoded(self.ids[words], self.lengths[sentences], self.counts[chosen])
+
+    def first(self, words: Numbers) -> NDArray[np.bool_]:
+        """Which words are among the first ones of their texts, as many as `words` (texts,) says."""
+        own = self.words()
+        place = np.arange(len(self.ids)) - np.repeat(own.cumsum() - own, own)
+        return place < np.repeat(words, own)
 
     def parts(self, most_words: int, most_texts: int) -> Iterator[Part]:
         """All texts, in parts of at most so many words and texts, or of one longer text."""
@@ -124,8 +141,8 @@ class Placed(NamedTuple):
     def concatenate(cls, parts: Sequence[Placed]) -> Placed:
         """The texts of all parts, of which there is one at least."""
         numbers, spans, truncated = zip(*parts, strict=True)
-        columns = (np.concatenate(column) for column in zip(*numbers, strict=True))
-        return cls(Encoded(*columns), np.concatenate(spans), np.concatenate(truncated))
+        joined = Encoded.concatenate(numbers)
+        return cls(joined, np.concatenate(spans), np.concatenate(truncated))
 
     def take(self, part: Part) -> Placed:
         """The texts of a part."""
@@ -138,11 +155,14 @@ class Placed(NamedTuple):
             lengths: Words of each sentence, of all texts end to end.
             counts: Sentences of each text (texts,).
         """
-        words, kept = self.numbers.words(), Encoded(self.numbers.ids, lengths, counts).words()
-        place = np.arange(len(self.spans)) - np.repeat(words.cumsum() - words, words)
-        within = place < np.repeat(kept, words)
-        numbers = Encoded(self.numbers.ids[within], lengths, counts)
-        return Placed(numbers, self.spans[within], self.truncated | (kept < words))
+        kept = Encoded(self.numbers.ids, lengths, counts).words()
+        truncated = self.truncated | (kept < self.numbers.words())
+        if not truncated.any():
+            return self._replace(numbers=Encoded(self.numbers.ids, lengths, counts))
+        first = self.numbers.first(kept)
+        return Placed(
+            Encoded(self.numbers.ids[first], lengths, counts), self.spans[first], truncated
+        )
 
     def split(self) -> list[EncodedText]:
         """Text by text."""

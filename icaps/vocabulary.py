@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icaps.encoded import Encoded, EncodedText, Placed
 from icaps.errors import CheckpointError
@@ -107,29 +106,28 @@ class Vocabulary:
         parts = [self._place(batch, max_words) for batch in _batches(texts)]
         return Placed.concatenate(parts or [self._place([], max_words)])
 
-    def encode_ids(
-        self, texts: Iterable[str], max_words: int | None = None
-    ) -> list[NDArray[np.int32]]:
-        """The ids that `encode` gives each text, sooner: nobody asks for their places."""
-        return [ids for batch in _batches(texts) for ids in self._encode_ids(batch, max_words)]
+    def number(self, texts: Iterable[str], max_words: int | None = None) -> Encoded:
+        """The ids that `encode` gives the texts, sooner: nobody asks for their places."""
+        parts = [self._number(batch, max_words) for batch in _batches(texts)]
+        return Encoded.concatenate(parts or [self._number([], max_words)])
 
-    def _encode_ids(self, batch: list[Clean], max_words: int | None) -> list[NDArray[np.int32]]:
+    def _number(self, batch: list[Clean], max_words: int | None) -> Encoded:
         entries, counts = join(self._pieces.read(clean.text) for clean in batch)
-        ids, ends = entries["id"].copy(), counts.cumsum()
-        starts = (ends - counts).tolist()
-        return [
-            ids[start:end][:max_words] for start, end in zip(starts, ends.tolist(), strict=True)
-        ]
+        whole = Encoded(entries["id"].copy(), counts, np.ones_like(counts))
+        if max_words is None or counts.max(initial=0) <= max_words:
+            return whole
+        kept = np.minimum(counts, max_words)
+        return whole._replace(ids=whole.ids[whole.first(kept)], lengths=kept)
 
     def _place(self, batch: list[Clean], max_words: int | None) -> Placed:
         """All at once, as numpy takes as long for a text as for many."""
         entries, counts, spans = split([clean.text for clean in batch], self._pieces)
-        one, none = np.ones(len(counts), np.int64), np.zeros(len(counts), bool)
-        numbers = Encoded(entries["id"].copy(), counts, one)
-        placed = Placed(numbers, original_spans(batch, spans, counts), none)
+        numbers = Encoded(entries["id"].copy(), counts, np.ones_like(counts))
+        spans = original_spans(batch, spans, counts)
+        placed = Placed(numbers, spans, np.zeros(len(counts), bool))
         if max_words is None:
             return placed
-        return placed.shorten(np.minimum(counts, max_words), one)
+        return placed.shorten(np.minimum(counts, max_words), numbers.counts)
 
     def id(self, word: str) -> int:
         """The number of a word, `UNK` where it is unknown."""

@@ -74,8 +74,8 @@ _ASCII_WORD = re.compile(
         )
     )
 )
-# What is in no word: white space but \x1c to \x1f, which `re` alone counts as such.
-_ASCII_WHITE = np.isin(np.arange(128), [*b"\t\n\v\f\r "])
+# Whether a byte is in a word: not white space, but \x1c to \x1f, which `re` alone counts as such.
+_IN_WORD = bytes(byte not in b"\t\n\v\f\r " for byte in range(256))
 
 
 def words_alone(text: str) -> list[str]:
@@ -103,8 +103,8 @@ def spans_of_ascii(
         lengths: (words,), characters of each word of `words_alone`, of all texts end to end.
         counts: (texts,), words of each.
     """
-    characters = np.frombuffer("".join(texts).encode("ascii"), np.uint8)
-    places = np.flatnonzero(~_ASCII_WHITE[characters])
+    characters = "".join(texts).encode("ascii").translate(_IN_WORD)
+    places = np.flatnonzero(np.frombuffer(characters, bool))
     ends = lengths.cumsum(dtype=np.int64)
     sizes = np.array([len(text) for text in texts], np.int64)
     starts = np.repeat(sizes.cumsum() - sizes, counts)

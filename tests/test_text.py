@@ -167,7 +167,7 @@ def test_encode_agrees_with_split_words(texts: list[str], limit: int | None) -> 
         alone = known.encode([text], limit)[0]
         np.testing.assert_array_equal(alone.ids, encoded.ids)
         np.testing.assert_array_equal(alone.spans, encoded.spans)
-        np.testing.assert_array_equal(known.encode_ids([text], limit)[0], encoded.ids)
+        np.testing.assert_array_equal(known.number([text], limit).ids, encoded.ids)
 
 
 def test_entities_past_the_limit_are_no_other_texts() -> None:

@@ -49,7 +49,9 @@ class NetworkBaseline(Baseline):
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Softmax (texts, J) of the scores, or norms, times the fitted factor."""
-        ids = [torch.from_numpy(text).long() for text in self.vocabulary_.encode_ids(X, MAX_WORDS)]
+        ids = [
+            torch.from_numpy(text).long() for text in self.vocabulary_.number(X, MAX_WORDS).split()
+        ]
         scores = predict_scores(self.network_, ids, len(self.classes_)).double()
         probabilities: NDArray[np.float64] = (scores * self.inverse_temperature_).softmax(1).numpy()
         return probabilities

@@ -18,7 +18,6 @@ from icaps import distributed
 from icaps.corpus import class_numbers
 from icaps.errors import DataError
 from icaps.inference import CHUNK
-from icaps.text import UNK
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
@@ -143,5 +142,6 @@ def _numbers(classifier: ICapsClassifier, texts: list[str]) -> torch.Tensor:
 
 
 def _known_words(vocabulary: Vocabulary, texts: Sequence[str]) -> torch.Tensor:
-    ids = vocabulary.encode_ids(texts)
-    return torch.tensor([(len(n), (n == UNK).mean() if len(n) else 0.0) for n in ids])
+    numbers = vocabulary.number(texts)
+    words, known = (torch.from_numpy(count).float() for count in (numbers.words(), numbers.known()))
+    return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)

@@ -54,7 +54,7 @@ def norms_of_each(
 ) -> Iterator[NDArray[np.floating]]:
     """`inference.norms_of` each of several groups of variants; small ones share a pass."""
     for group in _together(parts):
-        joined = Encoded(*(np.concatenate(columns) for columns in zip(*group, strict=True)))
+        joined = Encoded.concatenate(group)
         ends = np.cumsum([len(part.counts) for part in group])
         yield from np.split(norms_of(network, joined, muted), ends[:-1])
 

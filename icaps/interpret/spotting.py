@@ -93,9 +93,8 @@ def spot(weights: Weights, attention: Attention, kernel_size: int, top: Top) -> 
     ends = lengths.cumsum()
     words = np.bincount(np.repeat(np.arange(len(counts)), counts), lengths, len(counts))
     texts = np.flatnonzero(words)
-    ranked = np.argsort(-weights[texts], axis=1, kind="stable")[:, : top.capsules]
-    on = np.take_along_axis(weights[texts], ranked, 1) > -inf
-    text, capsule = np.repeat(texts, on.sum(1)), ranked[on]
+    place, capsule = _largest(weights[texts], top.capsules)
+    text = texts[place]
 
     first_sentence = counts.cumsum() - counts
     sentence, pair = _tops(
@@ -111,6 +110,21 @@ def spot(weights: Weights, attention: Attention, kernel_size: int, top: Top) -> 
         np.maximum(first, start[pair]),
         np.minimum(first + kernel_size, ends[sentence]),
     )
+
+
+def _largest(weights: Weights, count: int) -> tuple[Numbers, Numbers]:
+    """Rows and columns of the largest numbers above -inf of each row, the largest first.
+
+    Of few, one after the other is found sooner than all are sorted.
+    """
+    left, rows = weights.copy(), np.arange(len(weights))
+    columns = np.zeros((len(weights), min(count, weights.shape[1])), np.int64)
+    above = np.zeros(columns.shape, bool)
+    for taken in range(columns.shape[1]):
+        found = columns[:, taken] = left.argmax(1)
+        above[:, taken] = left[rows, found] > -inf
+        left[rows, found] = -inf
+    return above.nonzero()[0], columns[above]
 
 
 def _tops(
