@@ -34,6 +34,7 @@ from icaps.neutral_unk import fit_unk
 from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
 from icaps.results import Explanation
 from icaps.resume import Last, fingerprint
+from icaps.tables import keep_table
 from icaps.training import (
     Callback,
     Training,
@@ -353,6 +354,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint = load_checkpoint(folder, choose_device(device))
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
         classifier.network_ = checkpoint.network
+        keep_table(checkpoint.network)
         classifier.vocabulary_ = checkpoint.vocabulary
         classifier.classes_ = np.array(checkpoint.classes, dtype=object)
         classifier.inverse_temperature_ = checkpoint.inverse_temperature

@@ -107,21 +107,11 @@ class RegionEmbedding(nn.Module):
             (cells, d_w).
         """
         nothing = projected.shape[0] * self.kernel_size - 1
-        bags = self.slots(rows, layout, nothing)
+        taps = torch.arange(self.kernel_size, device=rows.device)
+        bags = rows[layout.regions.clamp(min=0)] * self.kernel_size + taps
+        bags = bags.masked_fill(layout.regions < 0, nothing)
         table = projected.flatten(0, 1)
         return F.embedding_bag(bags, table, mode="sum", padding_idx=nothing) + self.bias
-
-    def slots(self, rows: Tensor, layout: Layout, nothing: int) -> Tensor:
-        """Which row of a table (words x K, ...) each place of a region takes: (cells, K).
-
-        Args:
-            rows: (tokens,), the number of each token's word in the table.
-            layout: Of the sentences.
-            nothing: The row for a place outside the sentence.
-        """
-        taps = torch.arange(self.kernel_size, device=rows.device)
-        slots = rows[layout.regions.clamp(min=0)] * self.kernel_size + taps
-        return slots.masked_fill(layout.regions < 0, nothing)
 
 
 class Attended(NamedTuple):

@@ -24,7 +24,7 @@ class Layout(NamedTuple):
         blocks: Rows and width of each block, of which there is one at least.
         source: (cells,), the token in each cell; some token in a blank one.
         blank: (cells,), whether it holds none.
-        regions: (cells, K), the tokens around each, -1 where the sentence ends and for a blank.
+        regions: (cells, K), the tokens around each, -1 where the sentence ends, -2 for a blank.
         cells: (tokens,), where each token is.
         rows: (sentences,), the row of each.
     """
@@ -44,8 +44,11 @@ class Layout(NamedTuple):
 
     def softmax(self, scores: Tensor) -> Tensor:
         """Softmax of scores (cells, heads) over each row's words; 0 where it is blank."""
-        hidden = scores.masked_fill(self.blank[:, None], -torch.inf)
-        return torch.cat([part.softmax(1).flatten(0, 1) for part in self.split(hidden)])
+        return self.softmax_of_rows(scores.masked_fill(self.blank[:, None], -torch.inf))
+
+    def softmax_of_rows(self, scores: Tensor) -> Tensor:
+        """As `softmax`, of scores that are -inf where it is blank."""
+        return torch.cat([part.softmax(1).flatten(0, 1) for part in self.split(scores)])
 
 
 def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
@@ -69,8 +72,9 @@ def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
     rows[order] = np.arange(len(order))
     offsets = np.arange(kernel_size) - (kernel_size - 1) // 2
     reached = place[:, None] + offsets
-    inside = filled[:, None] & (reached >= 0) & (reached < until[:, None])
+    inside = (reached >= 0) & (reached < until[:, None])
     regions = np.where(inside, source[:, None] + offsets, -1)
+    regions[~filled] = -2
     blocks = [(count, width) for width, count in Counter(widths.tolist()).items()]
     arrays = (source, ~filled, regions, cells, rows)
     return Layout(

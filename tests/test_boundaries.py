@@ -38,7 +38,8 @@ ARROWS: dict[str, set[str]] = {
     "layers": {"layout", "pooling", "votes"},
     "dropout": set(),
     "model": {"config", "dropout", "layers", "layout", "text"},
-    "tables": {"layers", "layout", "model"},
+    "table_files": {"data.storage"},
+    "tables": {"layers", "layout", "model", "table_files"},
     "calibration": set(),
     "inference": {
         *("corpus", "corpus_files", "distributed", "encoded", "layers", "model", "sentences"),

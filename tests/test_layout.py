@@ -28,7 +28,7 @@ def test_every_word_has_its_cell(lengths: list[int], kernel_size: int) -> None:
         assert around == [
             [m if m in inside else -1 for m in range(n - left, n + right + 1)] for n in inside
         ]
-    assert (layout.regions[layout.blank] == -1).all()
+    assert (layout.regions[layout.blank] == -2).all()
     rows = [row for count, size in layout.blocks for row in [size] * count]
     for row, length in zip(layout.rows.tolist(), lengths, strict=True):
         assert length <= rows[row] < max(length + 8, 1.125 * length + 1)

@@ -1,19 +1,21 @@
 """Reading by a table of words against the network itself; and dropout from random bytes."""
 
 import dataclasses
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from icaps import tables
+from icaps import table_files, tables
 from icaps.classifier import ICapsClassifier
 from icaps.dropout import dropout
 from icaps.inference import class_norms, read_texts
 from icaps.model import ICapsNet
-from icaps.tables import WordTable, run
+from icaps.tables import WordTable, make_rows, run
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.test_model import DOCUMENTS, TEXTS, build, pack, pack_documents
 
@@ -27,7 +29,8 @@ def test_a_table_shows_what_the_network_shows(kind: str, kernel_size: int) -> No
     batch = BATCHES[kind]
     with torch.inference_mode():
         expected = network(batch)
-        found = network.route(WordTable(network).attend(network, batch))
+        table = WordTable(network, make_rows(network))
+        found = network.route(table.attend(network, batch))
     for name, values in expected._asdict().items():
         torch.testing.assert_close(getattr(found, name), values, rtol=0, atol=1e-12)
 
@@ -36,12 +39,11 @@ def test_a_table_is_made_when_enough_was_read(monkeypatch: pytest.MonkeyPatch) -
     network = build().eval()
     made: list[int] = []
 
-    class Counted(WordTable):
-        def __init__(self, network: torch.nn.Module) -> None:
-            made.append(1)
-            super().__init__(network)  # type: ignore[arg-type]
+    def counted(network: ICapsNet) -> torch.Tensor:
+        made.append(1)
+        return make_rows(network)
 
-    monkeypatch.setattr(tables, "WordTable", Counted)
+    monkeypatch.setattr(tables, "make_rows", counted)
     batch = pack(TEXTS)  # 21 words, and 12 in the vocabulary
     with torch.inference_mode():
         expected = network(batch).class_norms
@@ -74,7 +76,7 @@ def test_what_has_no_table(option: str, monkeypatch: pytest.MonkeyPatch) -> None
     network = build(activation="tanh" if option == "activation" else "none").eval()
     if option == "size":
         monkeypatch.setattr(tables, "MOST_BYTES", 100)
-    monkeypatch.setattr(tables, "WordTable", lambda network: pytest.fail("a table was made"))
+    monkeypatch.setattr(tables, "make_rows", lambda network: pytest.fail("a table was made"))
     with torch.inference_mode():
         for _ in range(4):
             expected = network(pack(TEXTS)).class_norms
@@ -85,16 +87,15 @@ def test_threads_make_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """While one makes it the others read without, and all get the same."""
     network = build().eval()
     making, released = threading.Event(), threading.Event()
-    made: list[WordTable] = []
+    made: list[torch.Tensor] = []
 
-    class Slow(WordTable):
-        def __init__(self, network: ICapsNet) -> None:
-            making.set()
-            assert released.wait(60)
-            super().__init__(network)
-            made.append(self)
+    def slow(network: ICapsNet) -> torch.Tensor:
+        making.set()
+        assert released.wait(60)
+        made.append(make_rows(network))
+        return made[-1]
 
-    monkeypatch.setattr(tables, "WordTable", Slow)
+    monkeypatch.setattr(tables, "make_rows", slow)
     monkeypatch.setattr(tables, "PAYS", 0)
     with torch.inference_mode(), ThreadPoolExecutor(1) as other:
         expected = network(pack(TEXTS)).class_norms
@@ -106,6 +107,94 @@ def test_threads_make_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.testing.assert_close(first.result().class_norms, expected, rtol=0, atol=1e-12)
         run(network, pack(TEXTS), None)
     assert len(made) == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A saved model, and a place for tables where there is none yet."""
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(tables, "MAPPING_PAYS", 0)
+    texts, labels = make_texts(40, 0)
+    train = dataclasses.replace(TRAIN, epochs=1)
+    ICapsClassifier(MODEL, train, device="cpu").fit(texts, labels).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder.parent / "data" / "tables").glob("*"))
+
+
+def test_a_table_that_was_kept_is_mapped_and_not_computed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, _ = make_texts(300, 1)
+    first = ICapsClassifier.load(folder, device="cpu").class_norms(texts)
+    (file,) = files(folder)
+    monkeypatch.setattr(tables, "make_rows", lambda network: pytest.fail("a table was made"))
+    again = ICapsClassifier.load(folder, device="cpu")
+    np.testing.assert_array_equal(again.class_norms(texts), first)
+    assert isinstance(tables._READERS[again.network_].table, WordTable)
+    kept = file.read_bytes()
+    with torch.inference_mode():
+        tables._READERS[again.network_].table._rows.zero_()  # type: ignore[union-attr]
+    assert file.read_bytes() == kept  # what is done to a mapped table stays in its process
+
+
+def test_tables_of_other_weights_are_other_files(folder: Path) -> None:
+    texts, _ = make_texts(300, 1)
+    one = ICapsClassifier.load(folder, device="cpu")
+    one.class_norms(texts)
+    assert len(files(folder)) == 1
+    with torch.no_grad():
+        one.network_.trained_embedding.weight[5] += 1
+    changed = one.class_norms(texts)
+    assert len(files(folder)) == 1  # a network that has been changed is nobody else's
+    one.save(folder)
+    other = ICapsClassifier.load(folder, device="cpu")
+    np.testing.assert_allclose(other.class_norms(texts), changed, rtol=0, atol=1e-6)
+    assert len(files(folder)) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "absent", "unreadable"])
+def test_a_damaged_table_is_made_again(folder: Path, damage: str) -> None:
+    texts, _ = make_texts(300, 1)
+    expected = ICapsClassifier.load(folder, device="cpu").class_norms(texts)
+    (file,) = files(folder)
+    whole = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(whole[:-4])
+    elif damage == "unreadable":
+        file.mkdir()
+    np.testing.assert_array_equal(
+        ICapsClassifier.load(folder, device="cpu").class_norms(texts), expected
+    )
+    assert damage == "unreadable" or file.read_bytes() == whole
+
+
+def test_a_folder_that_takes_no_table_is_told_in_the_log(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder.parent / "data").write_text("not a folder")
+    texts, _ = make_texts(300, 1)
+    classifier = ICapsClassifier.load(folder, device="cpu")
+    assert classifier.class_norms(texts).shape == (300, 3)
+    assert isinstance(tables._READERS[classifier.network_].table, WordTable)
+    (line,) = caplog.messages
+    assert "can't be kept" in line
+    assert "ICAPS_DATA" in line
+
+
+def test_few_tables_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_files, "KEPT", 2)
+    home = folder.parent / "data" / "tables"
+    for number in range(4):
+        table_files.keep_rows(home / f"{number}.f32", torch.full((2, 3), float(number)))
+        os.utime(home / f"{number}.f32", (number, number))
+    assert [file.name for file in files(folder)] == ["2.f32", "3.f32"]
+    found = table_files.map_rows(home / "3.f32", (2, 3))
+    assert found is not None
+    assert found.tolist() == [[3.0] * 3] * 2
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
