@@ -226,8 +226,7 @@ class CapsuleLayer(nn.Module):
         `kept` (I,) is 0 for each capsule that is switched off and 1 for the others; None keeps all.
         """
         votes = self._vote(primary_capsules)
-        kept = primary_capsules.new_ones(primary_capsules.shape[1]) if kept is None else kept
-        outputs, routing = self._route(votes, kept[None])
+        outputs, routing = self._route(votes, None if kept is None else kept[None])
         agreement = votes.agree(outputs)
         return Routed(outputs[:, :, 0].transpose(0, 1), *map(_by_text, (routing, agreement)))
 
@@ -248,14 +247,20 @@ class CapsuleLayer(nn.Module):
             return ImpliedVotes(primary_capsules, weight, bias)
         return FormedVotes.of(primary_capsules, weight, bias)
 
-    def _route(self, votes: Votes, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """Algorithm 1: class capsules (J, texts, sets, d_c) and routing (J, texts, sets, I)."""
+    def _route(self, votes: Votes, kept: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Algorithm 1: class capsules (J, texts, sets, d_c) and routing (J, texts, sets, I).
+
+        Without `kept` there is one set, of all capsules.
+        """
         seen = votes if self.route_gradient else votes.detach()
         capsules, classes, _ = self.capsule_bias.shape
-        logits = self.capsule_bias.new_zeros(classes, votes.texts, len(kept), capsules)
+        sets = 1 if kept is None else len(kept)
+        logits = self.capsule_bias.new_zeros(classes, votes.texts, sets, capsules)
         for step in range(self.iterations):
             # Over classes: outputs compete for inputs (eq. 9).
-            routing = logits.softmax(dim=0) * kept
+            routing = logits.softmax(dim=0)
+            if kept is not None:
+                routing = routing * kept
             outputs = squash(votes.weigh(routing))
             if step + 1 < self.iterations:
                 agreeing = outputs if self.route_gradient else outputs.detach()

@@ -37,9 +37,10 @@ class Votes(Protocol):
 
 
 class FormedVotes(NamedTuple):
-    """votes (J, texts, I, d_c)."""
+    """votes (J texts, I, d_c), those of the first class for all texts, then of the next one."""
 
     votes: Tensor
+    texts: int
 
     @classmethod
     def of(cls, primary_capsules: Tensor, weight: Tensor, bias: Tensor) -> FormedVotes:
@@ -55,24 +56,21 @@ class FormedVotes(NamedTuple):
         else:
             flat = primary_capsules @ weight.flatten(0, 1).T  # (texts, I, J d_c)
             votes = flat.unflatten(2, weight.shape[:2]) + bias
-        return cls(votes.permute(2, 0, 1, 3).contiguous())
-
-    @property
-    def texts(self) -> int:
-        """As `Votes`."""
-        return self.votes.shape[1]
+        return cls(votes.permute(2, 0, 1, 3).flatten(0, 1), len(primary_capsules))
 
     def weigh(self, routing: Tensor) -> Tensor:
         """As `Votes`."""
-        return routing @ self.votes
+        sums = torch.bmm(routing.flatten(0, 1), self.votes)
+        return sums.view(*routing.shape[:3], self.votes.shape[2])
 
     def agree(self, outputs: Tensor) -> Tensor:
         """As `Votes`."""
-        return outputs @ self.votes.transpose(2, 3)
+        products = torch.bmm(outputs.flatten(0, 1), self.votes.transpose(1, 2))
+        return products.view(*outputs.shape[:3], self.votes.shape[1])
 
     def detach(self) -> FormedVotes:
         """As `Votes`."""
-        return FormedVotes(self.votes.detach())
+        return FormedVotes(self.votes.detach(), self.texts)
 
 
 class ImpliedVotes(NamedTuple):
