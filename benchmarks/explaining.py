@@ -10,11 +10,11 @@ the turns.
 Many texts are explained as columns (`ICapsClassifier.reasons`, with the K-grams spelled out), as
 the page does for a table; `objects` are those of `explain`, with every word's count and weights.
 
-One text's time is that of a model which has just been loaded, before it has read enough for its
-table of words. The other explainers explain one text at a time, from a string on, and ask the same
-network about the class that it predicts, with its table: LIME of 1,000 samples, Integrated
-Gradients of 50 steps as `icaps.interpret.post_hoc` has them from captum, and, without --quick,
-SHAP's Partition of as many evaluations as it makes by default.
+One text's time is that of a warm model, which has its table of words. The other explainers explain
+one text at a time, from a string on, and ask the same network about the class that it predicts,
+with its table: LIME of 1,000 samples, Integrated Gradients of 50 steps as
+`icaps.interpret.post_hoc` has them from captum, and, without --quick, SHAP's Partition of as many
+evaluations as it makes by default. A turn of a side is some texts, one after another.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -
 
 
 def measure_explainers(
-    classifier: ICapsClassifier, texts: list[str], quick: bool
+    classifier: ICapsClassifier, texts: list[str], rounds: int, quick: bool
 ) -> dict[str, Any]:
     """How many times as long as ours the other explainers take for one text."""
     names = list(map(str, classifier.classes_))
@@ -130,16 +130,22 @@ def measure_explainers(
         sides["shap"] = shap_explainer(classifier)
     for side in sides.values():
         side(texts[0])  # the first one takes longer
-    times = {name: [] for name in sides}
-    for text in texts:
-        for name, side in sides.items():
-            times[name].append(seconds(partial(side, text)))
+    turns = {name: partial(_each, side, texts) for name, side in sides.items()}
+    times = by_turns(turns, rounds, pause=0.5)
     others = [name for name in sides if name != "explain"]
     return {
         "texts_one_by_one": len(texts),
         **{f"{name}_over_explain": ratio(times[name], times["explain"]) for name in others},
-        **{f"{name}_ms_median": _milliseconds(statistics.median(times[name])) for name in sides},
+        **{
+            f"{name}_ms": _milliseconds(statistics.median(times[name]) / len(texts))
+            for name in sides
+        },
     }
+
+
+def _each(side: Explainer, texts: list[str]) -> None:
+    for text in texts:
+        side(text)
 
 
 def measure(classifier: ICapsClassifier, texts: list[str], quick: bool) -> dict[str, Any]:
@@ -149,7 +155,7 @@ def measure(classifier: ICapsClassifier, texts: list[str], quick: bool) -> dict[
     single = [seconds(partial(explain_one, classifier, text)) for text in texts[:singles]]
     return {
         **speeds,
-        **measure_explainers(classifier, texts[:compared], quick),
+        **measure_explainers(classifier, texts[:compared], rounds, quick),
         "one_text_ms_median": _milliseconds(statistics.median(single)),
         "one_text_ms_95": _milliseconds(statistics.quantiles(single, n=20)[-1]),
         "machine": machine(),

@@ -16,12 +16,22 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def by_turns(sides: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each side in each round; first each runs once, unmeasured, to be warm."""
+def by_turns(
+    sides: Mapping[str, Callable[[], Any]], rounds: int, pause: float = 0
+) -> dict[str, list[float]]:
+    """Seconds of each side in each round; first each runs once, unmeasured, to be warm.
+
+    `pause` are seconds before each turn, in which threads that spin after the side before (those of
+    OpenBLAS do) go to sleep.
+    """
     for run in sides.values():
         run()
-    turns = [{name: seconds(run) for name, run in sides.items()} for _ in range(rounds)]
-    return {name: [turn[name] for turn in turns] for name in sides}
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, run in sides.items():
+            time.sleep(pause)
+            times[name].append(seconds(run))
+    return times
 
 
 def ratio(side: Iterable[float], other: Iterable[float]) -> float:

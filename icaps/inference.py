@@ -149,20 +149,18 @@ def contributions(activity: Activity) -> Tensor:
     return found.masked_fill(lengths == 0, 0)
 
 
-def contributions_to(
+def to_classes(
     activity: Activity, texts: NDArray[np.int64], classes: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """`contributions` of some texts (n,), each to one class (n,): (n, I)."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Routing and `contributions` of some texts (n,), each to one class (n,): (n, I) both."""
     routing, agreement, outputs = (
         values.cpu().numpy()
         for values in (activity.routing, activity.agreement, activity.class_capsules)
     )
     lengths = np.linalg.norm(outputs[texts, classes], axis=1, keepdims=True)
-    added = routing[texts, :, classes] * agreement[texts, :, classes]
-    found: NDArray[np.float32] = np.divide(
-        added, lengths, out=np.zeros_like(added), where=lengths > 0
-    )
-    return found
+    betas = routing[texts, :, classes]
+    added = betas * agreement[texts, :, classes]
+    return betas, np.divide(added, lengths, out=np.zeros_like(added), where=lengths > 0)
 
 
 def class_norms(

@@ -67,6 +67,8 @@ def split(
         else pieces.pack(text[start:end] for start, end in next(others))
         for text in texts
     )
+    if plain.all():
+        return entries, counts, spans_of_ascii(texts, entries["length"], counts)
     of_plain = np.repeat(plain, counts)
     spans = np.empty((len(entries), 2), np.int64)
     spans[~of_plain] = np.array([*chain.from_iterable(places)], np.int64).reshape(-1, 2)

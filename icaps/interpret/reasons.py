@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import ReadBatch, contributions_to
+from icaps.inference import ReadBatch, to_classes
 from icaps.interpret.spotting import Attention, Numbers, Spots, Top, Weights, check, spot
 
 
@@ -83,8 +83,7 @@ def find_reasons(batch: ReadBatch, asked: Asked) -> Reasons:
     norms = activity.class_norms.numpy()
     predicted = norms.argmax(1)
     targets = predicted if asked.target is None else np.full_like(predicted, asked.target)
-    routing = activity.routing.numpy()[texts, :, targets]
-    contribution = contributions_to(activity, texts, targets)
+    routing, contribution = to_classes(activity, texts, targets)
     weights = rank(routing, contribution, asked.top)
     weights[batch.blank] = -inf
     spots = spot(weights, attention_of(batch), asked.kernel_size, asked.top)

@@ -136,12 +136,12 @@ def _tops(
     """
     if lengths.max(initial=0) <= 1:  # as each text has one sentence, when they aren't split
         return starts, np.arange(len(starts))
-    rows = ranges(starts, lengths)
-    found = values[rows, np.repeat(column, lengths)]
+    rows, segment = ranges(starts, lengths), np.repeat(np.arange(len(lengths)), lengths)
+    found = values.ravel().take(rows * values.shape[1] + column[segment])
     largest = np.full((len(lengths), min(count, lengths.max())), -1)
     for taken in range(largest.shape[1]):
         left = np.flatnonzero(lengths > taken)
-        places = first_largest(found, lengths)[left]
+        places = _first_largest(found, lengths, segment)[left]
         largest[left, taken] = places
         found[places] = -inf
     segments, _ = np.nonzero(largest >= 0)
@@ -156,10 +156,14 @@ def ranges(firsts: Numbers, lengths: Numbers) -> Numbers:
 
 def first_largest(values: Weights, lengths: Numbers) -> Numbers:
     """Where each segment of `values`, none empty, has its largest: the first such place."""
+    return _first_largest(values, lengths, np.repeat(np.arange(len(lengths)), lengths))
+
+
+def _first_largest(values: Weights, lengths: Numbers, segment: Numbers) -> Numbers:
+    """As `first_largest`; `segment` is the number of each value's."""
     if not len(lengths):
         return np.zeros(0, dtype=np.int64)
-    starts = lengths.cumsum() - lengths
-    segment = np.repeat(np.arange(len(lengths)), lengths)
-    largest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[segment])
-    places: Numbers = largest[np.diff(segment[largest], prepend=-1) > 0]
+    largest = np.maximum.reduceat(values, lengths.cumsum() - lengths)
+    found = np.flatnonzero(values == largest[segment])
+    places: Numbers = found[np.diff(segment[found], prepend=-1) > 0]
     return places

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import Pass, contributions_to
+from icaps.inference import Pass, to_classes
 from icaps.interpret.spotting import first_largest, ranges
 
 
@@ -38,7 +38,7 @@ def find_winners(batch: Pass, kernel_size: int) -> Winners:
     known = np.flatnonzero(batch.known)
     activity = batch.activity
     predicted = activity.class_norms.cpu().numpy()[known].argmax(1).astype(np.int64)
-    routing = activity.routing.cpu().numpy()[known, :, predicted]  # (texts, I)
+    routing, contribution = to_classes(activity, known, predicted)
     capsules = routing.argmax(1)
     return Winners(
         batch.numbers[known],
@@ -47,7 +47,7 @@ def find_winners(batch: Pass, kernel_size: int) -> Winners:
         capsules,
         _kgrams(batch, known, capsules, kernel_size),
         routing,
-        contributions_to(activity, known, predicted),
+        contribution,
     )
 
 
