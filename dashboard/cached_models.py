@@ -81,7 +81,7 @@ def typical_texts(model: ModelFolder) -> dict[int, Text]:
 @st.cache_resource(max_entries=3, show_spinner="Loading the model …")
 def load_from(path: str, stamp: int) -> ICapsClassifier:
     """As `load`, by what a cached function takes for its key."""
-    return ICapsClassifier.load(path, device="cpu")
+    return ICapsClassifier.load(path, device="cpu", keeps_table=not limits.read_only())
 
 
 def scorer_from(path: str, stamp: int) -> Scorer:

@@ -346,15 +346,25 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "auto") -> ICapsClassifier:
-        """A fitted classifier from a checkpoint folder; CheckpointError where it is damaged.
+    def load(
+        cls, folder: str | Path, device: str = "auto", *, keeps_table: bool = True
+    ) -> ICapsClassifier:
+        """A fitted classifier from a checkpoint folder; labels come back as text, as stored.
 
-        Labels come back as text, as they are stored.
+        Args:
+            folder: What `save` wrote.
+            device: Where the network is.
+            keeps_table: Whether what it computes of each word, once it has read much, is left for
+                the next process that loads the same weights (`icaps.tables`), in ICAPS_DATA.
+
+        Raises:
+            CheckpointError: The folder is damaged, or is none.
         """
         checkpoint = load_checkpoint(folder, choose_device(device))
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
         classifier.network_ = checkpoint.network
-        keep_table(checkpoint.network)
+        if keeps_table:
+            keep_table(checkpoint.network)
         classifier.vocabulary_ = checkpoint.vocabulary
         classifier.classes_ = np.array(checkpoint.classes, dtype=object)
         classifier.inverse_temperature_ = checkpoint.inverse_temperature

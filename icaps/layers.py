@@ -228,7 +228,8 @@ class CapsuleLayer(nn.Module):
         votes = self._vote(primary_capsules)
         outputs, routing = self._route(votes, None if kept is None else kept[None])
         agreement = votes.agree(outputs)
-        return Routed(outputs[:, :, 0].transpose(0, 1), *map(_by_text, (routing, agreement)))
+        betas, products = (part[:, :, 0].transpose(1, 2) for part in (routing, agreement))
+        return Routed(outputs[:, :, 0], betas, products)
 
     def route(self, primary_capsules: Tensor, kept: Tensor) -> Tensor:
         """Class capsules (texts, sets, J, d_c) of the same texts with several sets of capsules.
@@ -239,26 +240,26 @@ class CapsuleLayer(nn.Module):
                 nothing.
         """
         outputs, _ = self._route(self._vote(primary_capsules), kept)
-        return outputs.permute(1, 2, 0, 3)
+        return outputs.transpose(1, 2)
 
     def _vote(self, primary_capsules: Tensor) -> Votes:
         weight, bias = self.capsule_weight, self.capsule_bias
-        if weight.dim() == 3 and bias.numel() > FORMED:
+        if weight.dim() == 3 and len(primary_capsules) * bias.numel() > FORMED:
             return ImpliedVotes(primary_capsules, weight, bias)
         return FormedVotes.of(primary_capsules, weight, bias)
 
     def _route(self, votes: Votes, kept: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Algorithm 1: class capsules (J, texts, sets, d_c) and routing (J, texts, sets, I).
+        """Algorithm 1: class capsules (texts, J, sets, d_c) and routing (texts, J, sets, I).
 
         Without `kept` there is one set, of all capsules.
         """
         seen = votes if self.route_gradient else votes.detach()
         capsules, classes, _ = self.capsule_bias.shape
         sets = 1 if kept is None else len(kept)
-        logits = self.capsule_bias.new_zeros(classes, votes.texts, sets, capsules)
+        logits = self.capsule_bias.new_zeros(votes.texts, classes, sets, capsules)
         for step in range(self.iterations):
             # Over classes: outputs compete for inputs (eq. 9).
-            routing = logits.softmax(dim=0)
+            routing = logits.softmax(dim=1)
             if kept is not None:
                 routing = routing * kept
             outputs = squash(votes.weigh(routing))
@@ -266,11 +267,6 @@ class CapsuleLayer(nn.Module):
                 agreeing = outputs if self.route_gradient else outputs.detach()
                 logits = logits + seen.agree(agreeing)
         return outputs, routing
-
-
-def _by_text(values: Tensor) -> Tensor:
-    """Of one set, (J, texts, 1, I) to (texts, I, J)."""
-    return values[:, :, 0].permute(1, 2, 0)
 
 
 def weighted_sums(weights: Tensor, values: Tensor, layout: Layout) -> Tensor:
