@@ -41,7 +41,7 @@ from icaps.config import ModelConfig, TrainConfig, override
 from icaps.corpus import Corpus, LabelledTexts, read_part
 from icaps.model import ICapsNet
 from icaps.sentences import encode
-from icaps.text import split_words
+from icaps.text import words_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def linear(
 
 def spaced(text: str) -> str:
     """The words of a text as the network knows them, with spaces between them."""
-    return " ".join(word.text for word in split_words(text)).replace("\n", " ")
+    return " ".join(words_of(text)).replace("\n", " ")
 
 
 class FastText:

@@ -147,7 +147,7 @@ class Case:
             "training": own_seconds(self.preset, self.data, steps, seed),
             "prediction": _timed(lambda: self.classifier.class_norms(self.texts)),
             "explanation": _timed(lambda: deque(explain(self.texts), maxlen=0)),
-            "table of words": _timed(lambda: tables.WordTable(self.classifier.network_)),
+            "table of words": _timed(lambda: tables.make_rows(self.classifier.network_)),
         }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.pieces import Pieces, split
+from icaps.words import words_alone
 
 PAD, UNK = 0, 1
 
@@ -87,6 +88,11 @@ def clean_text(text: str) -> Clean:
 
 
 _UNNUMBERED = Pieces(lambda _: UNK)
+
+
+def words_of(text: str) -> list[str]:
+    """The words that `split_words` gives, sooner: nobody asks for their places."""
+    return words_alone(clean_text(text).text)
 
 
 def split_words(text: str) -> list[Word]:

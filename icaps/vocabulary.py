@@ -15,8 +15,7 @@ import numpy as np
 from icaps.encoded import Encoded, EncodedText, Placed
 from icaps.errors import CheckpointError
 from icaps.pieces import Pieces, join, split
-from icaps.text import UNK, Clean, clean_text, original_spans
-from icaps.words import words_alone
+from icaps.text import UNK, Clean, clean_text, original_spans, words_of
 
 _SPECIAL = ("<pad>", "<unk>")
 _REMEDY = "Copy the file again from where it was saved, or train again."
@@ -55,7 +54,7 @@ class Vocabulary:
         """
         seen: Counter[str] = Counter()
         for text in texts:
-            seen.update(words_alone(clean_text(text).text))
+            seen.update(words_of(text))
         kept = [(word, count) for word, count in seen.items() if count > min_frequency]
         kept.sort(key=lambda item: (-item[1], item[0]))
         dropped = seen.total() - sum(count for _, count in kept)

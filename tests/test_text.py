@@ -17,7 +17,7 @@ import icaps.pieces as pieces_module
 import icaps.words as words_module
 from icaps.errors import CheckpointError
 from icaps.pieces import Pieces, split
-from icaps.text import PAD, UNK, Word, replace_surrogates, split_words
+from icaps.text import PAD, UNK, Word, replace_surrogates, split_words, words_of
 from icaps.vocabulary import Vocabulary
 
 WORDS = [  # text, its words
@@ -161,6 +161,7 @@ def test_encode_agrees_with_split_words(texts: list[str], limit: int | None) -> 
     assert len(together) == len(texts)
     for text, encoded in zip(texts, together, strict=True):
         words = split_words(text)
+        assert words_of(text) == [word.text for word in words]
         assert encoded.ids.tolist() == [known.id(word.text) for word in words][:limit]
         assert encoded.spans.tolist() == [[word.start, word.end] for word in words][:limit]
         assert encoded.truncated == (limit is not None and len(words) > limit)

@@ -16,7 +16,7 @@ from icaps.baselines.base import Baseline
 from icaps.baselines.kinds import FASTTEXT
 from icaps.errors import CheckpointError, ConfigError
 from icaps.folders import AGAIN, CLASSES
-from icaps.text import split_words
+from icaps.text import words_of
 
 MODEL = "model.bin"
 RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1
@@ -124,7 +124,7 @@ def library() -> Any:
 
 def _line(text: str) -> str:
     """A text as the library reads it: words with a space between."""
-    return " ".join("".join(word.text.split()) for word in split_words(text)).replace("\0", "")
+    return " ".join("".join(word.split()) for word in words_of(text)).replace("\0", "")
 
 
 def _checksum(path: Path) -> str:

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from icaps.text import replace_surrogates, split_words
-from icaps.words import words_alone
+from icaps.text import words_of as words_at_once
 
 _AT_HAND = 500_000  # words in a dict, at some 200 bytes each; the others are packed away
 _BATCH = 100_000  # words that are Python's strings at once
@@ -35,14 +34,10 @@ _CUT = re.compile(
 
 
 def words_of(text: str) -> Iterable[str]:
-    """The words that `icaps.text.split_words` gives, in a third of its time, some at a time."""
-    return _words(text) if len(text) <= _PIECE else chain.from_iterable(map(_words, _pieces(text)))
-
-
-def _words(text: str) -> list[str]:
-    if ";" in text:  # the end of any HTML entity
-        return [word.text for word in split_words(text)]
-    return words_alone(replace_surrogates(text))
+    """The words that `icaps.text.words_of` gives, some at a time where there are many."""
+    if len(text) <= _PIECE:
+        return words_at_once(text)
+    return chain.from_iterable(map(words_at_once, _pieces(text)))
 
 
 def _pieces(text: str) -> Iterator[str]:
