@@ -13,7 +13,7 @@ import torch
 from icaps import table_files, tables
 from icaps.classifier import ICapsClassifier
 from icaps.dropout import dropout
-from icaps.inference import class_norms, read_texts
+from icaps.inference import class_norms, read_batches, read_texts
 from icaps.model import ICapsNet
 from icaps.tables import WordTable, make_rows, run
 from tests.conftest import MODEL, TRAIN, make_texts
@@ -217,6 +217,22 @@ def test_norms_alone_are_those_of_readings(
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
         assert (found[[0, 21, 22, -1]] == 0).all()
     assert class_norms(network, vocabulary, []).shape == (0, 3)
+
+
+def test_a_pass_has_no_more_routes_than_it_may(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many texts of one word each, which are few words: their routes fill memory, not these."""
+    network = (classifier := ICapsClassifier.load(folder, device="cpu")).network_
+    texts = [text.split()[0] for text in make_texts(9, 1)[0]]
+    expected = class_norms(network, classifier.vocabulary_, texts)
+    routes = network.config.num_capsules * network.num_classes
+    for allowed, sizes in ((4 * routes, [4, 4, 1]), (routes - 1, [1] * 9)):
+        monkeypatch.setattr("icaps.inference.BATCH_ROUTES", allowed)
+        batches = list(read_batches(network, classifier.vocabulary_, texts))
+        assert [len(batch.texts) for batch in batches] == sizes
+        found = np.concatenate([batch.activity.class_norms.numpy() for batch in batches])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 def test_dropout_keeps_the_mean_and_the_share() -> None:
