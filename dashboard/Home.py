@@ -27,7 +27,9 @@ if __name__ == "__main__":
         state.restore()
         with logs.timed(nav.name_of(page)):
             page.run()
-            job_bars.show()
+            bars = st.sidebar.container()
             launcher.show()
+            with bars:  # last, as who is refused a name must see whose training has it
+                job_bars.show()
 else:
     app = st.App(__file__, **serving.options())  # Streamlit reads this line for `st.App(`

@@ -18,10 +18,9 @@ def show() -> None:
     """A bar for each training that lives, kept up to date; a word when one has ended."""
     live = [run for run in find_runs(runs_folder()) if run.status.live]
     _tell_ended(live)
-    with st.sidebar:
-        if live:
-            st.html('<p class="side-title">Training now</p>')
-            st.fragment(_bars, run_every=POLL)(tuple(run.name for run in live))
+    if live:
+        st.html('<p class="side-title">Training now</p>')
+        st.fragment(_bars, run_every=POLL)(tuple(run.name for run in live))
 
 
 def ago(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,13 +23,13 @@ from icaps.data.names import resolve
 from icaps.data.source import Source, open_source
 from icaps.estimate import Estimate, Spread, suggest_settings
 from icaps.jobs import Run
-from icaps.run_folder import Request, Status
+from icaps.run_folder import QUEUED, Request, Status
 from icaps.suggestion import Suggestion
 from icaps.train_command import read_arguments, settings_of
 from tests.conftest import make_texts
 from tests.dashboard import visitor
-from tests.dashboard.run_folders import open_page, run
-from tests.dashboard.visitor import errors
+from tests.dashboard.run_folders import open_page, run, write_run
+from tests.dashboard.visitor import errors, page_html
 
 SUGGESTION = Suggestion(False, "A reason.", "ag_news-short", 20, None, 1)
 ESTIMATE = Estimate(
@@ -412,6 +413,25 @@ def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> 
     press_start(at)
     assert "'**a** <b>'" in errors(at)[0]
     assert sorted(path.name for path in models.iterdir()) == ["small"]
+
+
+def test_who_is_refused_a_name_sees_whose_training_has_it(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.cached_data.measure", lambda *_, **__: ESTIMATE)
+    start = jobs.start
+
+    def start_second(place: Path, name: str, arguments: Sequence[str], limit: int) -> Run:
+        """Another visitor has asked for the same name a moment before."""
+        write_run(place, name, Status(QUEUED, queued=time.time()))
+        return start(place, name, arguments, limit)
+
+    monkeypatch.setattr(jobs, "start", start_second)
+    at, name = open_launcher(), "twins"
+    at.text_input(key="launch name").set_value(name)
+    press_start(at)
+    assert errors(at) == [f"There is a run named {name} already; choose another name."]
+    assert f'role="progressbar" aria-label="{name}"' in page_html(at)
 
 
 def test_the_estimate_is_shown(started: Started) -> None:
