@@ -29,6 +29,7 @@ from icaps.config import Preset, get_preset
 from icaps.corpus import Corpus, read_part
 from icaps.data.names import resolve
 from icaps.model import ICapsNet
+from icaps.precision import choose_precision
 from icaps.preparing import prepare_texts
 from icaps.training import Step, margin_loss, train
 
@@ -153,6 +154,7 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
         "icaps": round(size / statistics.median(own)),
         **{name: round(size / statistics.median(times), 1) for name, times in others.items()},
         "ratio_to_reference": round(statistics.median(ratios), 2),
+        "precision": str(choose_precision(preset.train.precision, ICapsNet(*sizes))),
         "machine": machine(),
     }
 

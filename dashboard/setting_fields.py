@@ -6,10 +6,18 @@ from typing import Any
 
 import streamlit as st
 
-from icaps.config import ACTIVATIONS, OOV_CHOICES, About, ModelConfig, TrainConfig, about
+from icaps.config import (
+    ACTIVATIONS,
+    OOV_CHOICES,
+    PRECISIONS,
+    About,
+    ModelConfig,
+    TrainConfig,
+    about,
+)
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
-_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES}
+_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES, "precision": PRECISIONS}
 _OWN = ("hierarchical",)  # what the launcher asks itself
 _ALL = "none"  # of numbers that may be left out
 _MOST = 2**53 - 1  # the largest whole number of a browser

@@ -189,7 +189,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 now = copy.copy(self)._take(network, norms, validation, course)
                 self.each_epoch(now, validation)
 
-        course = train(network, training, validation, self.train, self.callbacks, last, tell)
+        course = train(
+            *(network, training, validation, self.train, self.callbacks, last, tell, self._say)
+        )
         if self.train.unk_steps and not course.interrupted:
             self._say("fitting <unk> to say nothing")
             fit_unk(network, training, self.train)
@@ -209,6 +211,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **self.metrics_,
             "best_epoch": course.best_epoch,
             "validation_accuracy": accuracy(norms, validation),
+            "precision": course.precision,
             "interrupted": course.interrupted,
         }
         return self

@@ -16,6 +16,7 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 OOV_CHOICES = ("zeros", "mean", "normal")
+AUTO, FLOAT32, BFLOAT16 = PRECISIONS = ("auto", "float32", "bfloat16")
 VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
 LARGEST_SEED = 2**32 - 1  # that all of numpy, scikit-learn, gensim and torch take
@@ -149,6 +150,10 @@ class TrainConfig:
     unk_steps: int = _setting(
         0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
     )
+    # Of `precision.py`.
+    precision: str = _setting(
+        AUTO, "of the products of words with the kernel, in training; auto measures what is faster"
+    )
     seed: int = _setting(0, "of all random numbers")
 
     def __post_init__(self) -> None:
@@ -162,6 +167,7 @@ class TrainConfig:
         _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
+        _check(self.precision in PRECISIONS, "precision", self.precision, _one_of(PRECISIONS))
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
         _check(
             0 < self.validation_share < 1,

@@ -24,6 +24,7 @@ from icaps.errors import DataError
 from icaps.fixed_part import TEXTS, Sources, listed
 from icaps.model import ICapsNet
 from icaps.pace import Pace, measure_pace
+from icaps.precision import choose_precision
 from icaps.preparing import Words
 from icaps.sentences import encode
 from icaps.suggestion import Suggestion, suggest
@@ -117,6 +118,7 @@ def estimate(
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
+        network.region.precision = choose_precision(train.precision, network).precision
         pace = measure_pace(network, corpus, train, training)
     words = float(_lengths(encoded).mean())
     steps = math.ceil(training / train.batch_size)

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from icaps.config import BFLOAT16, FLOAT32
 from icaps.layout import Layout, lay_out
 from icaps.pooling import pool
 from icaps.votes import FORMED, FormedVotes, ImpliedVotes, Votes
@@ -71,11 +72,15 @@ class RegionEmbedding(nn.Module):
     """1-D convolution of K words with zero padding: (tokens, d_e) to (tokens, d_w).
 
     An even K looks at one word more on the right than on the left.
+
+    Attributes:
+        precision: Of `project` while it is trained, "float32" or "bfloat16" (`precision.py`).
     """
 
     def __init__(self, embedding_dim: int, region_dim: int, kernel_size: int) -> None:
         super().__init__()
         self.kernel_size = kernel_size
+        self.precision = FLOAT32
         self.weight = nn.Parameter(torch.empty(kernel_size, embedding_dim, region_dim))
         self.bias = nn.Parameter(torch.zeros(region_dim))
         bound = 1 / math.sqrt(kernel_size * embedding_dim)
@@ -92,8 +97,10 @@ class RegionEmbedding(nn.Module):
         """
         kernel = self.weight.transpose(0, 1).flatten(1)  # (d_e, K d_w)
         parts = kernel.split([fixed.shape[1], trained.shape[1]])
-        projected = torch.addmm(fixed @ parts[0], trained, parts[1])
-        return projected.view(-1, self.kernel_size, self.weight.shape[2])
+        low = self.training and self.precision == BFLOAT16
+        with torch.autocast(kernel.device.type, torch.bfloat16, enabled=low):
+            projected = torch.addmm(fixed @ parts[0], trained, parts[1])
+        return projected.to(kernel.dtype).view(-1, self.kernel_size, self.weight.shape[2])
 
     def forward(self, projected: Tensor, rows: Tensor, layout: Layout) -> Tensor:
         """Adds up the K projected words around each token.

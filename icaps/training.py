@@ -19,6 +19,7 @@ from icaps.corpus import Corpus
 from icaps.errors import TrainingError
 from icaps.interruption import Interruption
 from icaps.model import ICapsNet
+from icaps.precision import choose_precision
 from icaps.resume import Last, State
 from icaps.specialisation import specialisation_loss
 from icaps.updates import Updates
@@ -68,7 +69,7 @@ class Training:
     """The course of a training: history, the best epoch (from 1), and whether Ctrl-C ended it.
 
     It stands in `epoch` (from 1), of which `step` steps are done, in `seconds`; the losses of
-    their texts add up to `loss`.
+    their texts add up to `loss`. Its products are of `precision`; "" before it is chosen.
     """
 
     history: list[Epoch] = field(default_factory=list)
@@ -79,6 +80,7 @@ class Training:
     step: int = 0
     loss: float = 0.0
     seconds: float = 0.0
+    precision: str = ""
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Training:
@@ -144,13 +146,14 @@ def train(
     callbacks: Sequence[Callback] = (),
     last: Last | None = None,
     each_epoch: EachEpoch | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Training:
     """Trains `network` in place and leaves in it the weights of the best epoch.
 
     Each epoch's averaged weights are scored on `validation`; after `patience` epochs that bring
     nothing better, or at Ctrl-C after the step that it meets, training ends. The network is left
-    in eval mode. The same seed, data, machine and number of processes give the same weights, and
-    so does a training that was stopped and goes on.
+    in eval mode. The same seed, data, machine, precision and number of processes give the same
+    weights, and so does a training that was stopped and goes on.
 
     Args:
         network: As it was built with the seed.
@@ -161,6 +164,7 @@ def train(
         last: Where the state is kept after each epoch, every few minutes and at Ctrl-C, and what
             to go on from.
         each_epoch: Called in process 0 alone after each epoch.
+        say: Called with a line on the precision of products, when it is chosen.
 
     Raises:
         CheckpointError: The state can't be written.
@@ -169,6 +173,7 @@ def train(
     run = _Run(network, training, config, callbacks if distributed.rank() == 0 else (), last)
     if last is not None and last.state is not None:
         run.restore(last.state)
+    run.settle_precision(say)
     with run.stop:
         while not run.finished():
             run.train_epoch()
@@ -212,6 +217,15 @@ class _Run:
         self.course = Training.from_facts(state.facts)
         self.course.interrupted = False
         self.updates.restore(state.tensors)
+
+    def settle_precision(self, say: Callable[[str], None] | None) -> None:
+        """Chooses that of the products, unless it was chosen before the training was stopped."""
+        if not self.course.precision:
+            choice = choose_precision(self._config.precision, self._network)
+            self.course.precision = choice.precision
+            if say is not None:
+                say(str(choice))
+        self._network.region.precision = self.course.precision
 
     def finished(self) -> bool:
         """Whether the epochs are done, or the last ones brought nothing better."""

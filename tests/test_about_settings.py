@@ -10,6 +10,7 @@ from icaps.config import (
     ACTIVATIONS,
     LARGEST_SEED,
     OOV_CHOICES,
+    PRECISIONS,
     ModelConfig,
     TrainConfig,
     about,
@@ -77,10 +78,11 @@ def test_a_default_can_be_set(kind: Any) -> None:
 
 
 def test_choices_are_all_taken() -> None:
-    for name, choices in (("activation", ACTIVATIONS), ("oov", OOV_CHOICES)):
+    every = (("activation", ACTIVATIONS), ("oov", OOV_CHOICES), ("precision", PRECISIONS))
+    for name, choices in every:
         for choice in choices:
-            model, _ = override(ModelConfig(), TrainConfig(), {name: choice})
-            assert getattr(model, name) == choice
+            model, train = override(ModelConfig(), TrainConfig(), {name: choice})
+            assert (dataclasses.asdict(model) | dataclasses.asdict(train))[name] == choice
 
 
 @pytest.mark.parametrize("text", ["9" * 5_000, "[" * 100_000, "-1", "1e3", "NaN", "Infinity", ""])

@@ -35,12 +35,13 @@ ARROWS: dict[str, set[str]] = {
     "layout": set(),
     "pooling": {"layout"},
     "votes": set(),
-    "layers": {"layout", "pooling", "votes"},
+    "layers": {"config", "layout", "pooling", "votes"},
     "dropout": set(),
     "model": {"config", "dropout", "layers", "layout", "text"},
     "table_files": {"data.storage"},
     "tables": {"layers", "layout", "model", "table_files"},
     "calibration": set(),
+    "precision": {"config", "distributed", "layers", "model"},
     "inference": {
         *("corpus", "corpus_files", "distributed", "encoded", "layers", "model", "sentences"),
         *("tables", "vocabulary"),
@@ -163,8 +164,8 @@ ARROWS: dict[str, set[str]] = {
     "updates": {"config", "distributed", "model"},
     "resume": {"distributed", "errors", "run_folder"},
     "training": {
-        *("config", "corpus", "distributed", "errors", "interruption", "model", "resume"),
-        *("specialisation", "updates"),
+        *("config", "corpus", "distributed", "errors", "interruption", "model", "precision"),
+        *("resume", "specialisation", "updates"),
     },
     "run_folder": {"errors"},
     "jobs": {"errors", "run_folder"},
@@ -214,8 +215,8 @@ ARROWS: dict[str, set[str]] = {
     "suggestion": {"config", "data.catalog"},
     "estimate": {
         *("config", "corpus", "data.sample", "data.source", "encoded", "errors", "fixed_part"),
-        *("model", "pace", "preparing", "sentences", "suggestion", "training", "vectors"),
-        "vocabulary",
+        *("model", "pace", "precision", "preparing", "sentences", "suggestion", "training"),
+        *("vectors", "vocabulary"),
     },
     "explore.judging": {
         *("classifier", "data.storage", "errors", "inference", "interpret.global_view"),
@@ -229,7 +230,7 @@ ARROWS: dict[str, set[str]] = {
     "evaluation.resampling": set(),
     "evaluation.scores": {"evaluation.resampling", "metrics"},
     "evaluation.predictions": {
-        *("classifier", "corpus", "distributed", "errors", "inference", "text", "vocabulary"),
+        *("classifier", "corpus", "distributed", "errors", "inference", "vocabulary"),
     },
     "evaluation.keeping": {
         *("classifier", "data.problems", "data.source", "data.storage", "distributed", "errors"),

@@ -17,7 +17,7 @@ from dashboard import launcher
 from dashboard.data_picker import PATH
 from dashboard.launcher import LONG, SHORT, SUGGESTED
 from icaps import jobs
-from icaps.config import ACTIVATIONS, OOV_CHOICES, PRESETS, ModelConfig, TrainConfig
+from icaps.config import ACTIVATIONS, OOV_CHOICES, PRECISIONS, PRESETS, ModelConfig, TrainConfig
 from icaps.data.commands import reading_options
 from icaps.data.names import resolve
 from icaps.data.source import Source, open_source
@@ -500,6 +500,7 @@ def random_settings(random: Random) -> dict[str, str]:
         "hierarchical": random.choice(["true", "false"]),
         "activation": random.choice(ACTIVATIONS),
         "oov": random.choice(OOV_CHOICES),
+        "precision": random.choice(PRECISIONS),
         "dropout": random.choice([0, random.random()]),
         "word_dropout": random.random() ** 9,
         "min_frequency": whole(0, 500),
