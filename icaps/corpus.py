@@ -95,12 +95,12 @@ class Corpus:
     @classmethod
     def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
         """Lays the texts end to end; `labels` are class numbers, one a text."""
-        ids, lengths, counts = Encoded.join(encoded)
+        joined = Encoded.join(encoded)
         of_words, of_sentences = (
-            np.concatenate([[0], sizes.cumsum()]) for sizes in (lengths, counts)
+            np.concatenate([[0], sizes.cumsum()]) for sizes in (joined.lengths, joined.counts)
         )
         numbers = np.array(labels, dtype=np.int64)
-        return cls(ids, of_words, of_sentences, numbers, np.arange(len(encoded)))
+        return cls(joined.ids, of_words, of_sentences, numbers, np.arange(len(encoded)))
 
     def __len__(self) -> int:
         return len(self.texts)

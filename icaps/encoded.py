@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,7 +48,8 @@ class Part(NamedTuple):
     words: slice
 
 
-class Encoded(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Encoded:
     """Some texts as numbers: ids (words,), words of each sentence, sentences of each text."""
 
     ids: NDArray[np.int32]
@@ -67,25 +69,31 @@ class Encoded(NamedTuple):
     @classmethod
     def concatenate(cls, parts: Sequence[Encoded]) -> Encoded:
         """The texts of all parts, of which there is one at least."""
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*((part.ids, part.lengths, part.counts) for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def split(self) -> list[NDArray[np.int32]]:
         """The ids of each text."""
-        ends = self.ends()[1].tolist()
+        ends = self.ends[1].tolist()
         return [self.ids[start:end] for start, end in pairwise(ends)]
 
+    @cached_property
     def ends(self) -> tuple[Numbers, Numbers]:
         """Sentences and words before each text, and those of all (texts + 1,)."""
         sentences = _before(self.counts)
         return sentences, _before(self.lengths)[sentences]
 
+    @cached_property
     def words(self) -> Numbers:
         """Words of each text (texts,)."""
-        return np.diff(self.ends()[1])
+        return np.diff(self.ends[1])
 
+    @cached_property
     def known(self) -> Numbers:
         """How many words of each text the vocabulary has (texts,)."""
-        return np.diff(_before(self.ids != UNK)[self.ends()[1]])
+        return np.diff(_before(self.ids != UNK)[self.ends[1]])
 
     def select(self, chosen: NDArray[np.bool_]) -> Encoded:
         """The chosen texts (texts,), in their order."""
@@ -95,13 +103,13 @@ class Encoded(NamedTuple):
 
     def first(self, words: Numbers) -> NDArray[np.bool_]:
         """Which words are among the first ones of their texts, as many as `words` (texts,) says."""
-        own = self.words()
+        own = self.words
         place = np.arange(len(self.ids)) - np.repeat(own.cumsum() - own, own)
         return place < np.repeat(words, own)
 
     def parts(self, most_words: int, most_texts: int) -> Iterator[Part]:
         """All texts, in parts of at most so many words and texts, or of one longer text."""
-        sentences, words = self.ends()
+        sentences, words = self.ends
         start = 0
         while start < len(self.counts):
             fit = int(np.searchsorted(words, words[start] + most_words, side="right")) - 1
@@ -113,6 +121,8 @@ class Encoded(NamedTuple):
     def take(self, part: Part) -> Encoded:
         """The texts of a part."""
         texts, sentences, words = part
+        if texts == slice(0, len(self.counts)):
+            return self
         return Encoded(self.ids[words], self.lengths[sentences], self.counts[texts])
 
 
@@ -140,6 +150,8 @@ class Placed(NamedTuple):
     @classmethod
     def concatenate(cls, parts: Sequence[Placed]) -> Placed:
         """The texts of all parts, of which there is one at least."""
+        if len(parts) == 1:
+            return parts[0]
         numbers, spans, truncated = zip(*parts, strict=True)
         joined = Encoded.concatenate(numbers)
         return cls(joined, np.concatenate(spans), np.concatenate(truncated))
@@ -155,19 +167,19 @@ class Placed(NamedTuple):
             lengths: Words of each sentence, of all texts end to end.
             counts: Sentences of each text (texts,).
         """
-        kept = Encoded(self.numbers.ids, lengths, counts).words()
-        truncated = self.truncated | (kept < self.numbers.words())
+        kept = Encoded(self.numbers.ids, lengths, counts)
+        truncated = self.truncated | (kept.words < self.numbers.words)
         if not truncated.any():
-            return self._replace(numbers=Encoded(self.numbers.ids, lengths, counts))
-        first = self.numbers.first(kept)
+            return self._replace(numbers=kept)
+        first = self.numbers.first(kept.words)
         return Placed(
             Encoded(self.numbers.ids[first], lengths, counts), self.spans[first], truncated
         )
 
     def split(self) -> list[EncodedText]:
         """Text by text."""
-        ids, (_, lengths, _) = self.numbers.ids.astype(np.int64), self.numbers
-        sentences, words = (ends.tolist() for ends in self.numbers.ends())
+        ids, lengths = self.numbers.ids.astype(np.int64), self.numbers.lengths
+        sentences, words = (ends.tolist() for ends in self.numbers.ends)
         return [
             EncodedText(
                 *(ids[words[n] : words[n + 1]], self.spans[words[n] : words[n + 1]]),

@@ -76,7 +76,7 @@ class ReadBatch(NamedTuple):
     def split(self) -> list[Reading]:
         """Text by text."""
         numbers, activity = self.placed.numbers, self.activity
-        words, sentences = numbers.words().tolist(), numbers.counts.tolist()
+        words, sentences = numbers.words.tolist(), numbers.counts.tolist()
         columns = (
             *(self.texts, self.placed.split(), activity.class_norms, activity.routing),
             *(activity.attention.split(words), activity.sentence_attention.split(sentences)),
@@ -129,7 +129,7 @@ def _read(
     for part, _, activity in _passes(network, placed.numbers, kept):
         activity = Activity(*(values.cpu() for values in activity))
         here = placed.take(part)
-        blank = here.numbers.known() == 0
+        blank = here.numbers.known == 0
         norms = activity.class_norms.masked_fill(torch.from_numpy(blank)[:, None], 0)
         shown = activity._replace(class_norms=norms)
         yield ReadBatch(texts[part.texts], here, blank, shown)
@@ -183,7 +183,7 @@ def norms_of(
         muted: Numbers of primary capsules that are switched off.
     """
     kept = kept_capsules(network, muted) if muted else None
-    known = encoded.known() > 0
+    known = encoded.known > 0
     found = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
     for _, _, activity in _passes(network, encoded.select(known), kept):
         found.append(activity.class_norms.cpu())
@@ -209,7 +209,7 @@ def stream_passes(
         labels = class_numbers((label for _, label in chunk), classes)
         mine = np.arange(len(chunk))[distributed.share()]
         encoded = encode_numbers(vocabulary, network.config, [chunk[n][0] for n in mine])
-        known = encoded.known() > 0
+        known = encoded.known > 0
         for part, packed, activity in _passes(network, encoded, None):
             numbers = mine[part.texts]
             yield Pass(seen + numbers, labels[numbers], known[part.texts], packed, activity)
@@ -229,7 +229,8 @@ def _passes(
     device = network.fixed_embedding.device
     routes = network.config.num_capsules * network.num_classes
     for part in encoded.parts(BATCH_WORDS, BATCH_ROUTES // routes):
-        packed = Packed(*map(torch.from_numpy, encoded.take(part)))
+        taken = encoded.take(part)
+        packed = Packed(*map(torch.from_numpy, (taken.ids, taken.lengths, taken.counts)))
         with torch.inference_mode():
             activity = run(network, packed.to(device), kept)
         yield part, packed, activity

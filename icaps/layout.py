@@ -60,11 +60,11 @@ def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
     step = np.maximum(np.exp2(np.frexp(words)[1] - 1 - _SHARE), _STEP).astype(np.int64)
     widths = -(words // -step) * step
     order = np.argsort(widths, kind="stable")
+    starts = (words.cumsum() - words)[order]
     widths, words = widths[order], words[order]
     place = np.arange(widths.sum()) - np.repeat(widths.cumsum() - widths, widths)
     until = np.repeat(words, widths)
     filled = place < until
-    starts = lengths.cpu().numpy().cumsum()[order] - words
     source = np.where(filled, np.repeat(starts, widths) + place, 0)
     cells = np.empty(words.sum(), dtype=np.int64)
     cells[source[filled]] = filled.nonzero()[0]

@@ -32,7 +32,7 @@ def place(vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig) -> 
     if not (config.hierarchical and texts):
         return vocabulary.place(texts, config.max_words)
     placed = vocabulary.place(texts)
-    _, ends = placed.numbers.ends()
+    _, ends = placed.numbers.ends
     starts = np.split(placed.spans[:, 0], ends[1:-1])
     kept = [
         _split_long(sentence_lengths(text, places, config.language), config)[: config.max_sentences]

@@ -39,17 +39,16 @@ class WordTable:
         self._rows = rows.flatten(0, 1)
         with torch.inference_mode():
             self._bias = network.attention.value_weight @ network.region.bias  # (I, d_p)
+        places = network.config.kernel_size
+        self._taps = torch.arange(places, device=rows.device)
+        self._last = torch.arange(len(rows) - 2, len(rows), device=rows.device)
 
     def attend(self, network: ICapsNet, batch: Packed) -> Attended:
         """As that network's own attention; equal to it up to rounding."""
         heads, size = network.attention.value_weight.shape[:2]
         layout = lay_out(batch.lengths, network.config.kernel_size)
-        places = network.config.kernel_size
-        last = len(self._rows) // places - batch.ids.new_tensor([2, 1])
-        slots = torch.cat([batch.ids, last])[layout.regions] * places
-        found = F.embedding_bag(
-            slots + torch.arange(places, device=slots.device), self._rows, mode="sum"
-        )
+        slots = torch.cat([batch.ids, self._last])[layout.regions] * len(self._taps)
+        found = F.embedding_bag(slots + self._taps, self._rows, mode="sum")
         scores, values = found.split([heads, heads * size], dim=1)
         weights = layout.softmax_of_rows(scores)
         embeddings = weighted_sums(weights, values.unflatten(1, (size, heads)), layout)

@@ -116,7 +116,7 @@ class Vocabulary:
         if max_words is None or counts.max(initial=0) <= max_words:
             return whole
         kept = np.minimum(counts, max_words)
-        return whole._replace(ids=whole.ids[whole.first(kept)], lengths=kept)
+        return Encoded(whole.ids[whole.first(kept)], kept, whole.counts)
 
     def _place(self, batch: list[Clean], max_words: int | None) -> Placed:
         """All at once, as numpy takes as long for a text as for many."""

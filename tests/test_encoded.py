@@ -33,11 +33,13 @@ def test_texts_are_joined_and_split_again(texts: list[list[list[int]]]) -> None:
     assert all(map(same, placed.split(), whole))
     assert len(placed.split()) == len(whole)
     numbers = placed.numbers
-    assert numbers.words().tolist() == [len(text.ids) for text in whole]
-    assert numbers.known().tolist() == [(text.ids != UNK).sum() for text in whole]
+    assert numbers.words.tolist() == [len(text.ids) for text in whole]
+    assert numbers.known.tolist() == [(text.ids != UNK).sum() for text in whole]
     chosen = np.array([not text.blank for text in whole], dtype=bool)
     left = Encoded.join([text for text in whole if not text.blank])
-    assert all(map(np.array_equal, numbers.select(chosen), left))
+    found = numbers.select(chosen)
+    for name in ("ids", "lengths", "counts"):
+        assert np.array_equal(getattr(found, name), getattr(left, name)), name
 
 
 @given(TEXTS, st.integers(1, 12), st.integers(1, 4))

@@ -1,5 +1,7 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -169,7 +171,8 @@ def hand_batch() -> ReadBatch:
         reading(torch.ones(1, 2), routing=routing[1]),
         reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
     )
-    numbers = batch.placed.numbers._replace(ids=np.array([2, UNK, 3, UNK, 4, 5], np.int32))
+    ids = np.array([2, UNK, 3, UNK, 4, 5], np.int32)
+    numbers = replace(batch.placed.numbers, ids=ids)
     agreement = torch.full_like(batch.activity.agreement, 2)
     agreement[0, 1, 1] = 8
     activity = batch.activity._replace(

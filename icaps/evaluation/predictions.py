@@ -143,5 +143,5 @@ def _numbers(classifier: ICapsClassifier, texts: list[str]) -> torch.Tensor:
 
 def _known_words(vocabulary: Vocabulary, texts: Sequence[str]) -> torch.Tensor:
     numbers = vocabulary.number(texts)
-    words, known = (torch.from_numpy(count).float() for count in (numbers.words(), numbers.known()))
+    words, known = (torch.from_numpy(count).float() for count in (numbers.words, numbers.known))
     return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)

@@ -117,8 +117,8 @@ def _cut(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
 
 def _unknown(batch: ReadBatch) -> list[float]:
     """Share of each text's words that the vocabulary lacks."""
-    words = batch.placed.numbers.words()
-    shares: list[float] = ((words - batch.placed.numbers.known()) / words.clip(1)).tolist()
+    words = batch.placed.numbers.words
+    shares: list[float] = ((words - batch.placed.numbers.known) / words.clip(1)).tolist()
     return shares
 
 
@@ -126,7 +126,7 @@ def _words(batch: ReadBatch, reasons: Reasons) -> Iterator[tuple[WordCount, ...]
     spans = batch.placed.spans
     counts = _cover(reasons.spots.first, reasons.spots.last, len(spans))
     words = map(WordCount, *spans.T.tolist(), counts.tolist())
-    return _cut(words, batch.placed.numbers.words())
+    return _cut(words, batch.placed.numbers.words)
 
 
 def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
@@ -169,7 +169,7 @@ def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
 def _capsules(
     batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
 ) -> Iterator[tuple[CapsuleReason, ...]]:
-    attention, words = attention_of(batch), batch.placed.numbers.words()
+    attention, words = attention_of(batch), batch.placed.numbers.words
     text, capsule = _shown(reasons)
     routing = batch.activity.routing.numpy()[text, capsule].tolist()
     columns = []
