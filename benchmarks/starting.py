@@ -4,8 +4,9 @@
 
 Each command is started anew in each round, all by turns, and its median time is told. The server is
 started `--servers` times; the clock runs from the start of its process until a browser, which waits
-for it, shows the first verdict. Then a second visitor comes, with a browser that remembers nothing.
-A rerun is the script of the page Explain with a new text, as in `benchmarks.answering`.
+for it, shows the first line, that it starts, and then the first verdict. Then a second visitor
+comes, with a browser that remembers nothing. A rerun is the script of the page Explain with a new
+text, as in `benchmarks.answering`.
 
 The files are in the system's cache from the round before, or, with --cold, out of it: root may ask
 Linux to empty it, and whether it did is told. Python's compiled modules are on the disk either way.
@@ -50,9 +51,10 @@ COMMANDS = {
 
 
 class Visit(NamedTuple):
-    """Seconds from a start until the server answered, and until a verdict was seen."""
+    """Seconds from a start until the server answered, said that it starts, and gave a verdict."""
 
     healthy: float
+    told: float
     seen: float
     second_visitor: float
 
@@ -123,18 +125,22 @@ def visit(browser: Browser) -> Visit:
     with served(int(address.rpartition(":")[2])):
         _wait_until_healthy(f"{address}/_stcore/health")
         healthy = time.perf_counter() - started
-        open_in_new(browser, address)
-        seen = time.perf_counter() - started
-        return Visit(healthy, seen, seconds(lambda: open_in_new(browser, address)))
+        told, seen = (moment - started for moment in open_in_new(browser, address))
+        return Visit(healthy, told, seen, seconds(lambda: open_in_new(browser, address)))
 
 
-def open_in_new(browser: Browser, address: str) -> None:
-    """Opens the page and waits for the verdict."""
+def open_in_new(browser: Browser, address: str) -> tuple[float, float]:
+    """Opens the page: the times of its first line, perhaps that it starts, and of the verdict."""
     context = browser.new_context(base_url=address)
     page = context.new_page()
     page.goto(address, timeout=1e3 * WAIT)
-    page.locator(".verdict").first.wait_for(timeout=1e3 * WAIT)
+    times = []
+    for place in (".stSpinner, .verdict", ".verdict"):
+        page.locator(place).first.wait_for(timeout=1e3 * WAIT)
+        times.append(time.perf_counter())
     context.close()
+    told, seen = times
+    return told, seen
 
 
 def _wait_until_healthy(address: str) -> None:
@@ -161,8 +167,11 @@ def time_server(rounds: int, *, cold: bool) -> dict[str, float]:
                 drop_cache()
             visits.append(visit(browser))
         browser.close()
-    healthy, seen, second = (round(median(part), 2) for part in zip(*visits, strict=True))
-    return {"server_healthy_s": healthy, "first_page_s": seen, "second_visitor_s": second}
+    names = ("server_healthy_s", "first_line_s", "first_page_s", "second_visitor_s")
+    return {
+        name: round(median(part), 2)
+        for name, part in zip(names, zip(*visits, strict=True), strict=True)
+    }
 
 
 def time_reruns() -> dict[str, float]:

@@ -16,10 +16,10 @@ import streamlit as st  # noqa: E402
 from dashboard import serving  # noqa: E402
 
 if __name__ == "__main__":
-    serving.wait_until_warm()
+    st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
+    serving.show_start()
     from dashboard import gate, job_bars, launcher, logs, nav, state, views
 
-    st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
     views.load_style()
     passed = gate.passed()
     page = nav.build(hidden=not passed)

@@ -61,6 +61,7 @@ async def ready(app: App) -> AsyncIterator[None]:
         server = st.get_option("server.maxUploadSize")
         logs.tell("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
     _warming.acquire()  # before any visitor can come
+    gc.disable()  # what is imported stays, and to look through it again and again takes a second
     warm = asyncio.create_task(asyncio.to_thread(answer_first_question))
     warm.add_done_callback(_tell_warm)
     yield
@@ -77,7 +78,15 @@ def wait_until_warm() -> None:
         pass
 
 
+def show_start() -> None:
+    """Waits until the server is warm, and meanwhile says so."""
+    if _warming.locked():
+        with st.spinner("iCaps is starting", show_time=True):
+            wait_until_warm()
+
+
 def _tell_warm(warm: asyncio.Task[None]) -> None:
+    gc.enable()
     _warming.release()
     error = warm.exception()
     if error is not None:  # the server goes on, and its visitors meet the same
@@ -100,8 +109,7 @@ def answer_first_question() -> None:
     if models:
         with suppress(ICapsError):  # the page tells it, to each visitor
             cached_explanations.explain(models[0], *state.first_question())
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # with what little garbage there is, as to look for it takes half a second
 
 
 def health(request: Request) -> JSONResponse:

@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import json
+import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,35 @@ def test_what_is_there_from_the_start_is_no_garbage_to_look_through() -> None:
     kept, left = finish(frozen())
     assert kept > 10 * left
     assert gc.get_freeze_count() <= before  # the tests after this one have garbage of their own
+
+
+def test_garbage_is_looked_for_again_once_all_is_imported() -> None:
+    async def live() -> tuple[bool, bool]:
+        async with serving.ready(st.App(HOME)):
+            starting = gc.isenabled()
+            await asyncio.to_thread(serving.wait_until_warm)
+            return starting, gc.isenabled()
+
+    assert finish(live()) == (False, True)
+
+
+def test_a_visitor_who_comes_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def spinner(line: str, *, show_time: bool) -> nullcontext[None]:
+        told.append(line)
+        return nullcontext()
+
+    monkeypatch.setattr(st, "spinner", spinner)
+    serving.show_start()
+    assert not told
+    with serving._warming:
+        visitor = threading.Thread(target=serving.show_start)
+        visitor.start()
+        visitor.join(0.2)
+        assert visitor.is_alive()
+    visitor.join()
+    assert told == ["iCaps is starting"]
 
 
 def test_streamlit_finds_the_app_in_the_entry() -> None:
