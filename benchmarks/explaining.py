@@ -12,9 +12,11 @@ the page does for a table; `objects` are those of `explain`, with every word's c
 
 One text's time is that of a warm model, which has its table of words. The other explainers explain
 one text at a time, from a string on, and ask the same network about the class that it predicts,
-with its table: LIME of 1,000 samples, Integrated Gradients of 50 steps as
-`icaps.interpret.post_hoc` has them from captum, and, without --quick, SHAP's Partition of as many
-evaluations as it makes by default. A turn of a side is some texts, one after another.
+with its table: LIME of 1,000 samples, captum's Integrated Gradients of 50 steps over the embeddings
+of the words, and, without --quick, SHAP's Partition of as many evaluations as it makes by default.
+`short_gradients` are the same Integrated Gradients as `icaps.interpret.post_hoc` shortens them. A
+turn of a side is some texts, one after another; `explain_many` are our explanations of many texts
+in one call, which none of the others offers.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from captum.attr import IntegratedGradients
 from lime.lime_text import LimeTextExplainer
+from numpy.typing import NDArray
+from torch import Tensor
 
 from benchmarks.machine import machine
 from benchmarks.timing import by_turns, ratio, seconds, show
@@ -39,8 +45,8 @@ from icaps.corpus_files import encode_numbers
 from icaps.data.names import resolve
 from icaps.data.source import open_source
 from icaps.inference import CHUNK, norms_of, read_texts
-from icaps.interpret.post_hoc import SAMPLES, integrated_gradients
-from icaps.interpret.word_scores import Texts
+from icaps.interpret.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
+from icaps.interpret.word_scores import Texts, packed
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = (15, 60)  # shortest and longest text
@@ -73,10 +79,42 @@ def lime_one(classifier: ICapsClassifier, explainer: LimeTextExplainer, text: st
     explainer.explain_instance(text, classifier.predict_proba, num_samples=SAMPLES, top_labels=1)
 
 
+def read_one(classifier: ICapsClassifier, text: str) -> Texts:
+    """One text as the network reads it."""
+    (readings,) = read_texts(classifier.network_, classifier.vocabulary_, [text])
+    return Texts.predicted(classifier.network_, (), tuple(readings))
+
+
+def short_gradients_one(classifier: ICapsClassifier, text: str) -> None:
+    """Integrated Gradients by our short cut, for one text."""
+    deque(integrated_gradients(read_one(classifier, text)), maxlen=0)
+
+
 def gradients_one(classifier: ICapsClassifier, text: str) -> None:
     """Integrated Gradients, for one text."""
-    (readings,) = read_texts(classifier.network_, classifier.vocabulary_, [text])
-    deque(integrated_gradients(Texts.predicted(classifier.network_, (), tuple(readings))), maxlen=0)
+    embedding_gradients(read_one(classifier, text))
+
+
+def embedding_gradients(texts: Texts) -> list[NDArray[np.floating]]:
+    """Integrated Gradients of each word (words,), over all numbers of its embedding."""
+    network, found = texts.network, []
+    for reading, target in texts:
+        batch = packed(texts, reading)
+        norm = norm_of_words(texts, batch, target)
+
+        def norm_of_embeddings(points: Tensor, norm: Callable[..., Tensor] = norm) -> Tensor:
+            sizes = [network.config.fixed_dim, network.config.trained_dim]
+            words = network.region.project(*points.flatten(0, 1).split(sizes, dim=1))
+            return norm(words.unflatten(0, points.shape[:2]))
+
+        with torch.no_grad():
+            fixed = network.fixed_embedding.index_select(0, batch.ids)
+            embeddings = torch.cat([fixed, network.trained_embedding(batch.ids)], dim=1)
+        scores = IntegratedGradients(norm_of_embeddings).attribute(
+            embeddings[None], n_steps=STEPS, internal_batch_size=max(1, AT_ONCE // len(batch.ids))
+        )
+        found.append(scores.sum((0, 2)).numpy())
+    return found
 
 
 def shap_explainer(classifier: ICapsClassifier) -> Explainer:
@@ -119,27 +157,34 @@ def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -
 def measure_explainers(
     classifier: ICapsClassifier, texts: list[str], rounds: int, quick: bool
 ) -> dict[str, Any]:
-    """How many times as long as ours the other explainers take for one text."""
+    """How many times as long as ours the other explainers take for a text, of the first few."""
+    compared = texts[: COUNTS[quick][-1]]
     names = list(map(str, classifier.classes_))
     sides: dict[str, Explainer] = {
         "explain": partial(explain_one, classifier),
         "integrated_gradients": partial(gradients_one, classifier),
+        "short_gradients": partial(short_gradients_one, classifier),
         "lime": partial(lime_one, classifier, LimeTextExplainer(class_names=names, random_state=0)),
     }
     if not quick:
         sides["shap"] = shap_explainer(classifier)
     for side in sides.values():
-        side(texts[0])  # the first one takes longer
-    turns = {name: partial(_each, side, texts) for name, side in sides.items()}
+        side(compared[0])  # the first one takes longer
+    turns = {name: partial(_each, side, compared) for name, side in sides.items()}
+    turns["explain_many"] = lambda: deque(classifier.explain(texts), maxlen=0)
     times = by_turns(turns, rounds, pause=0.5)
+    for name, side_times in times.items():
+        count = len(texts) if name == "explain_many" else len(compared)
+        times[name] = [taken / count for taken in side_times]
     others = [name for name in sides if name != "explain"]
     return {
-        "texts_one_by_one": len(texts),
-        **{f"{name}_over_explain": ratio(times[name], times["explain"]) for name in others},
+        "texts_one_by_one": len(compared),
         **{
-            f"{name}_ms": _milliseconds(statistics.median(times[name]) / len(texts))
-            for name in sides
+            f"{name}_over_{ours}": ratio(times[name], times[ours])
+            for ours in ("explain", "explain_many")
+            for name in others
         },
+        **{f"{name}_ms": _milliseconds(statistics.median(times[name])) for name in times},
     }
 
 
@@ -150,12 +195,12 @@ def _each(side: Explainer, texts: list[str]) -> None:
 
 def measure(classifier: ICapsClassifier, texts: list[str], quick: bool) -> dict[str, Any]:
     """All figures."""
-    _, rounds, singles, compared = COUNTS[quick]
+    _, rounds, singles, _ = COUNTS[quick]
     speeds = measure_speeds(classifier, texts, rounds)  # which warms up, too
     single = [seconds(partial(explain_one, classifier, text)) for text in texts[:singles]]
     return {
         **speeds,
-        **measure_explainers(classifier, texts[:compared], rounds, quick),
+        **measure_explainers(classifier, texts, rounds, quick),
         "one_text_ms_median": _milliseconds(statistics.median(single)),
         "one_text_ms_95": _milliseconds(statistics.quantiles(single, n=20)[-1]),
         "machine": machine(),

@@ -36,16 +36,19 @@ def integrated_gradients(texts: Texts, steps: int = STEPS) -> Iterator[Scores]:
         batch = packed(texts, reading)
         with torch.no_grad():
             words = texts.network.projected(batch.ids)[None]  # (1, words, K, d_w)
-        found = IntegratedGradients(_norm_of_words(texts, batch, target)).attribute(
+        found = IntegratedGradients(norm_of_words(texts, batch, target)).attribute(
             words, n_steps=steps, internal_batch_size=max(1, AT_ONCE // len(batch.ids))
         )
         yield found.sum((0, 2, 3)).cpu().numpy()
 
 
-def _norm_of_words(texts: Texts, batch: Packed, target: int) -> Callable[[Tensor], Tensor]:
+def norm_of_words(texts: Texts, batch: Packed, target: int) -> Callable[[Tensor], Tensor]:
     """The norm of a class (points,) by what the kernel makes of each word (points, words, K, d_w).
 
-    `batch` is the one text that says where sentences end.
+    Args:
+        texts: Of which the text is one.
+        batch: The text alone, which says where sentences end.
+        target: Number of the class.
     """
     network = texts.network
 

@@ -109,6 +109,20 @@ def test_leave_one_out_by_plain_loops(options: dict[str, object], how: str) -> N
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
+def test_gradients_of_words_are_those_of_all_numbers_of_their_embeddings(
+    options: dict[str, object],
+) -> None:
+    pytest.importorskip("captum")
+    pytest.importorskip("lime")
+    from benchmarks.explaining import embedding_gradients
+
+    _, given = some(**options)
+    short = list(post_hoc.integrated_gradients(given))
+    for found, expected in zip(short, embedding_gradients(given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
 def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
     """They add up to the norm less that of as many words without an embedding."""
     pytest.importorskip("captum")
