@@ -112,7 +112,7 @@ def keep_table(network: ICapsNet) -> None:
 def run(network: ICapsNet, batch: Packed, kept: Tensor | None) -> Activity:
     """`network(batch, kept)` of a network in eval mode, from a table once it has read enough words.
 
-    The table is made anew when the weights have changed.
+    The table is made anew when what it is made of has changed.
     """
     table = _table(network, len(batch.ids))
     if table is None:
@@ -147,9 +147,14 @@ def _has_table(network: ICapsNet) -> bool:
 
 
 def _weights(network: ICapsNet) -> list[Tensor]:
-    return [*network.parameters(), network.fixed_embedding]
+    """All that a table is made of."""
+    region, attention = network.region, network.attention
+    return [
+        *(network.fixed_embedding, network.trained_embedding.weight, region.weight, region.bias),
+        *(attention.primary_queries, attention.key_weight, attention.value_weight),
+    ]
 
 
 def _versions(network: ICapsNet) -> tuple[tuple[int, int], ...]:
-    """What changes when any weight is written or replaced."""
+    """What changes when any of these is written or replaced."""
     return tuple((tensor.data_ptr(), tensor._version) for tensor in _weights(network))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from icaps import table_files, tables
 from icaps.classifier import ICapsClassifier
@@ -53,21 +54,27 @@ def test_a_table_is_made_when_enough_was_read(monkeypatch: pytest.MonkeyPatch) -
             assert len(made) == tables_made, round_
 
 
-@pytest.mark.parametrize("change", ["in place", "replaced"])
-def test_changed_weights_have_another_table(change: str) -> None:
-    network, batch = build().eval(), pack(TEXTS)
+@pytest.mark.parametrize("change", ["in place", "its numbers", "replaced"])
+@pytest.mark.parametrize("kind", BATCHES)
+def test_whatever_weight_is_changed_is_read(kind: str, change: str) -> None:
+    network, batch = build(hierarchical=kind == "long").eval(), BATCHES[kind]
     with torch.no_grad():
-        for _ in range(3):
-            before = run(network, batch, None).class_norms
-        if change == "in place":
-            network.region.weight.mul_(1.5)
-        else:
-            network.region.weight.data = network.region.weight.data * 1.5
-        expected = network(batch).class_norms
-        assert not torch.allclose(before, expected)
-        for _ in range(3):
-            found = run(network, batch, None).class_norms
-            torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+        for name, weight in list(network.state_dict(keep_vars=True).items()):
+            for _ in range(3):
+                before = run(network, batch, None).class_norms
+            if change == "in place":
+                weight.mul_(1.5)
+            elif change == "its numbers":
+                weight.data = weight.data * 1.5
+            else:
+                module, _, last = name.rpartition(".")
+                new = nn.Parameter(weight * 1.5) if weight.requires_grad else weight * 1.5
+                setattr(network.get_submodule(module), last, new)
+            expected = network(batch).class_norms
+            assert not torch.allclose(before, expected), name
+            for _ in range(3):
+                found = run(network, batch, None).class_norms
+                torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("option", ["activation", "size"])
