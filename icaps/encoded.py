@@ -88,12 +88,14 @@ class Encoded:
     @cached_property
     def words(self) -> Numbers:
         """Words of each text (texts,)."""
-        return np.diff(self.ends[1])
+        ends = self.ends[1]
+        return ends[1:] - ends[:-1]
 
     @cached_property
     def known(self) -> Numbers:
         """How many words of each text the vocabulary has (texts,)."""
-        return np.diff(_before(self.ids != UNK)[self.ends[1]])
+        known = _before(self.ids != UNK)[self.ends[1]]
+        return known[1:] - known[:-1]
 
     def select(self, chosen: NDArray[np.bool_]) -> Encoded:
         """The chosen texts (texts,), in their order."""

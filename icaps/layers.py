@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import BFLOAT16, FLOAT32
-from icaps.layout import Layout, lay_out
+from icaps.layout import Layout, joined, lay_out
 from icaps.pooling import pool
 from icaps.votes import FORMED, FormedVotes, ImpliedVotes, Votes
 
@@ -286,4 +286,4 @@ def weighted_sums(weights: Tensor, values: Tensor, layout: Layout) -> Tensor:
     """
     parts = zip(layout.split(weights[:, None]), layout.split(values), strict=True)
     sums = [(weight * value).sum(1) for weight, value in parts]
-    return torch.cat(sums).index_select(0, layout.rows)
+    return joined(sums).index_select(0, layout.rows)

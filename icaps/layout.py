@@ -48,7 +48,12 @@ class Layout(NamedTuple):
 
     def softmax_of_rows(self, scores: Tensor) -> Tensor:
         """As `softmax`, of scores that are -inf where it is blank."""
-        return torch.cat([part.softmax(1).flatten(0, 1) for part in self.split(scores)])
+        return joined([part.softmax(1).flatten(0, 1) for part in self.split(scores)])
+
+
+def joined(blocks: list[Tensor]) -> Tensor:
+    """Blocks end to end; one alone is not copied."""
+    return torch.cat(blocks) if len(blocks) > 1 else blocks[0]
 
 
 def lay_out(lengths: Tensor, kernel_size: int) -> Layout:

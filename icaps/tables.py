@@ -41,7 +41,8 @@ class WordTable:
             self._bias = network.attention.value_weight @ network.region.bias  # (I, d_p)
         places = network.config.kernel_size
         self._taps = torch.arange(places, device=rows.device)
-        self._last = torch.arange(len(rows) - 2, len(rows), device=rows.device)
+        last = range(len(rows) - 2, len(rows))
+        self._last = torch.tensor(last, dtype=torch.int32, device=rows.device)  # as ids are
 
     def attend(self, network: ICapsNet, batch: Packed) -> Attended:
         """As that network's own attention; equal to it up to rounding."""

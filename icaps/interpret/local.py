@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.inference import ReadBatch, Reading
 from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank
-from icaps.interpret.spotting import Attention, Numbers, Top, check, ranges, spot
+from icaps.interpret.spotting import Attention, Numbers, Top, begins, check, ranges, spot
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 _Item = TypeVar("_Item")
@@ -161,8 +161,7 @@ def _kgrams(
 def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
     """The capsules of K-grams, each once a text, and their texts."""
     text, capsule = reasons.spots.text, reasons.spots.capsule
-    new = np.ones(len(text), dtype=bool)
-    new[1:] = (text[1:] != text[:-1]) | (capsule[1:] != capsule[:-1])
+    new = begins(text, capsule)
     return text[new], capsule[new]
 
 

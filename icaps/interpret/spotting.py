@@ -165,5 +165,14 @@ def _first_largest(values: Weights, lengths: Numbers, segment: Numbers) -> Numbe
         return np.zeros(0, dtype=np.int64)
     largest = np.maximum.reduceat(values, lengths.cumsum() - lengths)
     found = np.flatnonzero(values == largest[segment])
-    places: Numbers = found[np.diff(segment[found], prepend=-1) > 0]
+    places: Numbers = found[begins(segment[found])]
     return places
+
+
+def begins(*columns: Numbers) -> NDArray[np.bool_]:
+    """Which rows of some columns (rows,) differ from the one before; the first one does."""
+    new = np.ones(len(columns[0]), bool)
+    new[1:] = False
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
