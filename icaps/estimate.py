@@ -124,6 +124,7 @@ def estimate(
     steps = math.ceil(training / train.batch_size)
     per_epoch = _steps(pace, steps, training * words) + pace.validated * held_out
     of_unk = _steps(pace, train.unk_steps, train.unk_steps * train.batch_size * words)
+    of_unk /= train.accumulate  # one of the parts of a batch each
     return Estimate(
         sample.texts,
         sample.exact,

@@ -14,7 +14,7 @@ import torch
 
 from icaps import pace
 from icaps.classifier import ICapsClassifier
-from icaps.config import PRESETS, TrainConfig
+from icaps.config import FLOAT32, PRESETS, TrainConfig
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -111,11 +111,15 @@ def test_the_time_is_that_of_the_steps(
 
     monkeypatch.setattr(pace, "_step", step)
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
-    made = estimate(open_source(texts_and_labels), MODEL, TRAIN)
+    train = dataclasses.replace(TRAIN, precision=FLOAT32, accumulate=4, unk_steps=100)
+    made = estimate(open_source(texts_and_labels), MODEL, train)
     training, steps = 324, 11
     assert made.seconds_per_epoch == pytest.approx(
         steps + training * made.words.mean / 100, rel=1e-6
     )
+    # A step for <unk> is one of the four parts that another one has.
+    of_unk = 100 * (1 / 4 + 32 / 4 * made.words.mean / 100)
+    assert made.seconds - TRAIN.epochs * made.seconds_per_epoch == pytest.approx(of_unk, rel=1e-6)
 
 
 def test_the_random_state_stays(texts_and_labels: tuple[list[str], list[str]]) -> None:
