@@ -14,6 +14,7 @@ rounding, make the layers fast:
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -34,8 +35,12 @@ class Packed(NamedTuple):
     sentences: Tensor
 
     def to(self, device: torch.device) -> Packed:
-        """The same texts on `device`."""
-        return Packed(*(part.to(device) for part in self))
+        """The same texts for a network on `device`.
+
+        Lengths stay on the CPU, where the layout is made of them: to fetch them for each batch
+        would wait for all that the device has still to do.
+        """
+        return self._replace(ids=self.ids.to(device))
 
     def without(self, dropped: Tensor) -> Packed:
         """The same sentences without the words that are dropped, (tokens,) of true and false."""
@@ -98,7 +103,8 @@ class RegionEmbedding(nn.Module):
         kernel = self.weight.transpose(0, 1).flatten(1)  # (d_e, K d_w)
         parts = kernel.split([fixed.shape[1], trained.shape[1]])
         low = self.training and self.precision == BFLOAT16
-        with torch.autocast(kernel.device.type, torch.bfloat16, enabled=low):
+        # Some devices have no autocast, not even one that is off.
+        with torch.autocast(kernel.device.type, torch.bfloat16) if low else nullcontext():
             projected = torch.addmm(fixed @ parts[0], trained, parts[1])
         return projected.to(kernel.dtype).view(-1, self.kernel_size, self.weight.shape[2])
 
@@ -190,7 +196,7 @@ class HierarchicalAttention(TrainableAttention):
         """Attention to the sentences of each text, each of which has a word."""
         directions = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
         scores = torch.einsum("sid,id->si", embeddings, directions)
-        layout = lay_out(sentences, 1)
+        layout = lay_out(sentences, 1, embeddings.device)
         weights = layout.softmax(scores.index_select(0, layout.source))
         values = embeddings.transpose(1, 2).index_select(0, layout.source)  # (cells, d_s, I)
         pooled = weighted_sums(weights, values, layout)  # (texts, d_s, I)

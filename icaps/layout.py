@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_CPU = torch.device("cpu")
 _STEP = 8  # words, to multiples of which short sentences are filled up
 _SHARE = 3  # longer ones to multiples of 2^-_SHARE of the power of two below their length
 
@@ -56,12 +57,13 @@ def joined(blocks: list[Tensor]) -> Tensor:
     return torch.cat(blocks) if len(blocks) > 1 else blocks[0]
 
 
-def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
-    """The layout of sentences of so many words each (sentences,), on the device of `lengths`.
+def lay_out(lengths: Tensor, kernel_size: int, device: torch.device = _CPU) -> Layout:
+    """The layout, on `device`, of sentences of so many words each (sentences,).
 
-    A region is `kernel_size` words; an even number has one word more on the right.
+    A region is `kernel_size` words; an even number has one word more on the right. `lengths` are on
+    the CPU.
     """
-    words = lengths.cpu().numpy()
+    words = lengths.numpy()
     step = np.maximum(np.exp2(np.frexp(words)[1] - 1 - _SHARE), _STEP).astype(np.int64)
     widths = -(words // -step) * step
     order = np.argsort(widths, kind="stable")
@@ -84,5 +86,5 @@ def lay_out(lengths: Tensor, kernel_size: int) -> Layout:
     arrays = (source, ~filled, regions, cells, rows)
     return Layout(
         blocks or [(0, 0)],
-        *(torch.from_numpy(array).to(lengths.device) for array in arrays),
+        *(torch.from_numpy(array).to(device) for array in arrays),
     )

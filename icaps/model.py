@@ -89,7 +89,7 @@ class ICapsNet(nn.Module):
 
         `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
         """
-        layout = lay_out(batch.lengths, self.config.kernel_size)
+        layout = lay_out(batch.lengths, self.config.kernel_size, batch.ids.device)
         regions = self.regions(self._drop_words(batch.ids), layout)  # (cells, d_w)
         return self.route(self.attention(regions, layout, batch.sentences), kept)
 

@@ -47,14 +47,14 @@ class WordTable:
     def attend(self, network: ICapsNet, batch: Packed) -> Attended:
         """As that network's own attention; equal to it up to rounding."""
         heads, size = network.attention.value_weight.shape[:2]
-        layout = lay_out(batch.lengths, network.config.kernel_size)
+        layout = lay_out(batch.lengths, network.config.kernel_size, batch.ids.device)
         slots = torch.cat([batch.ids, self._last])[layout.regions] * len(self._taps)
         found = F.embedding_bag(slots + self._taps, self._rows, mode="sum")
         scores, values = found.split([heads, heads * size], dim=1)
         weights = layout.softmax_of_rows(scores)
         embeddings = weighted_sums(weights, values.unflatten(1, (size, heads)), layout)
         # The bias moves all scores of a head alike, and each value: their weights add up to 1.
-        words = (batch.lengths > 0)[:, None, None]
+        words = (batch.lengths > 0)[:, None, None].to(embeddings.device)
         # Side by side, else the norm of each takes longer than all that comes before.
         embeddings = embeddings.transpose(1, 2).contiguous() + words * self._bias
         attention = weights.index_select(0, layout.cells)

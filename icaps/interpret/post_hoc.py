@@ -57,7 +57,8 @@ def norm_of_words(texts: Texts, batch: Packed, target: int) -> Callable[[Tensor]
         nothing = points.new_zeros(1, *points.shape[2:])
         table = torch.cat([points.flatten(0, 1), nothing])
         rows = torch.arange(count * size, device=points.device)
-        layout = lay_out(batch.lengths.repeat(count), network.config.kernel_size)
+        lengths = batch.lengths.repeat(count)
+        layout = lay_out(lengths, network.config.kernel_size, points.device)
         regions = network.activation(network.region(table, rows, layout))
         attended = network.attention(regions, layout, batch.sentences.repeat(count))
         norms: Tensor = network.route(attended, texts.kept).class_norms[:, target]

@@ -80,7 +80,8 @@ def pointed_words(
     with torch.inference_mode():
         queries = network.attention.effective_queries().T  # (d_w, I)
         for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
-            layout = lay_out(torch.ones_like(ids), network.config.kernel_size)
+            alone = torch.ones(len(ids), dtype=torch.int64)
+            layout = lay_out(alone, network.config.kernel_size, ids.device)
             regions = network.regions(ids, layout)[layout.cells]
             scores.append((regions @ queries).cpu())
     table = torch.cat(scores)  # (V, I)

@@ -81,7 +81,8 @@ def attention_gradient(texts: Texts) -> Iterator[Scores]:
     network = texts.network
     for reading, target in texts:
         ids, lengths, sentences = packed(texts, reading)
-        layout, attention = lay_out(lengths, network.config.kernel_size), network.attention
+        layout = lay_out(lengths, network.config.kernel_size, ids.device)
+        attention = network.attention
         with torch.no_grad():
             regions = network.regions(ids, layout)
             embeddings, alpha = attention.embed_sentences(regions, layout)
@@ -91,7 +92,7 @@ def attention_gradient(texts: Texts) -> Iterator[Scores]:
             norm = network.route(attended, texts.kept).class_norms[0, target]
             (slope,) = torch.autograd.grad(norm, embeddings)
         towards = torch.einsum("sip,ipw->siw", slope, attention.value_weight.detach())
-        towards = towards.repeat_interleave(lengths, 0)  # (words, I, d_w)
+        towards = towards.repeat_interleave(lengths.to(ids.device), 0)  # (words, I, d_w)
         slopes = torch.einsum("nw,niw->ni", regions[layout.cells], towards)
         weights = (slopes * alpha).sum(1).cpu().numpy()
         yield spread(weights, reading.encoded.sentences, network.config.kernel_size)
