@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 
@@ -17,12 +18,19 @@ def seconds(run: Callable[[], Any]) -> float:
 
 
 def by_turns(
-    sides: Mapping[str, Callable[[], Any]], rounds: int, pause: float = 0
+    sides: Mapping[str, Callable[[], Any]],
+    rounds: int,
+    warm: Mapping[str, Callable[[], Any]] = MappingProxyType({}),
+    pause: float = 0,
 ) -> dict[str, list[float]]:
     """Seconds of each side in each round; first each runs once, unmeasured, to be warm.
 
-    `pause` are seconds before each turn, in which threads that spin after the side before (those of
-    OpenBLAS do) go to sleep.
+    Args:
+        sides: By name.
+        rounds: How often each is measured.
+        warm: What some sides do before each turn, unmeasured, to wake what the pause let sleep.
+        pause: Seconds before each turn, in which threads that spin after the side before (those of
+            OpenBLAS do) go to sleep.
     """
     for run in sides.values():
         run()
@@ -30,6 +38,8 @@ def by_turns(
     for _ in range(rounds):
         for name, run in sides.items():
             time.sleep(pause)
+            if name in warm:
+                warm[name]()
             times[name].append(seconds(run))
     return times
 

@@ -2,10 +2,12 @@
 
 A third of a step is the product of the batch's distinct words with the kernel, and that of its
 gradient (`layers.RegionEmbedding.project`). Processors with units for bfloat16 (AMX, CUDA) do it
-several times as fast in that; others emulate it, at many times the time. Sums are of float32
-either way, and so is all the rest of a step, where little would be won: each projected number u of
-a word w is within 2^-7 sum_d |w_d W_d| of that in float32, as it and what it is made of are rounded
-to 8 bits. What is trained is read in float32: validation, prediction and explanation don't differ.
+several times as fast in that; others emulate it, at many times the time. All the rest of a step
+stays in float32, as little would be won there, and so do the sums (but where torch, on a GPU,
+splits one and adds its parts in bfloat16: `allow_bf16_reduced_precision_reduction`). So each
+projected number of a word w is within 2^-7 sum_d |w_d W_d| of that in float32: it, its first part
+and what both are made of are rounded to 8 bits. What is trained is read in float32: validation,
+prediction and explanation don't differ.
 """
 
 from __future__ import annotations
