@@ -96,7 +96,7 @@ def gradients_one(classifier: ICapsClassifier, text: str) -> None:
 
 def embedding_gradients(texts: Texts) -> list[NDArray[np.floating]]:
     """Integrated Gradients of each word (words,), over all numbers of its embedding."""
-    from captum.attr import IntegratedGradients  # late, as other benches import this one
+    from captum.attr import IntegratedGradients  # late, as it has 30 MB, which `peaks` would count
 
     network, found = texts.network, []
     for reading, target in texts:

@@ -154,7 +154,7 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
         "icaps": round(size / statistics.median(own)),
         **{name: round(size / statistics.median(times), 1) for name, times in others.items()},
         "ratio_to_reference": round(statistics.median(ratios), 2),
-        "precision": str(choose_precision(preset.train.precision, ICapsNet(*sizes))),
+        "precision": str(choose_precision(preset.train.product_precision, ICapsNet(*sizes))),
         "machine": machine(),
     }
 

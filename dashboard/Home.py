@@ -16,10 +16,12 @@ import streamlit as st  # noqa: E402
 from dashboard import serving  # noqa: E402
 
 if __name__ == "__main__":
-    st.set_page_config(page_title="iCaps", page_icon=ROOT / "dashboard" / "icon.svg", layout="wide")
+    st.set_page_config(page_title="iCaps", layout="wide")
     serving.show_start()
     from dashboard import gate, job_bars, launcher, logs, nav, state, views
 
+    # Not before, as Streamlit imports numpy for it.
+    st.set_page_config(page_icon=ROOT / "dashboard" / "icon.svg")
     views.load_style()
     passed = gate.passed()
     page = nav.build(hidden=not passed)

@@ -1,4 +1,4 @@
-"""The trainings that run, as small bars in the sidebar of every page."""
+"""The trainings that run, as small bars, which every page has in its sidebar."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ _ICONS = {DONE: ":material/check_circle:", FAILED: ":material/error:"}
 
 
 def show() -> None:
-    """A bar for each training that lives, kept up to date; a word when one has ended."""
+    """Here, a bar for each training that lives, kept up to date; a word when one has ended."""
     live = [run for run in find_runs(runs_folder()) if run.status.live]
     _tell_ended(live)
     if live:

@@ -17,7 +17,7 @@ from icaps.config import (
 )
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
-_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES, "precision": PRECISIONS}
+_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES, "product_precision": PRECISIONS}
 _OWN = ("hierarchical",)  # what the launcher asks itself
 _ALL = "none"  # of numbers that may be left out
 _MOST = 2**53 - 1  # the largest whole number of a browser

@@ -190,7 +190,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.each_epoch(now, validation)
 
         course = train(
-            *(network, training, validation, self.train, self.callbacks, last, tell, self._say)
+            network,
+            training,
+            validation,
+            self.train,
+            callbacks=self.callbacks,
+            last=last,
+            each_epoch=tell,
+            say=self._say,
         )
         if self.train.unk_steps and not course.interrupted:
             self._say("fitting <unk> to say nothing")
@@ -211,7 +218,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **self.metrics_,
             "best_epoch": course.best_epoch,
             "validation_accuracy": accuracy(norms, validation),
-            "precision": course.precision,
+            "product_precision": course.precision,
             "interrupted": course.interrupted,
         }
         return self

@@ -151,7 +151,7 @@ class TrainConfig:
         0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
     )
     # Of `precision.py`.
-    precision: str = _setting(
+    product_precision: str = _setting(
         AUTO, "of the products of words with the kernel, in training; auto measures what is faster"
     )
     seed: int = _setting(0, "of all random numbers")
@@ -167,7 +167,8 @@ class TrainConfig:
         _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
-        _check(self.precision in PRECISIONS, "precision", self.precision, _one_of(PRECISIONS))
+        precision = self.product_precision
+        _check(precision in PRECISIONS, "product_precision", precision, _one_of(PRECISIONS))
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
         _check(
             0 < self.validation_share < 1,

@@ -94,6 +94,8 @@ def estimate(
 ) -> Estimate:
     """Reads for at most `seconds`, then takes real training steps for about one more.
 
+    Before these the precision of products is measured, once for each size, in about half a second.
+
     The steps are those of a network of these very sizes on texts drawn from all that were read.
     Torch's random state stays as it was. Vectors from a file are loaded for their size alone, and
     those with a name are downloaded, as the training would.
@@ -118,13 +120,13 @@ def estimate(
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
-        network.region.precision = choose_precision(train.precision, network).precision
+        network.region.precision = choose_precision(train.product_precision, network).precision
         pace = measure_pace(network, corpus, train, training)
     words = float(_lengths(encoded).mean())
     steps = math.ceil(training / train.batch_size)
     per_epoch = _steps(pace, steps, training * words) + pace.validated * held_out
+    # A step for <unk> takes one of a batch's parts (and float32, which is left out of account).
     of_unk = _steps(pace, train.unk_steps, train.unk_steps * train.batch_size * words)
-    of_unk /= train.accumulate  # one of the parts of a batch each
     return Estimate(
         sample.texts,
         sample.exact,
@@ -135,7 +137,7 @@ def estimate(
         _checkpoint_bytes(network),
         _peak_bytes(network, pace, _lengths(encoded), train, held_out),
         per_epoch,
-        per_epoch * train.epochs + of_unk,
+        per_epoch * train.epochs + of_unk / train.accumulate,
         _vector_seconds(corpus, vocabulary, dim, train) * training,
         _suggest(whole, sample.texts),
     )

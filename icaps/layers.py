@@ -28,7 +28,10 @@ from icaps.votes import FORMED, FormedVotes, ImpliedVotes, Votes
 
 
 class Packed(NamedTuple):
-    """Texts end to end: word ids (tokens,), words of each sentence, sentences of each text."""
+    """Texts end to end: word ids (tokens,), words of each sentence, sentences of each text.
+
+    The ids are where the network is, all else is on the CPU.
+    """
 
     ids: Tensor
     lengths: Tensor
@@ -37,8 +40,7 @@ class Packed(NamedTuple):
     def to(self, device: torch.device) -> Packed:
         """The same texts for a network on `device`.
 
-        Lengths stay on the CPU, where the layout is made of them: to fetch them for each batch
-        would wait for all that the device has still to do.
+        Lengths stay on the CPU, where the layout is made of them, so that no batch fetches them.
         """
         return self._replace(ids=self.ids.to(device))
 

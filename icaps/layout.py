@@ -60,8 +60,10 @@ def joined(blocks: list[Tensor]) -> Tensor:
 def lay_out(lengths: Tensor, kernel_size: int, device: torch.device = _CPU) -> Layout:
     """The layout, on `device`, of sentences of so many words each (sentences,).
 
-    A region is `kernel_size` words; an even number has one word more on the right. `lengths` are on
-    the CPU.
+    A region is `kernel_size` words; an even number has one word more on the right.
+
+    Raises:
+        TypeError: `lengths` are not on the CPU.
     """
     words = lengths.numpy()
     step = np.maximum(np.exp2(np.frexp(words)[1] - 1 - _SHARE), _STEP).astype(np.int64)

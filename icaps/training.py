@@ -164,7 +164,7 @@ def train(
         last: Where the state is kept after each epoch, every few minutes and at Ctrl-C, and what
             to go on from.
         each_epoch: Called in process 0 alone after each epoch.
-        say: Called with a line on the precision of products, when it is chosen.
+        say: Called with a line on the precision of products, before the first step.
 
     Raises:
         CheckpointError: The state can't be written.
@@ -219,12 +219,12 @@ class _Run:
         self.updates.restore(state.tensors)
 
     def settle_precision(self, say: Callable[[str], None] | None) -> None:
-        """Chooses that of the products, unless it was chosen before the training was stopped."""
-        if not self.course.precision:
-            choice = choose_precision(self._config.precision, self._network)
-            self.course.precision = choice.precision
-            if say is not None:
-                say(str(choice))
+        """Chooses that of the products, or takes what was chosen before a training was stopped."""
+        wanted = self.course.precision or self._config.product_precision
+        choice = choose_precision(wanted, self._network)
+        self.course.precision = choice.precision
+        if say is not None:
+            say(str(choice))
         self._network.region.precision = self.course.precision
 
     def finished(self) -> bool:

@@ -78,7 +78,7 @@ def test_a_default_can_be_set(kind: Any) -> None:
 
 
 def test_choices_are_all_taken() -> None:
-    every = (("activation", ACTIVATIONS), ("oov", OOV_CHOICES), ("precision", PRECISIONS))
+    every = (("activation", ACTIVATIONS), ("oov", OOV_CHOICES), ("product_precision", PRECISIONS))
     for name, choices in every:
         for choice in choices:
             model, train = override(ModelConfig(), TrainConfig(), {name: choice})

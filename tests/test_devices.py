@@ -1,10 +1,16 @@
-"""The network on a device without data: what would fetch numbers from it, or mix devices, fails."""
+"""The network on a device without data: what would fetch numbers from it fails.
+
+Some products take a tensor of another device there without a word, so that those of the layout are
+looked at one by one.
+"""
 
 import pytest
 import torch
 from torch import Tensor
 
+from icaps import layers, model, tables
 from icaps.config import TrainConfig
+from icaps.layout import Layout, lay_out
 from icaps.model import ICapsNet
 from icaps.specialisation import specialisation_loss
 from icaps.tables import WordTable, make_rows
@@ -26,13 +32,35 @@ def distinct_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "unique", unique)
 
 
+@pytest.fixture(autouse=True)
+def layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
+    """All that are made."""
+    made: list[Layout] = []
+
+    def kept(lengths: Tensor, kernel_size: int, device: torch.device) -> Layout:
+        made.append(lay_out(lengths, kernel_size, device))
+        return made[-1]
+
+    for module in (layers, model, tables):
+        monkeypatch.setattr(module, "lay_out", kept)
+    return made
+
+
+def check(layouts: list[Layout], kind: str) -> None:
+    """One of words, and for long texts one of sentences, all of them on the device."""
+    assert len(layouts) == (2 if kind == "long" else 1)
+    for layout in layouts:
+        found = (layout.source, layout.blank, layout.regions, layout.cells, layout.rows)
+        assert {values.device for values in found} == {DEVICE}
+
+
 def network(kind: str) -> ICapsNet:
     shares = {"embedding_dropout": 0.3, "dropout": 0.3, "word_dropout": 0.2}
     return build(hierarchical=kind == "long", **shares).to(DEVICE)
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_a_step_brings_nothing_back(kind: str) -> None:
+def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
     net, batch = network(kind).train(), BATCHES[kind].to(DEVICE)
     config = TrainConfig(purity_weight=0.1, spread_weight=0.1)
     activity = net(batch)
@@ -43,10 +71,11 @@ def test_a_step_brings_nothing_back(kind: str) -> None:
         assert parameter.grad is not None, name
         assert parameter.grad.device == DEVICE, name
     assert {values.device for values in activity} == {DEVICE}
+    check(layouts, kind)
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_a_table_is_made_and_read_where_the_network_is(kind: str) -> None:
+def test_a_table_is_made_and_read_where_the_network_is(kind: str, layouts: list[Layout]) -> None:
     net, batch = network(kind).eval(), BATCHES[kind].to(DEVICE)
     with torch.inference_mode():
         table = WordTable(net, make_rows(net))
@@ -54,3 +83,4 @@ def test_a_table_is_made_and_read_where_the_network_is(kind: str) -> None:
             table.attend(net, batch), torch.ones(net.config.num_capsules).to(DEVICE)
         )
     assert {values.device for values in activity} == {DEVICE}
+    check(layouts, kind)

@@ -111,7 +111,7 @@ def test_the_time_is_that_of_the_steps(
 
     monkeypatch.setattr(pace, "_step", step)
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
-    train = dataclasses.replace(TRAIN, precision=FLOAT32, accumulate=4, unk_steps=100)
+    train = dataclasses.replace(TRAIN, product_precision=FLOAT32, accumulate=4, unk_steps=100)
     made = estimate(open_source(texts_and_labels), MODEL, train)
     training, steps = 324, 11
     assert made.seconds_per_epoch == pytest.approx(

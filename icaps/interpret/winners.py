@@ -55,7 +55,7 @@ def _kgrams(
     batch: Pass, known: NDArray[np.int64], capsules: NDArray[np.int64], kernel_size: int
 ) -> NDArray[np.int64]:
     """The K-gram around the position that each text's capsule attends to most (texts, K)."""
-    ids, lengths, counts = (part.cpu().numpy() for part in batch.packed)
+    ids, lengths, counts = (part.numpy() for part in batch.packed)
     ends = lengths.cumsum()
     text_of_sentence = np.repeat(np.arange(len(counts)), counts)
     winner = np.full(len(counts), ABSENT)

@@ -110,7 +110,7 @@ def leave_one_out(texts: Texts, removal: str) -> Iterator[Scores]:
 
 
 def packed(texts: Texts, reading: Reading) -> Packed:
-    """One text as a batch, where the network is."""
+    """One text as a batch for a network where it is."""
     batch = Corpus.from_encoded([reading.encoded], [0]).pack()
     return batch.to(texts.network.fixed_embedding.device)
 

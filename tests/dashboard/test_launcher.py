@@ -500,7 +500,7 @@ def random_settings(random: Random) -> dict[str, str]:
         "hierarchical": random.choice(["true", "false"]),
         "activation": random.choice(ACTIVATIONS),
         "oov": random.choice(OOV_CHOICES),
-        "precision": random.choice(PRECISIONS),
+        "product_precision": random.choice(PRECISIONS),
         "dropout": random.choice([0, random.random()]),
         "word_dropout": random.random() ** 9,
         "min_frequency": whole(0, 500),

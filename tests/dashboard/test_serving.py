@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import json
+import subprocess
+import sys
 import threading
 from contextlib import nullcontext
 from pathlib import Path
@@ -48,6 +50,15 @@ def test_garbage_is_looked_for_again_once_all_is_imported() -> None:
             return starting, gc.isenabled()
 
     assert finish(live()) == (False, True)
+
+
+def test_what_an_early_visitor_runs_imports_nothing_large() -> None:
+    """Else a thread of theirs would import what the server's is importing."""
+    head = HOME.read_text(encoding="utf-8").split("    from dashboard import gate")[0]
+    told = "import sys; print([n for n in ('numpy', 'pandas', 'torch') if n in sys.modules])"
+    script = f"__file__ = {str(HOME)!r}\n{head}\n{told}"
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert found.stdout.decode().strip() == "[]"
 
 
 def test_a_visitor_who_comes_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
