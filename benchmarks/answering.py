@@ -19,8 +19,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from icaps import jobs
-from icaps.run_folder import TRAINING
+from icaps.runs import jobs
+from icaps.runs.folder import TRAINING
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCE = (

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.reading import rows
 from icaps.config import ModelConfig
-from icaps.corpus_files import write_corpus
-from icaps.vocabulary import Vocabulary
+from icaps.text.vocabulary import Vocabulary
+from icaps.train.corpus_files import write_corpus
 
 
 def ascii_text(number: int, text: str) -> str:

@@ -40,12 +40,12 @@ from torch import Tensor
 from benchmarks.machine import machine
 from benchmarks.timing import by_turns, ratio, seconds, show
 from icaps.classifier import ICapsClassifier
-from icaps.corpus_files import encode_numbers
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.data.source import open_source
+from icaps.faithfulness.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
+from icaps.faithfulness.word_scores import Texts, packed
 from icaps.inference import CHUNK, norms_of, read_texts
-from icaps.interpret.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
-from icaps.interpret.word_scores import Texts, packed
+from icaps.train.corpus_files import encode_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = (15, 60)  # shortest and longest text

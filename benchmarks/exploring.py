@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.machine import peak
 from icaps.explore.index import Query, index_of, make_index, open_index
-from icaps.explore.repeats import make_repeats
+from icaps.explore.near_duplicates import make_repeats
 
 CLASSES, DIFFERENT, LENGTH = 4, 400_000, 40
 SYLLABLES = [first + second for first in "bdfgklmnprst" for second in "aeiou"]

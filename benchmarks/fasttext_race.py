@@ -27,9 +27,9 @@ from benchmarks.explaining import ROOT
 from benchmarks.machine import machine
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, config_from_dict, override
-from icaps.corpus import Corpus, LabelledTexts, read_part
-from icaps.data.names import resolve
-from icaps.training import Epoch, Step
+from icaps.data.resolve import resolve
+from icaps.train.corpus import Corpus, LabelledTexts, read_part
+from icaps.train.loop import Epoch, Step
 
 TEXTS_DIM = 100  # of the texts' own vectors in that recipe
 

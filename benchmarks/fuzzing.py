@@ -34,10 +34,10 @@ from icaps.data.check import check
 from icaps.data.preview import preview
 from icaps.data.source import open_source
 from icaps.errors import ICapsError
+from icaps.interpret.build_global_view import Data, make_view
 from icaps.interpret.global_view import load_view, save_view
-from icaps.interpret.making import Data, make_view
-from icaps.interpret.report import Report
-from icaps.render import printable, shaded_text
+from icaps.reports.global_report import Report
+from icaps.reports.render import printable, shaded_text
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "dashboard" / "Home.py"

@@ -21,11 +21,11 @@ import torch
 
 from benchmarks.machine import peak
 from icaps.classifier import ICapsClassifier
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.inference import Pass, stream_passes
 from icaps.interpret.ablation import smallest_set
-from icaps.interpret.corpus_level import Counts, count
+from icaps.interpret.corpus import Counts, count
 from icaps.interpret.tally import Tally
 from icaps.interpret.winners import find_winners
 

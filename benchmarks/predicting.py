@@ -24,8 +24,8 @@ from benchmarks.machine import machine
 from benchmarks.timing import by_turns, ratio, show
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
-from icaps.corpus import LabelledTexts, read_part
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
+from icaps.train.corpus import LabelledTexts, read_part
 
 OWN = "icaps"
 QUICK = {"epochs": "4"}  # of the network, which then learns less than it could

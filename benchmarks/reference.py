@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
-from icaps.layers import Packed
 from icaps.model import ICapsNet
-from icaps.text import PAD, UNK
+from icaps.nn.layers import Packed
+from icaps.text.clean import PAD, UNK
 
 
 class PaddedICapsNet(nn.Module):

@@ -37,14 +37,14 @@ import torch
 from benchmarks.machine import machine
 from benchmarks.timing import seconds
 from benchmarks.training import Data, own_seconds
-from icaps import tables
-from icaps.charts import PALETTE, image
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, Preset, TrainConfig
-from icaps.corpus import Corpus
-from icaps.encoded import Encoded, Placed
 from icaps.model import ICapsNet
-from icaps.vocabulary import Vocabulary
+from icaps.nn import lookup
+from icaps.reports.charts import PALETTE, image
+from icaps.text.batch import Encoded, Placed
+from icaps.text.vocabulary import Vocabulary
+from icaps.train.corpus import Corpus
 
 USED = {False: 250, True: 4_000}  # words of the texts; with --zipf more, if most are rare
 FIRST = 0x10000  # the character of word 0; from here on all are characters
@@ -125,7 +125,7 @@ class Case:
         self.data = Data(corpus, sizes.vocabulary, sizes.classes)
         self.preset = Preset("made", sizes.model, TrainConfig(batch_size=BATCH))
         self.classifier = self._classifier(sizes)
-        for _ in range(-(-tables.PAYS * sizes.vocabulary // ids.size) + 1):
+        for _ in range(-(-lookup.PAYS * sizes.vocabulary // ids.size) + 1):
             self.classifier.class_norms(self.texts)
 
     def _classifier(self, sizes: Sizes) -> ICapsClassifier:
@@ -147,7 +147,7 @@ class Case:
             "training": own_seconds(self.preset, self.data, steps, seed),
             "prediction": _timed(lambda: self.classifier.class_norms(self.texts)),
             "explanation": _timed(lambda: deque(explain(self.texts), maxlen=0)),
-            "table of words": _timed(lambda: tables.make_rows(self.classifier.network_)),
+            "table of words": _timed(lambda: lookup.make_rows(self.classifier.network_)),
         }
 
 
@@ -256,7 +256,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a .svg or .png to draw")
     options = parser.parse_args()
-    tables.MOST_BYTES = sys.maxsize
+    lookup.MOST_BYTES = sys.maxsize
     rows = [
         row
         for variable in options.variables

@@ -26,12 +26,12 @@ from benchmarks.machine import machine
 from benchmarks.peers import HAN, kim_cnn
 from benchmarks.reference import PaddedICapsNet, pad
 from icaps.config import Preset, get_preset
-from icaps.corpus import Corpus, read_part
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.model import ICapsNet
-from icaps.precision import choose_precision
-from icaps.preparing import prepare_texts
-from icaps.training import Step, margin_loss, train
+from icaps.train.corpus import Corpus, read_part
+from icaps.train.dataset import prepare_texts
+from icaps.train.loop import Step, margin_loss, train
+from icaps.train.precision import choose_precision
 
 SHORT_WORDS, DIFFERENT = (45, 15), 60_000  # mean and spread of a text; words to draw from
 LONG_SENTENCES, SENTENCE_WORDS = 15, 20

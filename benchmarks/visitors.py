@@ -46,11 +46,11 @@ from benchmarks.answering import ROOT, summary
 from benchmarks.app import Session, entered, served
 from benchmarks.machine import machine
 from benchmarks.timing import show
-from dashboard.shaded_text import text_card
-from icaps import jobs
+from dashboard.widgets.shaded_text import text_card
 from icaps.classifier import ICapsClassifier
-from icaps.render import escape, evidence_table
-from icaps.run_folder import TRAINING
+from icaps.reports.render import escape, evidence_table
+from icaps.runs import jobs
+from icaps.runs.folder import TRAINING
 
 PAUSE = 10.0  # seconds that a visitor looks at an answer, on average
 SWITCHES = 0.2  # of what visitors do: to another page, and back

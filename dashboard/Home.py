@@ -13,20 +13,22 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import serving  # noqa: E402
+from dashboard import server  # noqa: E402
 
 if __name__ == "__main__":
     st.set_page_config(page_title="iCaps", layout="wide")
-    serving.show_start()
-    from dashboard import gate, job_bars, launcher, logs, nav, state, views
+    server.show_start()
+    from dashboard import auth, logs, nav, url_state
+    from dashboard.explain import view
+    from dashboard.train import job_bars, launcher
 
     # Not before, as Streamlit imports numpy for it.
     st.set_page_config(page_icon=ROOT / "dashboard" / "icon.svg")
-    views.load_style()
-    passed = gate.passed()
+    view.load_style()
+    passed = auth.passed()
     page = nav.build(hidden=not passed)
     if passed:
-        state.restore()
+        url_state.restore()
         with logs.timed(nav.name_of(page)):
             page.run()
             bars = st.sidebar.container()
@@ -34,4 +36,4 @@ if __name__ == "__main__":
             with bars:  # last, as who is refused a name must see whose training has it
                 job_bars.show()
 else:
-    app = st.App(__file__, **serving.options())  # Streamlit reads this line for `st.App(`
+    app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 
 from icaps.errors import RunError
-from icaps.jobs import environment, yield_to_others
+from icaps.runs.jobs import environment, yield_to_others
 
 _TAIL = 2_000  # bytes of a log
 

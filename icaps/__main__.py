@@ -2,6 +2,6 @@
 
 import sys
 
-from icaps.cli import main
+from icaps.cli.main import main
 
 sys.exit(main())

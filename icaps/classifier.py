@@ -16,33 +16,26 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
-from icaps import distributed
-from icaps.calibration import fit_inverse_temperature
-from icaps.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.config import ModelConfig, TrainConfig
-from icaps.corpus import Corpus
-from icaps.data.storage import data_folder, make_ready
+from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
-from icaps.fixed_part import Sources, fixed_part, names
 from icaps.inference import ReadBatch, class_norms, read_batches
-from icaps.inputs import check_texts, encode_labels
 from icaps.interpret.local import explain
 from icaps.interpret.reasons import Asked, Reasons, find_reasons
 from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
-from icaps.neutral_unk import fit_unk
-from icaps.preparing import Labelled, Prepared, Words, prepare_stream, prepare_texts
+from icaps.nn import distributed
+from icaps.nn.lookup import keep_table
 from icaps.results import Explanation
-from icaps.resume import Last, fingerprint
-from icaps.tables import keep_table
-from icaps.training import (
-    Callback,
-    Training,
-    accuracy,
-    choose_device,
-    predict_norms,
-    train,
-)
+from icaps.text.fixed_part import Sources, fixed_part, names
+from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from icaps.train.corpus import Corpus
+from icaps.train.dataset import Labelled, Prepared, Words, prepare_stream, prepare_texts
+from icaps.train.inputs import check_texts, encode_labels
+from icaps.train.loop import Callback, Training, accuracy, choose_device, predict_norms, train
+from icaps.train.resume import Last, fingerprint
+from icaps.train.unk import fit_unk
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.config import ModelConfig
-from icaps.dropout import dropout
-from icaps.layers import (
+from icaps.nn.dropout import dropout
+from icaps.nn.layers import (
     Attended,
     CapsuleLayer,
     HierarchicalAttention,
@@ -19,8 +19,8 @@ from icaps.layers import (
     TrainableAttention,
     squash,
 )
-from icaps.layout import Layout, lay_out
-from icaps.text import UNK
+from icaps.nn.packing import Layout, lay_out
+from icaps.text.clean import UNK
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 

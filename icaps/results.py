@@ -157,13 +157,13 @@ class Explanation:
 
     def to_html(self) -> str:
         """A page of its own, without scripts or outside files; the text is escaped."""
-        from icaps.render import explanation_page
+        from icaps.reports.render import explanation_page
 
         return explanation_page(self)
 
     def to_text(self) -> str:
         """A few lines for a terminal: the verdict, then each K-gram with its weights."""
-        from icaps.render import explanation_text
+        from icaps.reports.render import explanation_text
 
         return explanation_text(self)
 

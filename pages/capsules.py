@@ -1,8 +1,10 @@
 """The matrix C: which capsule decides which class, and what each capsule is about."""
 
-from dashboard import capsule_questions as ask
-from dashboard import capsule_views, guards, sidebar, state, views
-from dashboard.catalogue import find_models
+from dashboard import error_boundary, url_state
+from dashboard.capsules import inputs, view
+from dashboard.explain import view as views
+from dashboard.model_registry import find_models
+from dashboard.widgets import sidebar
 
 
 def main() -> None:
@@ -12,34 +14,34 @@ def main() -> None:
         "weight for. Pick a cell to see what it is about.",
     )
     model = sidebar.choose_model()
-    report = capsule_views.report_of(model)
+    report = view.report_of(model)
     if model is None or report is None:
         return
-    capsule_views.show_facts(report)
-    value, order = ask.how_to_draw(report)
-    chosen = ask.chosen_cell(report)
-    capsule_views.show_heatmap(report, value, order, chosen)
-    capsule, class_name = ask.which_cell(model, report)
-    state.publish(state.CAPSULES)
-    words, kgrams, texts, off = capsule_views.tabs()
+    view.show_facts(report)
+    value, order = inputs.how_to_draw(report)
+    chosen = inputs.chosen_cell(report)
+    view.show_heatmap(report, value, order, chosen)
+    capsule, class_name = inputs.which_cell(model, report)
+    url_state.publish(url_state.CAPSULES)
+    words, kgrams, texts, off = view.tabs()
     with words:
         if words.open:
-            table = ask.which_words(report, capsule, class_name, ask.WORDS)
-            capsule_views.show_words(report, table, class_name, capsule)
+            table = inputs.which_words(report, capsule, class_name, inputs.WORDS)
+            view.show_words(report, table, class_name, capsule)
     with kgrams:
         if kgrams.open:
-            table = ask.which_words(report, capsule, class_name, ask.KGRAMS)
-            capsule_views.show_words(report, table, class_name, capsule)
+            table = inputs.which_words(report, capsule, class_name, inputs.KGRAMS)
+            view.show_words(report, table, class_name, capsule)
     with texts:
         if texts.open:
-            capsule_views.show_typical(model, report, capsule, class_name)
+            view.show_typical(model, report, capsule, class_name)
     with off:
         if off.open:
-            capsule_views.show_knock_out(report, capsule, order)
-    capsule_views.show_sparsity(report)
+            view.show_knock_out(report, capsule, order)
+    view.show_sparsity(report)
     others = [other for other in find_models() if other != model]
-    capsule_views.show_comparison(model, report, others)
+    view.show_comparison(model, report, others)
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

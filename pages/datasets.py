@@ -2,26 +2,29 @@
 
 import streamlit as st
 
-from dashboard import cached_data, data_picker, dataset_rows, guards, sidebar, state, views
-from dashboard import dataset_questions as ask
-from dashboard import dataset_views as show
+from dashboard import error_boundary, url_state
 from dashboard.address import DATA_TABS
+from dashboard.cache import data as cached_data
+from dashboard.explain import view
+from dashboard.explore import inputs, rows
+from dashboard.explore import view as show
+from dashboard.widgets import data_picker, sidebar
 
 
 def main() -> None:
-    views.show_title(
+    view.show_title(
         "Datasets",
         "What a data set holds: classes, lengths, telling words, texts that recur, and labels that "
         "a model doubts.",
     )
     model = sidebar.choose_model()
-    if state.data_was_asked():
-        data_picker.take(state.DATASET_PLACE, st.session_state.data)
-    choice = data_picker.ask(state.DATASET_PLACE)
+    if url_state.data_was_asked():
+        data_picker.take(url_state.DATASET_PLACE, st.session_state.data)
+    choice = data_picker.ask(url_state.DATASET_PLACE)
     if choice is None:
         return
-    state.publish_data(choice.value)
-    ask.whether_to_delete(choice)
+    url_state.publish_data(choice.value)
+    inputs.whether_to_delete(choice)
     # Exploring leaves bad rows out in any case.
     reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
     arguments = ["explore", choice.value, *data_picker.as_arguments(reading)]
@@ -45,8 +48,8 @@ def main() -> None:
         elif opened == "Repeats":
             show.show_repeats(data, arguments)
         else:
-            dataset_rows.show(data, model, arguments, as_map=opened == "Map")
+            rows.show(data, model, arguments, as_map=opened == "Map")
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

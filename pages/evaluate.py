@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from dashboard import cached_evaluations, data_picker, evidence_views, guards, sidebar, state, views
-from dashboard import evaluate_questions as ask
-from dashboard import evaluate_views as show
-from dashboard.dataset_views import while_working
+from dashboard import error_boundary, url_state
+from dashboard.cache import evaluations
+from dashboard.evaluate import inputs, view
+from dashboard.explain import view as views
+from dashboard.explore.view import while_working
+from dashboard.widgets import data_picker, downloads, sidebar
 
 
 def main() -> None:
@@ -18,40 +20,38 @@ def main() -> None:
     if model is None:
         views.how_to_train()
         return
-    if state.data_was_asked():
-        data_picker.take(state.DATASET_PLACE, st.session_state.data)
-    choice = data_picker.ask(state.DATASET_PLACE)
+    if url_state.data_was_asked():
+        data_picker.take(url_state.DATASET_PLACE, st.session_state.data)
+    choice = data_picker.ask(url_state.DATASET_PLACE)
     if choice is None:
         return
-    part = ask.which_part(choice)
+    part = inputs.which_part(choice)
     here = choice.ready and choice.preview is not None
-    report = (
-        cached_evaluations.evaluated(model, choice.value, part, choice.reading) if here else None
-    )
+    report = evaluations.evaluated(model, choice.value, part, choice.reading) if here else None
     if report is None:
-        state.publish_data(choice.value, state.EVALUATE)
+        url_state.publish_data(choice.value, url_state.EVALUATE)
         data_picker.show_preview(choice)
         if choice.ready:
             about = "Predicts all texts once, in a process of its own."
-            while_working(ask.command(model.path, choice, part), f"Evaluate {model.name}", about)
+            while_working(inputs.command(model.path, choice, part), f"Evaluate {model.name}", about)
         return
-    opened, place = ask.which_tab()
+    opened, place = inputs.which_tab()
     with place:
-        if opened == ask.SCORES:
-            show.show_scores(report)
-            evidence_views.show_card(model, report, choice.value, part)
-        elif opened == ask.CONFUSION:
-            show.show_confusion(model, report)
-        elif opened == ask.CALIBRATION:
-            show.show_calibration(report)
-        elif opened == ask.ERRORS:
-            show.show_errors(model, report)
-        elif opened == ask.TWO_MODELS:
-            show.show_comparison(model, report, choice, part)
+        if opened == inputs.SCORES:
+            view.show_scores(report)
+            downloads.show_card(model, report, choice.value, part)
+        elif opened == inputs.CONFUSION:
+            view.show_confusion(model, report)
+        elif opened == inputs.CALIBRATION:
+            view.show_calibration(report)
+        elif opened == inputs.ERRORS:
+            view.show_errors(model, report)
+        elif opened == inputs.TWO_MODELS:
+            view.show_comparison(model, report, choice, part)
         else:
-            show.show_learning(report)
-    state.publish_data(choice.value, state.EVALUATE)
+            view.show_learning(report)
+    url_state.publish_data(choice.value, url_state.EVALUATE)
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

@@ -1,47 +1,41 @@
 """The landing page: why does a text get its class?"""
 
-from dashboard import (
-    cached_explanations,
-    evidence_views,
-    guards,
-    questions,
-    sidebar,
-    state,
-    trust_views,
-    views,
-)
+from dashboard import error_boundary, url_state
+from dashboard.cache import explanations
+from dashboard.explain import inputs, trust_view, view
+from dashboard.widgets import downloads, sidebar
 
 
 def main() -> None:
-    views.show_title(
+    view.show_title(
         "Why this class?",
         "A capsule network reads a text, names its class, and shows the words that decided.",
     )
     model = sidebar.choose_model()
     if model is None:
-        views.how_to_train()
+        view.how_to_train()
         return
-    text = questions.ask_text()
-    settings = questions.ask_settings(model)
-    state.publish(state.EXPLAIN)
-    explanation = cached_explanations.explain(model, text, settings)
-    views.show_answer(explanation)
-    trust_views.show_badge(model, explanation)
-    views.show_reasons(explanation)
+    text = inputs.ask_text()
+    settings = inputs.ask_settings(model)
+    url_state.publish(url_state.EXPLAIN)
+    explanation = explanations.explain(model, text, settings)
+    view.show_answer(explanation)
+    trust_view.show_badge(model, explanation)
+    view.show_reasons(explanation)
     if not explanation.blank:
-        with views.drawer("try_words") as opened, guards.shown():
+        with view.drawer("try_words") as opened, error_boundary.shown():
             if opened:
-                trust_views.show_try(model, explanation, settings)
-        with views.drawer("similar") as opened, guards.shown():
+                trust_view.show_try(model, explanation, settings)
+        with view.drawer("similar") as opened, error_boundary.shown():
             if opened:
-                trust_views.show_similar(model, text)
-    with views.drawer("what_if") as opened:
+                trust_view.show_similar(model, text)
+    with view.drawer("what_if") as opened:
         if opened:
-            muted = questions.ask_muted(model)
-            other = cached_explanations.explain(model, text, settings, muted)
-            views.show_change(explanation, other.scores, "with all", "without them")
-    evidence_views.show_exports(model, explanation, settings, state.link())
+            muted = inputs.ask_muted(model)
+            other = explanations.explain(model, text, settings, muted)
+            view.show_change(explanation, other.scores, "with all", "without them")
+    downloads.show_exports(model, explanation, settings, url_state.link())
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

@@ -2,34 +2,36 @@
 
 import streamlit as st
 
-from dashboard import data_picker, guards, sidebar, state, views
-from dashboard import evaluate_questions as ask
-from dashboard import shortcut_views as show
+from dashboard import error_boundary, url_state
+from dashboard.evaluate import inputs
+from dashboard.explain import view
+from dashboard.shortcuts import view as show
+from dashboard.widgets import data_picker, sidebar
 
 
 def main() -> None:
-    views.show_title(
+    view.show_title(
         "Shortcuts",
         "Words that a model leans on though they are not what the class is about: tags of sources, "
         "rests of HTML, names. Each is masked and added to see what it does.",
     )
     model = sidebar.choose_model()
     if model is None:
-        views.how_to_train()
+        view.how_to_train()
         return
-    if state.data_was_asked():
-        data_picker.take(state.DATASET_PLACE, st.session_state.data)
-    choice = data_picker.ask(state.DATASET_PLACE)
+    if url_state.data_was_asked():
+        data_picker.take(url_state.DATASET_PLACE, st.session_state.data)
+    choice = data_picker.ask(url_state.DATASET_PLACE)
     if choice is None:
         return
     if choice.preview is None or not choice.ready:
-        state.publish_data(choice.value, state.SHORTCUTS)
+        url_state.publish_data(choice.value, url_state.SHORTCUTS)
         data_picker.show_preview(choice)
         return
-    data = show.ask_sample(choice, ask.which_part(choice))
+    data = show.ask_sample(choice, inputs.which_part(choice))
     kept = show.look(data, model)
     if kept is None:
-        state.publish_data(choice.value, state.SHORTCUTS)
+        url_state.publish_data(choice.value, url_state.SHORTCUTS)
         data_picker.show_preview(choice)
         return
     show.show_findings(kept)
@@ -38,8 +40,8 @@ def main() -> None:
         show.show_effect(finding)
         show.show_files(choice, kept, finding)
         show.show_texts(model, kept, finding)
-    state.publish_data(choice.value, state.SHORTCUTS)
+    url_state.publish_data(choice.value, url_state.SHORTCUTS)
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

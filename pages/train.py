@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from dashboard import guards, state, train_views, views
-from dashboard import train_questions as ask
+from dashboard import error_boundary, url_state
 from dashboard.address import TRAIN_TABS
+from dashboard.explain import view
+from dashboard.train import inputs
+from dashboard.train import view as train_views
 
 
 def main() -> None:
-    views.show_title(
+    view.show_title(
         "Train",
         "Trainings are processes of their own: they go on when this page is closed, and are here "
         "when you come back.",
@@ -19,9 +21,9 @@ def main() -> None:
         return
     left, right = st.columns(2, gap="medium")
     with left:
-        run = ask.which_run(runs)
+        run = inputs.which_run(runs)
     with right:
-        others = ask.which_others(runs, run)
+        others = inputs.which_others(runs, run)
     live = any(other.status.live for other in (run, *others))
     again = train_views.POLL if live else None
     st.fragment(show, run_every=again)(run.name, [other.name for other in others])
@@ -29,14 +31,14 @@ def main() -> None:
 
 def show(name: str, others: list[str]) -> None:
     """What changes while a training runs."""
-    with guards.shown():
-        state.publish(state.TRAIN)
+    with error_boundary.shown():
+        url_state.publish(url_state.TRAIN)
         runs = {run.name: run for run in train_views.all_runs()}
         if name not in runs:
             st.rerun()
         run, shown = runs[name], [runs[n] for n in (name, *others) if n in runs]
         train_views.show_now(run)
-        ask.what_to_do(run)
+        inputs.what_to_do(run)
         train_views.link_model(run)
         curves, reasons, settings, log = st.tabs(TRAIN_TABS, key="train_tabs", on_change="rerun")
         if curves.open:
@@ -54,5 +56,5 @@ def show(name: str, others: list[str]) -> None:
         train_views.show_history(list(runs.values()))
 
 
-with guards.shown():
+with error_boundary.shown():
     main()

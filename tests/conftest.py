@@ -13,8 +13,8 @@ from hypothesis import settings
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.source import open_source
+from icaps.interpret.build_global_view import Data, make_view
 from icaps.interpret.global_view import save_view
-from icaps.interpret.making import Data, make_view
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("unhurried")

@@ -241,7 +241,7 @@ def test_vectors_of_several_sources_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_passes_for_the_texts_own_vectors_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    from icaps import fixed_part
+    from icaps.text import fixed_part
 
     seen, real = [], fixed_part.train_vectors
 

@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from icaps.config import ModelConfig
-from icaps.dropout import dropped_words
-from icaps.layers import Packed, squash
-from icaps.layout import lay_out
 from icaps.model import ICapsNet
+from icaps.nn.dropout import dropped_words
+from icaps.nn.layers import Packed, squash
+from icaps.nn.packing import lay_out
 from tests import reference
 
 SMALL = ModelConfig(
@@ -82,7 +82,7 @@ OPTIONS = [
 @pytest.fixture(params=[True, False], ids=["formed", "implied"])
 def _votes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to route, whatever the sizes; capsules with weights of their own know only one."""
-    monkeypatch.setattr("icaps.layers.FORMED", 10**9 if request.param else 0)
+    monkeypatch.setattr("icaps.nn.layers.FORMED", 10**9 if request.param else 0)
 
 
 @pytest.mark.usefixtures("_votes")

@@ -7,9 +7,9 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
-from icaps.interpret import trust
+from icaps.evaluate.metrics import evaluate
+from icaps.interpret import controls
 from icaps.interpret.global_view import load_view
-from icaps.metrics import evaluate
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 FACTS = {  # classes, training texts with those held out, test texts; what the card says of them
@@ -81,7 +81,7 @@ def test_its_capsules_are_counted(name: str, shipped: dict[str, ICapsClassifier]
     confusion = view.knock_out.confusion[0]
     blank = confusion.sum(0) - tally.frequency.sum(1)
     assert (blank[0], blank[1:].any()) == (tally.blank, False)  # taken for the first class
-    alive, pure = int(trust.alive(tally.frequency).sum()), trust.purity(tally.frequency)
+    alive, pure = int(controls.alive(tally.frequency).sum()), controls.purity(tally.frequency)
     card = (FOLDER / name / "README.md").read_text(encoding="utf-8")
     if name == "ag_news_paper":
         assert (alive, round(pure, 2)) == (4, 0.39)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from icaps.baselines.base import Baseline
 from icaps.baselines.kinds import FASTTEXT
 from icaps.errors import CheckpointError, ConfigError
-from icaps.folders import AGAIN, CLASSES
-from icaps.text import words_of
+from icaps.text.clean import words_of
+from icaps.train.folders import AGAIN, CLASSES
 
 MODEL = "model.bin"
 RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1

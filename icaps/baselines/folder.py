@@ -19,7 +19,8 @@ from icaps.baselines.kinds import FASTTEXT, LINEAR, NETWORKS
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.neural import NetworkBaseline
 from icaps.errors import CheckpointError, ICapsError
-from icaps.folders import (
+from icaps.runs.folder import BASELINE, check_place
+from icaps.train.folders import (
     AGAIN,
     CLASSES,
     METRICS,
@@ -29,7 +30,6 @@ from icaps.folders import (
     rewriting,
     write_json,
 )
-from icaps.run_folder import BASELINE, check_place
 
 FORMAT_VERSION = 1
 _WRITTEN = (BASELINE, CLASSES, METRICS, VOCABULARY, WEIGHTS, MODEL)

@@ -21,10 +21,10 @@ from sklearn.svm import LinearSVC
 
 from icaps.baselines.base import WEIGHTS, Baseline, positive
 from icaps.baselines.kinds import LINEAR
-from icaps.calibration import fit_inverse_temperature
 from icaps.errors import CheckpointError, DataError
-from icaps.folders import AGAIN, VOCABULARY, read_text, read_weights
-from icaps.run_folder import BASELINE
+from icaps.runs.folder import BASELINE
+from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.folders import AGAIN, VOCABULARY, read_text, read_weights
 
 MAX_TERMS = 500_000
 STRENGTHS = (0.1, 0.25, 0.5, 1.0)  # C: how little the weights are held back

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icaps.layers import squash
-from icaps.text import PAD
+from icaps.nn.layers import squash
+from icaps.text.clean import PAD
 
 _SPREAD = 0.1  # of the first numbers of a word
 

@@ -16,10 +16,10 @@ from icaps.baselines.base import WEIGHTS, Baseline, positive
 from icaps.baselines.kinds import CAPSNET, REGION_EMBEDDINGS, WORD_CNN
 from icaps.baselines.networks import CapsNet, RegionEmbeddings, WordCNN
 from icaps.errors import ConfigError
-from icaps.folders import VOCABULARY, read_weights, shapes, unfilled
-from icaps.run_folder import BASELINE
-from icaps.text import PAD
-from icaps.vocabulary import Vocabulary
+from icaps.runs.folder import BASELINE
+from icaps.text.clean import PAD
+from icaps.text.vocabulary import Vocabulary
+from icaps.train.folders import VOCABULARY, read_weights, shapes, unfilled
 
 Network = WordCNN | RegionEmbeddings | CapsNet
 MAX_WORDS = 400  # of a text that are read

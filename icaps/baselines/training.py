@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from icaps.baselines.neural import Network, padded, predict_scores
 from icaps.config import TrainConfig
-from icaps.corpus import Corpus
 from icaps.errors import TrainingError
-from icaps.training import Callback, Epoch, Step, accuracy, margin_loss
+from icaps.train.corpus import Corpus
+from icaps.train.loop import Callback, Epoch, Step, accuracy, margin_loss
 
 CHUNK = 4_096  # validation texts that are held at a time
 

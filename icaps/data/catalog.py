@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from icaps.data.cache import DOWNLOADS, data_folder, make_ready, ready_folder
 from icaps.data.layouts import find_layout
 from icaps.data.reporting import SILENT, DownloadProgress
-from icaps.data.storage import DOWNLOADS, data_folder, make_ready, ready_folder
 from icaps.errors import DataError
 
 _POLARITY = ("negative", "positive")

@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
+from icaps.data.check_report import DataReport, Finding, Repeat, SplitReport, WordCounts
 from icaps.data.hashes import TextHashes
 from icaps.data.problems import FileError, Problem, Problems
 from icaps.data.records import Record, in_order
-from icaps.data.report import DataReport, Finding, Repeat, SplitReport, WordCounts
 from icaps.data.source import Source
 
 _MOST_CLASSES = 100_000  # different labels; more are no classes, and their names would fill memory

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import requests
 from urllib3.exceptions import HTTPError
 
-from icaps.data.network import NETWORK_SETTING, offline
+from icaps.data.offline import NETWORK_SETTING, offline
 from icaps.data.reporting import DownloadProgress
 from icaps.errors import DataError
 

@@ -9,8 +9,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.data.check_report import Repeat
 from icaps.data.records import Record
-from icaps.data.report import Repeat
 
 LISTED = 5  # texts that recur and are shown; all are counted
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from icaps.data.cache import data_folder, make_ready
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
-from icaps.data.network import NETWORK_SETTING, offline
+from icaps.data.offline import NETWORK_SETTING, offline
 from icaps.data.reporting import SILENT, DownloadProgress
-from icaps.data.storage import data_folder, make_ready
 from icaps.errors import DataError
 
 _ROWS = 16_384  # in memory at once

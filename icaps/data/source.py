@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from icaps.data.columns import Choice, choose_columns
-from icaps.data.encodings import known_encoding
-from icaps.data.formats import open_table
+from icaps.data.encoding import known_encoding
+from icaps.data.files import find_files
+from icaps.data.formats.detect import open_table
 from icaps.data.memory import memory_table
-from icaps.data.places import find_files
 from icaps.data.problems import Problem, Problems
 from icaps.data.records import Record, record_maker
 from icaps.data.table import FileDescription, Table

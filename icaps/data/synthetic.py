@@ -20,8 +20,8 @@ import random
 import re
 from pathlib import Path
 
+from icaps.data.cache import data_folder, make_ready
 from icaps.data.reporting import SILENT, DownloadProgress
-from icaps.data.storage import data_folder, make_ready
 from icaps.data.synthetic_words import CONTRASTS, GENERAL, SENTENCES, TIMES, TOPICS, Words
 
 NAME = "synthetic"

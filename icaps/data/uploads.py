@@ -20,8 +20,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import BinaryIO
 
+from icaps.data.cache import FOLDER_SETTING, data_folder
 from icaps.data.problems import FileError
-from icaps.data.storage import FOLDER_SETTING, data_folder
 from icaps.data.streams import BLOCK, data_file
 from icaps.errors import DataError
 

@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from icaps.data.storage import make_ready, ready_folder
+from icaps.data.cache import make_ready, ready_folder
+from icaps.data.fingerprint import home_of
 from icaps.errors import DataError
-from icaps.explore import making
+from icaps.explore import build_index
+from icaps.explore.distinctive_words import TellingWord, read_telling
 from icaps.explore.facts import Facts
-from icaps.explore.identity import home_of
 from icaps.explore.query import Query
 from icaps.explore.reporting import SILENT, IndexProgress
-from icaps.explore.telling import TellingWord, read_telling
 from icaps.explore.texts import Texts, check_pattern
 from icaps.explore.tokens import DTYPE, Tokens
-from icaps.explore.vocabulary import WordTable, words_of
+from icaps.explore.word_table import WordTable, words_of
 
 
 def index_of(place: Path, reading: Mapping[str, Any]) -> Path | None:
@@ -68,7 +68,7 @@ def make_index(place: Path, reading: Mapping[str, Any], progress: IndexProgress 
 
     def fill(folder: Path) -> None:
         progress.say(f"reading {place}")
-        making.build(place, reading, folder, progress)
+        build_index.build(place, reading, folder, progress)
         if home_of(place, reading) != home:
             raise DataError(f"{place} was changed while it was read; do this again.")
 
@@ -107,25 +107,25 @@ class Index:
     """
 
     def __init__(self, folder: Path) -> None:
-        plain = json.loads((folder / making.FACTS).read_text(encoding="utf-8"))
+        plain = json.loads((folder / build_index.FACTS).read_text(encoding="utf-8"))
         self.folder = folder
         self.facts = Facts.from_dict(plain)
-        columns = (np.load(folder / f"{name}.npy") for name in making.COLUMNS)
+        columns = (np.load(folder / f"{name}.npy") for name in build_index.COLUMNS)
         self.labels: NDArray[np.int32]
         self.words: NDArray[np.int32]
         self.lines: NDArray[np.int64]
         self.labels, self.words, self.lines = columns
         rows = [split.rows for split in self.facts.splits]
         self.split: NDArray[np.int8] = np.repeat(np.arange(len(rows), dtype=np.int8), rows)
-        self.tokens = Tokens(folder / making.TOKENS, self.words)
-        self.vocabulary = WordTable(folder / making.WORDS, len(rows))
-        self.texts = Texts(folder / making.TEXTS)
+        self.tokens = Tokens(folder / build_index.TOKENS, self.words)
+        self.vocabulary = WordTable(folder / build_index.WORDS, len(rows))
+        self.texts = Texts(folder / build_index.TEXTS)
         if {len(self.labels), len(self.words), len(self.lines), len(self.texts)} != {sum(rows)}:
             raise ValueError("its files are not of the same number of rows")
-        size = (folder / making.TOKENS).stat().st_size
+        size = (folder / build_index.TOKENS).stat().st_size
         if size != self.words.sum(dtype=np.int64) * DTYPE.itemsize:
             raise ValueError("its words are not of the same number in two files")
-        for name in (making.WORDS, making.TELLING):  # which are read later
+        for name in (build_index.WORDS, build_index.TELLING):  # which are read later
             pq.read_metadata(folder / name)
 
     def __len__(self) -> int:
@@ -159,7 +159,9 @@ class Index:
         Raises:
             DataError: There is no such class.
         """
-        return read_telling(self.folder / making.TELLING, self._code(name, self.classes, "class"))
+        return read_telling(
+            self.folder / build_index.TELLING, self._code(name, self.classes, "class")
+        )
 
     def find(self, query: Query, among: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """The numbers of the rows that meet all conditions of a query, in rising order.

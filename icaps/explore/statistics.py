@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.explore.distinctive_words import ClassCounts
 from icaps.explore.facts import Cut, Facts, Growth, Lengths, SplitFacts
-from icaps.explore.telling import ClassCounts
-from icaps.sentences import sentence_lengths
-from icaps.text import split_words
+from icaps.text.clean import split_words
+from icaps.text.sentences import sentence_lengths
 
 if TYPE_CHECKING:
     from icaps.explore.index import Index

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from icaps.inference import kept_capsules, stream_passes
-from icaps.interpret.plane import check_choice, map_vectors
+from icaps.interpret.projection import check_choice, map_vectors
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from icaps.inference import Pass
 from icaps.interpret.winners import Winners
-from icaps.layers import CapsuleLayer
+from icaps.nn.layers import CapsuleLayer
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights, which bounds memory
 SAMPLE = 2_000  # texts that the search for a smallest set looks at

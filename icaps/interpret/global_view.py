@@ -22,9 +22,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from icaps.errors import CheckpointError
-from icaps.folders import WEIGHTS, replacing
 from icaps.interpret.ablation import FewCapsules, KnockOut
 from icaps.interpret.tally import Cell, Tally, Typical
+from icaps.train.folders import WEIGHTS, replacing
 
 FOLDER = "global_view"
 _VERSION = 1

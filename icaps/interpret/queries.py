@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from icaps.interpret.plane import METHODS as METHODS
-from icaps.interpret.plane import NEIGHBOURS as NEIGHBOURS
-from icaps.interpret.plane import PlaneMap, check_choice, map_vectors
-from icaps.layout import lay_out
+from icaps.interpret.projection import PlaneMap, check_choice, map_vectors
 from icaps.model import ICapsNet
-from icaps.text import PAD, UNK
-from icaps.vocabulary import Vocabulary
+from icaps.nn.packing import lay_out
+from icaps.text.clean import PAD, UNK
+from icaps.text.vocabulary import Vocabulary
 
 SPACES = ("effective", "queries")  # W^k_i^T h_i, which share one space; h_i, as in the paper
 PERPLEXITY = 10.0

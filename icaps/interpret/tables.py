@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from icaps.interpret import trust
+from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
 from icaps.interpret.queries import QueryMap
 from icaps.interpret.tally import Cell, Item, Tally
 from icaps.interpret.words import Weighted, is_telling, most_relevant
-from icaps.vocabulary import Vocabulary
+from icaps.text.vocabulary import Vocabulary
 
 VALUES = {  # columns of `cells` that a heatmap can show
     "count": "texts won",
@@ -33,7 +33,7 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
     right and wrong, texts of the cell by whether the prediction is; accuracy, right over count;
     routing and contribution, means over all texts of the predicted class. NaN where nothing is.
     """
-    low, high = trust.share_intervals(tally.frequency)
+    low, high = controls.share_intervals(tally.frequency)
     texts = tally.frequency.sum(1, keepdims=True)
     j, i = np.indices(tally.frequency.shape).reshape(2, -1)
     columns = {
@@ -69,7 +69,7 @@ def capsules(
     """
     wins = tally.frequency.sum(0)
     main = tally.frequency.argmax(0)
-    states = np.where(trust.alive(tally.frequency), "alive", np.where(wins > 0, "rare", "dead"))
+    states = np.where(controls.alive(tally.frequency), "alive", np.where(wins > 0, "rare", "dead"))
     accuracy = knock_out.accuracy
     texts = int(knock_out.confusion[0].sum())
     lost = np.round((accuracy[0] - accuracy[1:]) * texts)
@@ -82,7 +82,7 @@ def capsules(
             "main_class": [classes[j] if won else "" for j, won in zip(main, wins, strict=True)],
             "purity": _divided(tally.frequency.max(0), wins),
             "state": states,
-            "neutral": trust.neutral(tally.frequency),
+            "neutral": controls.neutral(tally.frequency),
             "accuracy": accuracy[1:],
             "cost": accuracy[0] - accuracy[1:],
             "own_cost": _divided(own_lost, wins),
@@ -102,7 +102,7 @@ def rows(tally: Tally, classes: Sequence[str]) -> pd.DataFrame:
 
     Beside each, under `shuffled_`, what shuffled winners give (`trust.row_shapes`).
     """
-    shapes = trust.row_shapes(tally.frequency)
+    shapes = controls.row_shapes(tally.frequency)
     return pd.DataFrame(
         [
             {

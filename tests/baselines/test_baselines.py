@@ -11,16 +11,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from icaps.baselines.base import Baseline
-from icaps.baselines.fitting import fit_baseline
+from icaps.baselines.fit import fit_baseline
 from icaps.baselines.folder import load_baseline, save_baseline
 from icaps.baselines.kinds import CAPSNET, FASTTEXT, KINDS, LINEAR, NETWORKS, WORD_CNN
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.neural import NetworkBaseline
-from icaps.checkpoint import load_checkpoint
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, ConfigError, DataError
-from icaps.metrics import evaluate
-from icaps.training import Epoch, Step
+from icaps.evaluate.metrics import evaluate
+from icaps.train.checkpoint import load_checkpoint
+from icaps.train.loop import Epoch, Step
 from tests.baselines.small import QUICK, fit
 from tests.conftest import make_texts
 

@@ -14,7 +14,7 @@ import pytest
 
 from dashboard import nav
 from icaps.classifier import ICapsClassifier
-from icaps.evaluation.keeping import Evaluation, evaluate_kept
+from icaps.evaluate.cache import Evaluation, evaluate_kept
 from icaps.explore.index import make_index
 from icaps.interpret.global_view import weights_fingerprint
 from tests.browser.visitor import wait_for_rest

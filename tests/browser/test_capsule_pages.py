@@ -13,7 +13,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
-from icaps.interpret.report import Report
+from icaps.reports.global_report import Report
 from tests.browser.visitor import open_app, wait_for_rest
 from tests.browser.workshop import LONG
 

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from icaps.charts import shorten
 from icaps.classifier import ICapsClassifier
+from icaps.reports.charts import shorten
 from tests.browser.visitor import wait_for_rest, wait_for_text
 from tests.browser.workshop import (
     HOSTILE,

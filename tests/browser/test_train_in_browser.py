@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icaps import jobs
-from icaps.cli import main as icaps
-from icaps.jobs import Run
+from icaps.cli.main import main as icaps
 from icaps.results import Explanation
-from icaps.run_folder import FAILED, LIVE, PROGRESS, SNAPSHOTS, STOPPED
+from icaps.runs import jobs
+from icaps.runs.folder import FAILED, LIVE, PROGRESS, SNAPSHOTS, STOPPED
+from icaps.runs.jobs import Run
 from tests.browser.visitor import read_text, wait_for_rest
 from tests.browser.workshop import (
     HOSTILE,

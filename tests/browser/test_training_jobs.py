@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icaps.run_folder import DONE, LIVE, SNAPSHOTS, STOPPED, TRAINING
+from icaps.runs.folder import DONE, LIVE, SNAPSHOTS, STOPPED, TRAINING
 from tests.browser.visitor import shaded, type_text, wait_for_rest
 from tests.browser.workshop import (
     FILE,

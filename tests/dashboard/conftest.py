@@ -12,7 +12,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import local_script_runner
 
-from dashboard import limits
+from dashboard import quotas
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,7 +44,7 @@ def own_address() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def empty_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Streamlit's caches are shared by the whole process, as are the rates."""
-    monkeypatch.setattr(limits, "_together", limits.Rate())
+    monkeypatch.setattr(quotas, "_together", quotas.Rate())
     st.cache_data.clear()
     st.cache_resource.clear()
     yield

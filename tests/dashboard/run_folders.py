@@ -10,8 +10,7 @@ from typing import Any
 from filelock import FileLock
 from streamlit.testing.v1 import AppTest
 
-from icaps.jobs import Run
-from icaps.run_folder import (
+from icaps.runs.folder import (
     DONE,
     LOCK,
     LOG,
@@ -23,6 +22,7 @@ from icaps.run_folder import (
     RunFolder,
     Status,
 )
+from icaps.runs.jobs import Run
 from tests.dashboard import visitor
 from tests.dashboard.visitor import Reader, page_html
 

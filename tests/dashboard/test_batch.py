@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard import batch
-from dashboard.limits import NotAllowedError
+from dashboard.many import table
+from dashboard.quotas import NotAllowedError
 from icaps.errors import DataError
-from icaps.evidence.files import to_csv
 from icaps.interpret.reasons import KGrams, Reasons
 from icaps.interpret.spotting import Spots
+from icaps.reports.files import to_csv
 
 CLASSES = ("World", "Business")
 
@@ -40,12 +40,12 @@ def reasons(*rows: tuple[str, list[str]]) -> Reasons:
 
 
 def to_frame(*rows: tuple[str, list[str]], classes: Sequence[str] = CLASSES) -> pd.DataFrame:
-    return batch.to_frame([reasons(*rows)], classes, lambda norms: norms)
+    return table.to_frame([reasons(*rows)], classes, lambda norms: norms)
 
 
 def test_a_text_a_line() -> None:
-    assert batch.from_lines("one\n\n  \n two \r\nthree\x00\n") == ("one", " two ", "three\ufffd")
-    assert batch.from_lines("") == ()
+    assert table.from_lines("one\n\n  \n two \r\nthree\x00\n") == ("one", " two ", "three\ufffd")
+    assert table.from_lines("") == ()
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_a_text_a_line() -> None:
     ],
 )
 def test_the_text_column_of_a_csv(data: bytes, expected: tuple[str, ...]) -> None:
-    assert batch.from_file("Texts.CSV", data) == expected
+    assert table.from_file("Texts.CSV", data) == expected
 
 
 def test_any_other_file_has_a_text_a_line() -> None:
-    assert batch.from_file("a.txt", b"\xef\xbb\xbftext\r\n\r\na,b") == ("text", "a,b")
+    assert table.from_file("a.txt", b"\xef\xbb\xbftext\r\n\r\na,b") == ("text", "a,b")
 
 
 @pytest.mark.parametrize(
@@ -89,26 +89,26 @@ def test_any_other_file_has_a_text_a_line() -> None:
 )
 def test_a_csv_that_can_not_be_used_says_what_to_do(data: bytes, advice: str) -> None:
     with pytest.raises((DataError, NotAllowedError), match=advice):
-        batch.from_file("texts.csv", data)
+        table.from_file("texts.csv", data)
 
 
 def test_a_long_text_is_taken_whatever_was_read_before() -> None:
     text = "x" * 200_000
-    assert batch.from_file("texts.csv", f"text\n{text}\n".encode()) == (text,)
-    assert batch.from_lines(text) == (text,)
+    assert table.from_file("texts.csv", f"text\n{text}\n".encode()) == (text,)
+    assert table.from_lines(text) == (text,)
 
 
 def test_too_many_texts_are_sent_to_the_command_line() -> None:
-    assert len(batch.from_lines("a\n" * 5_000)) == 5_000
+    assert len(table.from_lines("a\n" * 5_000)) == 5_000
     with pytest.raises(NotAllowedError, match=r"5,001 texts.*`icaps explain`"):
-        batch.from_lines("a\n" * 5_001)
+        table.from_lines("a\n" * 5_001)
     with pytest.raises(NotAllowedError, match="command line"):
-        batch.from_file("a.csv", b"text\n" + b"a\n" * 5_001)
+        table.from_file("a.csv", b"text\n" + b"a\n" * 5_001)
 
 
 def test_a_row_holds_the_answer() -> None:
     parts = [reasons(("oil, gas", ["oil, gas", ", gas"]), ("", [])), reasons(("b", ["b"]))]
-    frame = batch.to_frame(parts, CLASSES, lambda norms: norms + (0.1, 0.04996))
+    frame = table.to_frame(parts, CLASSES, lambda norms: norms + (0.1, 0.04996))
     first, second, third = frame.to_dict("records")
     assert first == {
         "text": "oil, gas",
@@ -121,7 +121,7 @@ def test_a_row_holds_the_answer() -> None:
     assert second["predicted"] == ""  # no class has a case
     assert (second["norm World"], second["K-grams"]) == (0.0, "")
     assert (third["text"], third["K-grams"]) == ("b", "b")  # of the next part
-    assert batch.to_frame([], CLASSES, lambda norms: norms).empty
+    assert table.to_frame([], CLASSES, lambda norms: norms).empty
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from icaps.checkpoint import CAPSULES
 from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
-from icaps.interpret.report import Report
 from icaps.interpret.tally import Tally
+from icaps.reports.global_report import Report
+from icaps.train.checkpoint import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
 
@@ -190,7 +190,7 @@ def test_a_name_is_kept_and_used_everywhere(report: Report, folder: Path) -> Non
 
 
 def _won(report: Report, capsule: int) -> list[tuple[str, str]]:
-    from icaps.interpret.making import texts_of
+    from icaps.interpret.build_global_view import texts_of
 
     tally = report.view.tally
     numbers = [t.number for cell in tally.column(capsule) for t in tally.typical.get(cell, [])]

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from icaps import jobs
-from icaps.baselines.fitting import fit_baseline
+from icaps.baselines.fit import fit_baseline
 from icaps.baselines.folder import load_baseline, save_baseline
 from icaps.baselines.kinds import LINEAR
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
+from icaps.runs import jobs
 from tests.conftest import make_texts
 from tests.dashboard import run_folders
 from tests.dashboard.run_folders import page_html, run

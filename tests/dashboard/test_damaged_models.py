@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.state import PREDICTED
+from dashboard.url_state import PREDICTED
 from tests.dashboard.visitor import (
     choose,
     errors,

@@ -14,24 +14,24 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cached_tasks
-from dashboard import dataset_figures as figures
-from dashboard.data_picker import PATH, UPLOAD
-from dashboard.dataset_questions import DOUBTED, PAGE, RIGHT, WRONG
+from dashboard.cache import tasks as cached_tasks
+from dashboard.explore import charts as figures
+from dashboard.explore.inputs import DOUBTED, PAGE, RIGHT, WRONG
 from dashboard.tasks import Task
-from icaps import charts
+from dashboard.widgets.data_picker import PATH, UPLOAD
 from icaps.classifier import ICapsClassifier
-from icaps.cli import _parser
+from icaps.cli.main import _parser
 from icaps.config import PRESETS
 from icaps.data.source import open_source
 from icaps.data.uploads import keep_upload
 from icaps.errors import RunError
 from icaps.explore.facts import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.explore.index import make_index
-from icaps.explore.judging import judge, judged_folder
-from icaps.explore.repeats import make_repeats
-from icaps.explore.slices import slices
-from icaps.render import printable
+from icaps.explore.label_issues import judge, judged_folder
+from icaps.explore.near_duplicates import make_repeats
+from icaps.explore.saved_slices import slices
+from icaps.reports import charts
+from icaps.reports.render import printable
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
@@ -164,7 +164,7 @@ class FakeTask:
 
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
-    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
     FakeTask.started = []
     return FakeTask
 
@@ -799,8 +799,8 @@ def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
 
 
 def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
-    from dashboard.dataset_views import row_table
-    from icaps.evidence.files import to_csv
+    from dashboard.explore.view import row_table
+    from icaps.reports.files import to_csv
 
     place = small(tmp_path, [("=1+1", "@a"), ("-x \ud800", "b")])
     index = indexed(place)

@@ -12,23 +12,24 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cached_tasks, state
-from dashboard import evaluate_figures as figures
-from dashboard.catalogue import SHIPPED
-from dashboard.evaluate_questions import PAGE, TABS
-from icaps.charts import INK, image
+from dashboard import url_state
+from dashboard.cache import tasks
+from dashboard.evaluate import charts as figures
+from dashboard.evaluate.inputs import PAGE, TABS
+from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
-from icaps.cli import _parser
-from icaps.evaluation.comparison import compare
-from icaps.evaluation.keeping import Evaluation, evaluate_kept
-from icaps.evaluation.learning import Point
-from icaps.evaluation.rejection import kept_at, rejection_curve
-from icaps.evaluation.report import EvaluationReport
-from icaps.evaluation.slices import LENGTH, SAVED, UNKNOWN, score_slice
-from icaps.evidence.files import to_csv
+from icaps.cli.main import _parser
+from icaps.evaluate.cache import Evaluation, evaluate_kept
+from icaps.evaluate.compare import compare
+from icaps.evaluate.learning_curve import Point
+from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.selective import kept_at, rejection_curve
+from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
 from icaps.explore.index import make_index, open_index
-from icaps.explore.slices import save_slice
+from icaps.explore.saved_slices import save_slice
 from icaps.interpret.global_view import weights_fingerprint
+from icaps.reports.charts import INK, image
+from icaps.reports.files import to_csv
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html, shown_text
@@ -104,7 +105,7 @@ class FakeTask:
 def test_it_is_evaluated_when_that_is_asked(
     data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
     at = opened(data)
     assert not at.tabs
     at.button(key="task Evaluate small").click()
@@ -116,7 +117,7 @@ def test_it_is_evaluated_when_that_is_asked(
         str(data),
         "test",
     )
-    (task,) = cached_tasks.started().values()
+    (task,) = tasks.started().values()
     kept(models / "small", data)
     task.running = False
     at = run(at)
@@ -185,12 +186,12 @@ def test_a_click_in_the_matrix_picks_its_cell(
 ) -> None:
     class Picked:
         selection: ClassVar[dict[str, Any]] = {
-            state.SELECTED: [{"class": "Sailing", "predicted": "Cooking"}]
+            url_state.SELECTED: [{"class": "Sailing", "predicted": "Cooking"}]
         }
 
     session: Any = type("Session", (dict,), {"__setattr__": dict.__setitem__})(chart=Picked)
-    monkeypatch.setattr("dashboard.state.st.session_state", session)
-    state.pick_confusion("chart")
+    monkeypatch.setattr("dashboard.url_state.st.session_state", session)
+    url_state.pick_confusion("chart")
     assert (session["actual"], session["taken"]) == ("Sailing", "Cooking")
 
 
@@ -226,7 +227,7 @@ def test_the_errors(report: EvaluationReport, data: Path) -> None:
 def test_two_models(
     report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cached_tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
     at = opened(data, "Two models", model="small")
     assert any("no other model" in caption.value for caption in at.caption)
     shutil.copytree(models / "small", models / "other")

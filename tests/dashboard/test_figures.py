@@ -6,17 +6,12 @@ from typing import Any
 import altair as alt
 import pytest
 
-from dashboard import figures
-from dashboard.figures import MAX_CLASSES, drawn_classes
-from dashboard.routing_picture import (
-    MAX_KGRAMS,
-    drawn_kgrams,
-    plotly_text,
-    routing_picture,
-)
-from dashboard.shaded_text import legend_row, text_card
-from icaps.charts import class_colors, shorten
+from dashboard.explain import charts
+from dashboard.explain.charts import MAX_CLASSES, drawn_classes
+from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, plotly_text, routing_picture
+from dashboard.widgets.shaded_text import legend_row, text_card
 from icaps.classifier import ICapsClassifier
+from icaps.reports.charts import class_colors, shorten
 from icaps.results import CapsuleReason, Explanation, KGram, WordCount
 
 TEXT = "oil and gas fall"
@@ -55,7 +50,7 @@ def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation
     )
 
 
-def as_vega_lite(spec: figures.Spec) -> dict[str, Any]:
+def as_vega_lite(spec: charts.Spec) -> dict[str, Any]:
     """A chart with its numbers, which Altair finds to be what Vega-Lite takes."""
     whole = {**spec, "data": {"values": spec["data"].to_dict("records")}}
     alt.LayerChart.from_dict(whole)
@@ -70,14 +65,14 @@ def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     assert class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
     assert class_colors([*names, "ninth"])["ninth"] == colors["class 0"]
     expected = class_colors(EXPLANATION.classes)
-    scale = figures.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
+    scale = charts.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
     assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
     ends = routing_picture(EXPLANATION, "#111111").data[-1]
     assert list(ends.marker.color) == list(expected.values())
 
 
 def test_bars_are_the_norms() -> None:
-    chart = as_vega_lite(figures.norm_bars(EXPLANATION, "#123456"))
+    chart = as_vega_lite(charts.norm_bars(EXPLANATION, "#123456"))
     rows = chart["data"]["values"]
     assert [(row["class"], row["norm"], row["probability"]) for row in rows] == [
         ("World", 0.125, 0.1),
@@ -93,22 +88,22 @@ def test_bars_are_the_norms() -> None:
 
 
 def test_labels_of_the_bars_say_what_the_class_is_here() -> None:
-    same = figures.norm_table(EXPLANATION).label.tolist()
+    same = charts.norm_table(EXPLANATION).label.tolist()
     assert same == ["0.12", "0.75  ◂ predicted", "0.50"]
-    other = figures.norm_table(replace(EXPLANATION, target="Sport")).label.tolist()
+    other = charts.norm_table(replace(EXPLANATION, target="Sport")).label.tolist()
     assert other == ["0.12", "0.75  ◂ predicted", "0.50  ◂ explained"]
     blank = replace(EXPLANATION, blank=True, scores=(0.0, 0.0, 0.0), predicted="World")
-    assert figures.norm_table(blank).label.tolist() == ["0.00", "0.00  ◂ explained", "0.00"]
+    assert charts.norm_table(blank).label.tolist() == ["0.00", "0.00  ◂ explained", "0.00"]
 
 
 def test_the_attention_of_each_word_and_the_middles_of_kgrams() -> None:
-    first, second = (figures.attention_table(EXPLANATION, r) for r in EXPLANATION.capsules)
+    first, second = (charts.attention_table(EXPLANATION, r) for r in EXPLANATION.capsules)
     assert first.position.tolist() == [1, 2, 3, 4]
     assert first.word.tolist() == ["oil", "and", "gas", "fall"]
     assert first.attention.tolist() == [0.2, 0.5, 0.2, 0.1]
     assert first.label.tolist() == ["", "and", "", ""]
     assert second.label.tolist() == ["", "", "", "fall"]
-    chart = as_vega_lite(figures.attention_line(EXPLANATION, EXPLANATION.capsules[0], "#111111"))
+    chart = as_vega_lite(charts.attention_line(EXPLANATION, EXPLANATION.capsules[0], "#111111"))
     assert chart["encoding"]["x"]["scale"]["domain"] == [0.5, 4.5]
     assert chart["encoding"]["y"]["scale"]["domain"] == [0, pytest.approx(0.65)]
 
@@ -117,7 +112,7 @@ def test_a_kgram_has_one_middle_where_words_repeat(classifier: ICapsClassifier) 
     """Equal neighbours are attended to alike, and only one is in the middle."""
     (explanation,) = classifier.explain(["bread " * 12], top_capsules=1, top_kgrams=2)
     (reason,) = explanation.capsules
-    table = figures.attention_table(explanation, reason)
+    table = charts.attention_table(explanation, reason)
     assert len(set(reason.attention)) < len(reason.attention)
     starts = [explanation.words[n - 1].start for n in table[table.label != ""].position]
     middles = [kgram.end - len("bread bread") for kgram in explanation.kgrams]  # K is 3
@@ -128,8 +123,8 @@ def test_a_kgram_has_one_middle_where_words_repeat(classifier: ICapsClassifier) 
 def test_thinning_keeps_the_peaks_and_their_places(length: int) -> None:
     peaks = {7: 0.5, 100: 0.3, length - 1: 0.2}
     explanation = long_explanation(peaks, length)
-    table = figures.attention_table(explanation, explanation.capsules[0])
-    assert len(table) <= figures.MAX_POINTS
+    table = charts.attention_table(explanation, explanation.capsules[0])
+    assert len(table) <= charts.MAX_POINTS
     assert table.position.is_monotonic_increasing
     kept = table[table.attention > 0]
     assert dict(zip(kept.position - 1, kept.attention, strict=True)) == peaks
@@ -147,7 +142,7 @@ def test_words_of_a_chart_are_shown_as_typed() -> None:
         capsules=(reason,),
         kgrams=(KGram(text, 0, 8, 0, 0.8, 1.0),),
     )
-    chart = as_vega_lite(figures.attention_line(hostile, reason, "#111111"))
+    chart = as_vega_lite(charts.attention_line(hostile, reason, "#111111"))
     rows = chart["data"]["values"]
     assert (rows[0]["word"], rows[0]["label"]) == (text, text)
     # The text is in the data alone, and no mark reads HTML or an address from a field.
@@ -223,7 +218,7 @@ def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
     # The target, though its norm is the lowest, and the highest norms, in the order of classes.
     drawn = ["c0", *names[12 - MAX_CLASSES + 1 :]]
     assert drawn_classes(many) == drawn
-    bars = as_vega_lite(figures.norm_bars(many, "#111111"))
+    bars = as_vega_lite(charts.norm_bars(many, "#111111"))
     assert [row["class"] for row in bars["data"]["values"]] == drawn
     scale = bars["layer"][0]["encoding"]["color"]["scale"]  # each keeps its colour
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {

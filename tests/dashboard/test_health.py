@@ -9,14 +9,14 @@ import pytest
 import streamlit as st
 from starlette.requests import Request
 
-from dashboard import serving
-from icaps.run_folder import QUEUED, Status
+from dashboard import server
+from icaps.runs.folder import QUEUED, Status
 from tests.coroutines import finish
 from tests.dashboard.run_folders import at_work, done, write_run
 
 
 def ask() -> tuple[int, dict[str, Any]]:
-    answer = serving.health(Request({"type": "http"}))
+    answer = server.health(Request({"type": "http"}))
     return answer.status_code, json.loads(answer.body)
 
 
@@ -49,9 +49,9 @@ def test_settings_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_route_and_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = st.App(Path(serving.__file__).with_name("Home.py"), **serving.options())
+    app = st.App(Path(server.__file__).with_name("Home.py"), **server.options())
     (route,) = app._user_routes
-    assert (route.path, route.endpoint) == ("/health", serving.health)  # type: ignore[attr-defined]
+    assert (route.path, route.endpoint) == ("/health", server.health)  # type: ignore[attr-defined]
     sent: list[Any] = []
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
@@ -61,7 +61,7 @@ def test_the_route_and_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    finish(serving.SafeHeaders(answer)({"type": "http"}, None, send))
+    finish(server.SafeHeaders(answer)({"type": "http"}, None, send))
     headers = dict(sent[0]["headers"])
     assert headers[b"a"] == b"b"
     assert headers[b"referrer-policy"] == b"same-origin"

@@ -3,9 +3,9 @@
 import pytest
 
 from dashboard import settings
-from dashboard.state import MAX_LINK
+from dashboard.url_state import MAX_LINK
 from icaps.classifier import ICapsClassifier
-from icaps.render import describe, notices, printable
+from icaps.reports.render import describe, notices, printable
 from tests.dashboard.visitor import (
     Reader,
     evidence,

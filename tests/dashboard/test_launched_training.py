@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from dashboard.catalogue import runs_folder
+from dashboard.model_registry import runs_folder
 from icaps.classifier import ICapsClassifier
-from icaps.jobs import Run, find_runs
-from icaps.run_folder import DONE
-from icaps.train_command import read_arguments, settings_of
+from icaps.cli.train import read_arguments, settings_of
+from icaps.runs.folder import DONE
+from icaps.runs.jobs import Run, find_runs
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import shown_text

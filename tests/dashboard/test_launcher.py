@@ -13,19 +13,19 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import launcher
-from dashboard.data_picker import PATH
-from dashboard.launcher import LONG, SHORT, SUGGESTED
-from icaps import jobs
+from dashboard.train import launcher
+from dashboard.train.launcher import LONG, SHORT, SUGGESTED
+from dashboard.widgets.data_picker import PATH
+from icaps.cli.data import reading_options
+from icaps.cli.train import read_arguments, settings_of
 from icaps.config import ACTIVATIONS, OOV_CHOICES, PRECISIONS, PRESETS, ModelConfig, TrainConfig
-from icaps.data.commands import reading_options
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
-from icaps.estimate import Estimate, Spread, suggest_settings
-from icaps.jobs import Run
-from icaps.run_folder import QUEUED, Request, Status
-from icaps.suggestion import Suggestion
-from icaps.train_command import read_arguments, settings_of
+from icaps.runs import jobs
+from icaps.runs.folder import QUEUED, Request, Status
+from icaps.runs.jobs import Run
+from icaps.train.estimate import Estimate, Spread, suggest_settings
+from icaps.train.recipe import Suggestion
 from tests.conftest import make_texts
 from tests.dashboard import visitor
 from tests.dashboard.run_folders import open_page, run, write_run
@@ -59,7 +59,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """Nothing is trained or measured."""
     found = Started()
     monkeypatch.setattr(jobs, "start", found.start)
-    monkeypatch.setattr("dashboard.cached_data.measure", found.measure)
+    monkeypatch.setattr("dashboard.cache.data.measure", found.measure)
     return found
 
 
@@ -401,7 +401,7 @@ def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
 
 
 def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("dashboard.cached_data.measure", Started().measure)
+    monkeypatch.setattr("dashboard.cache.data.measure", Started().measure)
     monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
     at = open_launcher()
     for name, words in (("a/b", "can't be used"), ("small", "There is a run named small already")):
@@ -418,7 +418,7 @@ def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> 
 def test_who_is_refused_a_name_sees_whose_training_has_it(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cached_data.measure", lambda *_, **__: ESTIMATE)
+    monkeypatch.setattr("dashboard.cache.data.measure", lambda *_, **__: ESTIMATE)
     start = jobs.start
 
     def start_second(place: Path, name: str, arguments: Sequence[str], limit: int) -> Run:
@@ -531,7 +531,8 @@ def taking_script() -> None:
     """The launcher alone, filled as by the button of the Train page."""
     import streamlit
 
-    from dashboard import launcher, state
+    from dashboard import url_state as state
+    from dashboard.train import launcher
 
     state.restore()
     if "take" in streamlit.session_state:

@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.address import VIEWS, parameter
 from icaps.classifier import ICapsClassifier
-from icaps.evaluation.keeping import Evaluation, evaluate_kept
+from icaps.evaluate.cache import Evaluation, evaluate_kept
 from icaps.explore.index import make_index
 from icaps.interpret.global_view import weights_fingerprint
-from icaps.run_folder import DONE, Status
+from icaps.runs.folder import DONE, Status
 from tests.dashboard.run_folders import open_page, run, write_run
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from dashboard import cached_data, logs, serving
+from dashboard import logs, server
+from dashboard.cache import data
 from dashboard.logs import JsonLines
 from icaps.errors import DataError
 from tests.dashboard.run_folders import open_page
@@ -82,7 +83,7 @@ def test_a_failure_is_told_by_its_kind_and_place(lines: Lines) -> None:
     except KeyError as error:
         logs.failure(error)
     try:
-        cached_data.preview("/nowhere/at/all", {})
+        data.preview("/nowhere/at/all", {})
     except DataError as error:
         logs.failure(error)
     first, second = lines.facts("failure")
@@ -97,12 +98,12 @@ def test_a_failure_becomes_a_sentence_for_the_visitor(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(serving.st, "error", lambda text, **_: told.append(text))
+    monkeypatch.setattr(server.st, "error", lambda text, **_: told.append(text))
     monkeypatch.setattr(logs, "session", lambda: "0123abcd")
-    assert serving.tell_failure(ZeroDivisionError(MARK)) is True
+    assert server.tell_failure(ZeroDivisionError(MARK)) is True
     assert "in the log under 0123abcd" in told[0]
     assert MARK not in told[0]
-    assert st.App(HOME, **serving.options())._on_script_error is serving.tell_failure
+    assert st.App(HOME, **server.options())._on_script_error is server.tell_failure
 
 
 def test_streamlit_writes_no_traceback_beside_it(capfd: pytest.CaptureFixture[str]) -> None:

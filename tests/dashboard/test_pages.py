@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard.examples import EXAMPLES
-from dashboard.state import MAX_LINK, PREDICTED
+from dashboard.explain.examples import EXAMPLES
+from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
 from tests.dashboard import visitor
 from tests.dashboard.visitor import (

@@ -9,20 +9,17 @@ from typing import Any
 
 import pytest
 
-from dashboard import (
-    cached_tasks,
-    capsule_questions,
-    data_picker,
-    dataset_questions,
-    launcher,
-    limits,
-    places,
-    train_questions,
-)
-from dashboard.limits import NotAllowedError
-from icaps import jobs
+from dashboard import file_access, quotas
+from dashboard.cache import tasks
+from dashboard.capsules import inputs
+from dashboard.explore import inputs as dataset_questions
+from dashboard.quotas import NotAllowedError
+from dashboard.train import inputs as train_questions
+from dashboard.train import launcher
+from dashboard.widgets import data_picker
 from icaps.data.uploads import keep_upload, uploads
-from icaps.run_folder import STOPPED, Status
+from icaps.runs import jobs
+from icaps.runs.folder import STOPPED, Status
 from tests.dashboard.run_folders import as_run, done, open_page, write_run
 from tests.dashboard.visitor import errors, open_app, type_text, verdict
 
@@ -108,29 +105,29 @@ def test_no_action_is_done_whatever_is_asked(
     kept = keep_upload("a.csv", io.BytesIO(CSV))
     for name in ("start", "resume", "stop", "delete"):
         monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
-    monkeypatch.setattr(cached_tasks, "Task", lambda _: pytest.fail("it was started"))
+    monkeypatch.setattr(tasks, "Task", lambda _: pytest.fail("it was started"))
     for name in ("delete_upload", "delete_slice", "save_slice"):
         monkeypatch.setattr(dataset_questions, name, lambda *_: pytest.fail("it was done"))
     monkeypatch.setattr(data_picker, "keep_upload", lambda *_: pytest.fail("it was kept"))
-    monkeypatch.setattr(capsule_questions, "rename_capsule", lambda *_: pytest.fail("renamed"))
-    monkeypatch.setattr(limits, "read_only", lambda: False)  # everything is offered
+    monkeypatch.setattr(inputs, "rename_capsule", lambda *_: pytest.fail("renamed"))
+    monkeypatch.setattr(quotas, "read_only", lambda: False)  # everything is offered
     pressed(monkeypatch)
     actions = [
         lambda: train_questions.what_to_do(run),
         lambda: train_questions._ask_delete(run),
         lambda: dataset_questions.whether_to_delete(data_picker.Choice(str(kept), {}, None)),
-        lambda: cached_tasks.start(("explore", str(kept))),
-        lambda: limits.upload(5),
-        lambda: limits.new_run(models),
-        lambda: limits.waiting(models),
-        lambda: limits.new_slice(),
+        lambda: tasks.start(("explore", str(kept))),
+        lambda: quotas.upload(5),
+        lambda: quotas.new_run(models),
+        lambda: quotas.waiting(models),
+        lambda: quotas.new_slice(),
     ]
     for action in actions:
         with pytest.raises(NotAllowedError):
             action()
     assert [upload.path for upload in uploads()] == [kept]
     assert launcher.limit() == 1
-    assert places.confined()
+    assert file_access.confined()
 
 
 def pressed(monkeypatch: pytest.MonkeyPatch) -> None:

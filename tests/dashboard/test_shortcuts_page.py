@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cached_shortcuts, shortcut_views
-from dashboard.cached_answers import Sampled
-from dashboard.catalogue import find_models
-from dashboard.data_picker import Choice
-from dashboard.limits import NotAllowedError
+from dashboard.cache import shortcuts
+from dashboard.cache.answers import Sampled
+from dashboard.model_registry import find_models
+from dashboard.quotas import NotAllowedError
+from dashboard.shortcuts import view
+from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
-from icaps.explore.slices import slices
+from icaps.explore.saved_slices import slices
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import shown_text
@@ -101,17 +102,17 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
     at = press(opened(data), "Look for shortcuts of misled")
     assert not [button for button in at.button if button.label.startswith("Save ")]
     model = next(model for model in find_models() if model.name == "misled")
-    kept = cached_shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
     with pytest.raises(NotAllowedError, match="no slice can be kept"):
-        shortcut_views.keep_slice(Choice(str(data), {}, None), kept, kept.found[0], "tagged")
+        view.keep_slice(Choice(str(data), {}, None), kept, kept.found[0], "tagged")
     assert not slices()
 
 
 def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
     model = next(model for model in find_models() if model.name == "misled")
-    kept = cached_shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
     finding = kept.found[0]
-    _, told = shortcut_views.told_without(model, kept, finding)
+    _, told = view.told_without(model, kept, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
     assert told["with"].tolist() == misled.predict(texts).tolist()
     expected = misled.predict_proba(texts).max(1)

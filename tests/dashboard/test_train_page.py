@@ -14,15 +14,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import curves, job_bars, train_views
-from dashboard.curves import CURVES, MAX_POINTS, curve_table, use_table
-from icaps import jobs
-from icaps.charts import PALETTE, class_colors
+from dashboard.train import charts, job_bars, view
+from dashboard.train.charts import CURVES, MAX_POINTS, curve_table, use_table
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
-from icaps.evidence.files import to_csv
-from icaps.jobs import Run
-from icaps.run_folder import (
+from icaps.reports.charts import PALETTE, class_colors
+from icaps.reports.files import to_csv
+from icaps.runs import jobs
+from icaps.runs.folder import (
     DONE,
     FAILED,
     INTERRUPTED,
@@ -39,6 +38,7 @@ from icaps.run_folder import (
     RunFolder,
     Status,
 )
+from icaps.runs.jobs import Run
 from tests.dashboard.run_folders import (
     CLASSES,
     as_run,
@@ -400,16 +400,16 @@ def test_a_run_has_its_colour_whatever_is_drawn() -> None:
     """By its place among the runs, also where a curve lacks one of them."""
     names = ["a", "b", "c"]
     table = curve_table({"c": steps(1)}, CURVES["loss"])
-    encoding = drawn(curves.draw(table, CURVES["loss"], names, "#111111"))["layer"][0]["encoding"]
+    encoding = drawn(charts.draw(table, CURVES["loss"], names, "#111111"))["layer"][0]["encoding"]
     assert encoding["color"]["scale"] == {"domain": names, "range": list(PALETTE[:3])}
     assert encoding["color"]["legend"] is not None
-    alone = drawn(curves.draw(table, CURVES["loss"], ["c"], "#111111"))["layer"][0]["encoding"]
+    alone = drawn(charts.draw(table, CURVES["loss"], ["c"], "#111111"))["layer"][0]["encoding"]
     assert alone["color"]["legend"] is None
 
 
 def test_each_class_of_the_use_has_its_colour(snapshots: list[dict[str, Any]]) -> None:
     colors = class_colors(CLASSES)
-    chart = drawn(curves.draw_use(use_table(snapshots), colors, "#111111"))
+    chart = drawn(charts.draw_use(use_table(snapshots), colors, "#111111"))
     scale = chart["layer"][0]["encoding"]["color"]["scale"]
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == colors
     (rows,) = chart["datasets"].values()
@@ -704,7 +704,7 @@ def test_a_model_that_still_learns_can_be_opened(place: Path, model_folder: Path
         (link,) = [p.proto for p in at.get("page_link") if p.proto.label == "Open in Explain"]
         assert link.query_string == "model=mine"
         found: Run = as_run(folder)
-        model = train_views.model_of(found)
+        model = view.model_of(found)
         assert model is not None
         assert (model.name, model.path) == ("mine", folder.path.resolve())
     write_run(place, "bare", done())
@@ -721,7 +721,7 @@ def test_two_places_with_a_model_of_one_name(
     shutil.copytree(model_folder, other / "small")
     monkeypatch.setenv("ICAPS_MODELS", f"{place}:{other}")
     RunFolder(other / "small").write_status(done())
-    found = train_views.model_of(as_run(RunFolder((other / "small").resolve())))
+    found = view.model_of(as_run(RunFolder((other / "small").resolve())))
     assert found is not None
     assert (found.name, found.path) == ("others/small", (other / "small").resolve())
 

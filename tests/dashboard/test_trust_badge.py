@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.catalogue import SHIPPED
-from dashboard.trust_questions import _key
+from dashboard.explain.trust_inputs import _key
+from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
-from icaps.interpret.trial import DELETE, KEEP, scores_after, try_reasons, words_under
-from icaps.render import printable, trial_lines
+from icaps.faithfulness.reason_test import DELETE, KEEP, scores_after, try_reasons, words_under
+from icaps.reports.render import printable, trial_lines
 from icaps.results import Explanation
 from tests.dashboard.visitor import evidence, open_app, page_html, run, type_text
 

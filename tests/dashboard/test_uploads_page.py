@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.data_picker import UPLOAD
+from dashboard.widgets.data_picker import UPLOAD
 from icaps.data.uploads import LONGEST_NAME, keep_upload, uploads
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors
@@ -67,7 +67,7 @@ def test_what_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small = partial(keep_upload, limit=2 * MEGA, unpacked_limit=4 * MEGA)
-    monkeypatch.setattr("dashboard.data_picker.keep_upload", small)
+    monkeypatch.setattr("dashboard.widgets.data_picker.keep_upload", small)
     (error,) = errors(upload(at, name, content))
     assert sentence in error
     assert not list((cache / "uploads").rglob("*.*"))
@@ -118,7 +118,9 @@ def test_strange_names(name: str, at: AppTest, cache: Path) -> None:
 def test_an_upload_is_read_once(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not hashed anew by each rerun: it may be large."""
     upload(at, "a.csv", CSV)
-    monkeypatch.setattr("dashboard.data_picker.keep_upload", lambda *_: pytest.fail("again"))
+    monkeypatch.setattr(
+        "dashboard.widgets.data_picker.keep_upload", lambda *_: pytest.fail("again")
+    )
     assert at.query_params["data"] == run(at).query_params["data"]
     at.file_uploader[0].set_value(None)
     assert not run(at).dataframe

@@ -4,10 +4,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from icaps.corpus import read_part
 from icaps.data import catalog
 from icaps.data.catalog import DATASETS, Dataset, locate, prepare
 from icaps.errors import DataError
+from icaps.train.corpus import read_part
 from tests.data.small import (
     archive_bytes,
     csv_bytes,
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_where_the_system_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from icaps.data.storage import data_folder
+    from icaps.data.cache import data_folder
 
     monkeypatch.setenv("ICAPS_DATA", "~/texts")
     assert data_folder() == Path.home() / "texts"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from icaps.data import check as module
 from icaps.data.check import check
+from icaps.data.check_report import DataReport, Repeat
 from icaps.data.hashes import TextHashes
 from icaps.data.records import Record
-from icaps.data.report import DataReport, Repeat
 from icaps.data.source import open_source
 
 GOOD = (["one two", "three", "four five six", "seven"], ["a", "b", "a", "b"])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from icaps.corpus import read_part
 from icaps.data import catalog, download
 from icaps.data.catalog import DATASETS, fetch
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.errors import DataError
+from icaps.train.corpus import read_part
 from tests.data.hub_server import HubServer, serve
 from tests.data.small import archive_bytes, fields, hub_files, joined, small
 

@@ -7,10 +7,10 @@ from typing import Any
 import datasets
 import pytest
 
-from icaps.corpus import read_part
 from icaps.data import hub
-from icaps.data.names import resolve
+from icaps.data.resolve import resolve
 from icaps.errors import DataError
+from icaps.train.corpus import read_part
 from tests.data.test_fetch import Recorder
 
 NAMED = datasets.Features(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from icaps.data.encodings import LONGEST
+from icaps.data.encoding import LONGEST
 from icaps.data.source import open_source
 from icaps.errors import DataError
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.explore import texts as texts_module
-from icaps.explore import tokens as tokens_module
-from icaps.explore import vocabulary as vocabulary_module
+from icaps.explore import tokens, word_table
 from icaps.explore.index import Index, Query, index_of, make_index, open_index
-from icaps.explore.vocabulary import words_of
-from icaps.text import split_words
+from icaps.explore.word_table import words_of
+from icaps.text.clean import split_words
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
 
@@ -42,9 +41,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows fill a block, a range and the words at hand."""
     monkeypatch.setattr(texts_module, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(tokens_module, "RANGE", 4)
-    monkeypatch.setattr(vocabulary_module, "_AT_HAND", 5)
-    monkeypatch.setattr(vocabulary_module, "_BATCH", 2)
+    monkeypatch.setattr(tokens, "RANGE", 4)
+    monkeypatch.setattr(word_table, "_AT_HAND", 5)
+    monkeypatch.setattr(word_table, "_BATCH", 2)
 
 
 def found(index: Index, *arguments: object, **query: object) -> list[int]:
@@ -159,7 +158,7 @@ def test_words_are_those_of_the_library(monkeypatch: pytest.MonkeyPatch, text: s
     expected = [word.text for word in split_words(text)]
     assert list(words_of(text)) == expected
     for size in (1, 3, 7):
-        monkeypatch.setattr(vocabulary_module, "_PIECE", size)
+        monkeypatch.setattr(word_table, "_PIECE", size)
         assert list(words_of(text)) == expected
     monkeypatch.undo()
 

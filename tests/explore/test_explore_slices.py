@@ -8,7 +8,7 @@ import pytest
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
 from icaps.explore.index import Index, Query
-from icaps.explore.slices import delete_slice, save_slice, slices
+from icaps.explore.saved_slices import delete_slice, save_slice, slices
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
 

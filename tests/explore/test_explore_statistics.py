@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from icaps.explore import statistics as module
-from icaps.explore import telling as telling_module
-from icaps.explore import tokens as tokens_module
-from icaps.explore import vocabulary as vocabulary_module
+from icaps.explore import distinctive_words, statistics, tokens, word_table
+from icaps.explore.distinctive_words import PRIOR, log_odds_z
 from icaps.explore.facts import Facts
 from icaps.explore.statistics import FREQUENCIES, Coverage, vector_coverage
-from icaps.explore.telling import PRIOR, log_odds_z
-from icaps.text import split_words
-from icaps.vocabulary import Vocabulary
+from icaps.text.clean import split_words
+from icaps.text.vocabulary import Vocabulary
 from tests.conftest import TOPICS, make_texts
 from tests.explore.indexed import indexed, write
 
@@ -31,9 +28,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def small_bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once with the bounds as they are, and once with those that a few texts reach."""
     if request.param:
-        monkeypatch.setattr(tokens_module, "RANGE", 4)
-        monkeypatch.setattr(vocabulary_module, "_AT_HAND", 2)
-        monkeypatch.setattr(vocabulary_module, "_BATCH", 3)
+        monkeypatch.setattr(tokens, "RANGE", 4)
+        monkeypatch.setattr(word_table, "_AT_HAND", 2)
+        monkeypatch.setattr(word_table, "_BATCH", 3)
 
 
 @pytest.mark.usefixtures("small_bounds")
@@ -92,10 +89,10 @@ def test_the_vocabulary_is_that_of_training(tmp_path: Path) -> None:
 
 
 def test_sentences_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SENTENCE_CHARACTERS", 20)
-    assert module.sentence_count("One. Two. Three.") == 3
-    assert module.sentence_count("One. Two. Three. Four. Five.") == 4
-    assert module.sentence_count(" ") == 0
+    monkeypatch.setattr(statistics, "SENTENCE_CHARACTERS", 20)
+    assert statistics.sentence_count("One. Two. Three.") == 3
+    assert statistics.sentence_count("One. Two. Three. Four. Five.") == 4
+    assert statistics.sentence_count(" ") == 0
 
 
 @pytest.mark.usefixtures("small_bounds")
@@ -143,7 +140,7 @@ def test_telling_words(tmp_path: Path) -> None:
 def test_telling_words_are_of_the_most_frequent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling_module, "_MOST_CELLS", 4)
+    monkeypatch.setattr(distinctive_words, "_MOST_CELLS", 4)
     rows = [("x x x y y z", "a"), ("x y y y w", "b")]
     index = indexed(write(tmp_path / "data", train=rows))
     assert index.facts.telling_of == 2

@@ -6,10 +6,10 @@ import torch
 
 from icaps import inference
 from icaps.classifier import ICapsClassifier
-from icaps.corpus import Corpus
 from icaps.errors import ConfigError
 from icaps.explore.text_map import SPACES, map_texts, text_vectors
-from icaps.sentences import encode
+from icaps.text.sentences import encode
+from icaps.train.corpus import Corpus
 from tests.conftest import MODEL, make_texts
 
 BLANKS = [2, 5]

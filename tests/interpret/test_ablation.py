@@ -10,11 +10,11 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.errors import ConfigError
+from icaps.evaluate.metrics import evaluate
 from icaps.interpret import ablation
 from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
-from icaps.interpret.corpus_level import count
-from icaps.layers import CapsuleLayer
-from icaps.metrics import evaluate
+from icaps.interpret.corpus import count
+from icaps.nn.layers import CapsuleLayer
 from tests import reference
 from tests.conftest import make_texts
 from tests.interpret import plain

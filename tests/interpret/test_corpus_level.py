@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from icaps import distributed
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig
 from icaps.data.source import open_source
 from icaps.errors import DataError
+from icaps.evaluate.metrics import evaluate
 from icaps.inference import stream_passes
-from icaps.interpret.corpus_level import Counts, count
+from icaps.interpret.corpus import Counts, count
 from icaps.interpret.tally import TYPICAL, Tally
 from icaps.interpret.winners import find_winners
-from icaps.metrics import evaluate
 from icaps.model import ICapsNet
-from icaps.sentences import encode
-from icaps.vocabulary import Vocabulary
+from icaps.nn import distributed
+from icaps.text.sentences import encode
+from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.interpret import plain
 

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file, save_file
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.interpret import making
+from icaps.interpret import build_global_view
+from icaps.interpret.build_global_view import Data, make_view, texts_of
 from icaps.interpret.global_view import FOLDER, load_view, save_view
-from icaps.interpret.making import Data, make_view, texts_of
 
 SHAPE = 3, 6
 
@@ -50,13 +50,13 @@ def test_it_is_used_again_until_texts_or_weights_change(
     classifier: ICapsClassifier, folder: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[bool] = []
-    count = making.count
+    count = build_global_view.count
 
     def noted(*arguments: object) -> object:
         counted.append(True)
         return count(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "count", noted)
+    monkeypatch.setattr(build_global_view, "count", noted)
     data = Data(str(data_file), "test", {})
     texts = list(open_source(data_file, "test"))
     make_view(classifier, folder, data, texts)

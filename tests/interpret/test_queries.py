@@ -15,7 +15,7 @@ from icaps.interpret.queries import (
     pointed_words,
     query_vectors,
 )
-from icaps.layout import lay_out
+from icaps.nn.packing import lay_out
 
 
 def groups(count: int) -> np.ndarray:

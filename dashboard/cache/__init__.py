@@ -1,0 +1,1 @@
+"""Results kept between reruns and shared by sessions."""

@@ -1,0 +1,68 @@
+"""Charts of comparisons: pure functions, from a table to an Altair chart."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from icaps.reports.charts import ACCENT, GREY
+
+_BINS = 20
+
+
+def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
+    """A point a model with its interval; `scores` is from `comparison.tables.scores`."""
+    base = alt.Chart(scores).encode(
+        y=alt.Y(
+            "model:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelColor=ink),
+        ),
+        tooltip=[
+            alt.Tooltip("model:N", title="Model"),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip("low:Q", title="95% from", format=".2%"),
+            alt.Tooltip("high:Q", title="to", format=".2%"),
+        ],
+    )
+    scale = alt.Scale(zero=False, nice=True)
+    axis = alt.Axis(format=".1%", grid=True, tickCount=5, labelColor=ink)
+    reach = base.mark_rule(strokeWidth=3, color=GREY).encode(
+        x=alt.X("low:Q", title=None, scale=scale, axis=axis), x2="high:Q"
+    )
+    points = base.mark_circle(size=110, opacity=1, color=ACCENT).encode(
+        x=alt.X("accuracy:Q", scale=scale)
+    )
+    height = 40 + 34 * len(scores)
+    chart: alt.LayerChart = alt.layer(reach, points).properties(height=height)
+    return chart.configure_view(stroke=None)
+
+
+def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart:
+    """How many texts have which overlap of K-grams, and the mean at random places."""
+    table = pd.DataFrame({"overlap": values})
+    bars = (
+        alt.Chart(table)
+        .mark_bar(color=ACCENT)
+        .encode(
+            x=alt.X(
+                "overlap:Q",
+                bin=alt.Bin(extent=[0, 1], step=1 / _BINS),
+                title="words in the K-grams of both, of those in either",
+                axis=alt.Axis(format=".0%", labelColor=ink, titleColor=ink),
+            ),
+            y=alt.Y("count()", title="texts", axis=alt.Axis(labelColor=ink, titleColor=ink)),
+            tooltip=[alt.Tooltip("count()", title="Texts")],
+        )
+    )
+    line = (
+        alt.Chart(pd.DataFrame({"random": [random]}))
+        .mark_rule(color="#d55e00", strokeWidth=2, strokeDash=[5, 4])
+        .encode(
+            x=alt.X("random:Q"),
+            tooltip=[alt.Tooltip("random:Q", title="At random places", format=".1%")],
+        )
+    )
+    chart: alt.LayerChart = alt.layer(bars, line).properties(height=220)
+    return chart.configure_view(stroke=None)

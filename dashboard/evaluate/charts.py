@@ -1,0 +1,300 @@
+"""Charts of an evaluation: pure functions, from its parts to tables and Altair charts."""
+
+import json
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from icaps.evaluate.calibration import Calibration
+from icaps.evaluate.learning_curve import Point
+from icaps.evaluate.selective import Kept
+from icaps.evaluate.slices import LENGTH, UNKNOWN, SliceScore
+from icaps.reports.charts import ACCENT, GREY, ON_LARGE, PALETTE, RAMPS, SELECTED, class_colors
+
+CHOSEN = "#d55e00"
+COUNTS, SHARES = "counts", "shares of the class"
+_MOST_WRITTEN = 12  # classes whose cells have room for numbers
+_LEAST_SHARE = 0.01  # of the texts, of what is drawn; tables have all
+_PLAIN = {"ticks": False, "domain": False}
+
+
+def confusion_table(confusion: NDArray[np.int64], classes: Sequence[str]) -> pd.DataFrame:
+    """A row a cell: class, predicted, texts, share of the class."""
+    rows = np.maximum(confusion.sum(1), 1)
+    return pd.DataFrame(
+        [
+            (true, guess, int(confusion[i, j]), confusion[i, j] / rows[i])
+            for i, true in enumerate(classes)
+            for j, guess in enumerate(classes)
+        ],
+        columns=["class", "predicted", "texts", "share"],
+    )
+
+
+def confusion_chart(
+    table: pd.DataFrame, value: str, chosen: tuple[str, str], ink: str
+) -> alt.LayerChart:
+    """The confusion matrix; a click picks a cell.
+
+    Args:
+        table: From `confusion_table`.
+        value: COUNTS or SHARES.
+        chosen: The class and the prediction of the cell that has a frame.
+        ink: Colour of writing, of `charts.INK`.
+    """
+    classes = list(dict.fromkeys(table["class"]))
+    column, format_ = ("texts", ",d") if value == COUNTS else ("share", ".0%")
+    few = len(classes) <= _MOST_WRITTEN
+    base = alt.Chart(table).encode(
+        x=alt.X(
+            "predicted:N",
+            sort=classes,
+            title="predicted",
+            axis=alt.Axis(
+                labelAngle=0 if len(classes) <= 5 else -55,
+                labelLimit=90,
+                labelOverlap=False,
+                labelColor=ink,
+                **_PLAIN,
+            ),
+        ),
+        y=alt.Y(
+            "class:N",
+            sort=classes,
+            title="class",
+            axis=alt.Axis(labelLimit=110, labelOverlap=False, labelColor=ink, **_PLAIN),
+        ),
+    )
+    true, guess = map(json.dumps, chosen)
+    frame = f"datum.class === {true} && datum.predicted === {guess}"
+    picked = alt.selection_point(name=SELECTED, fields=["class", "predicted"], on="click")
+    cells = (
+        base.mark_rect(cornerRadius=2, strokeWidth=2)
+        .encode(
+            color=alt.Color(
+                f"{column}:Q",
+                scale=alt.Scale(type="sqrt", range=RAMPS[ink], domainMin=0),
+                legend=None,
+            ),
+            stroke=alt.condition(frame, alt.value(CHOSEN), alt.value("transparent")),
+            tooltip=[  # here alone: a mark with a tip takes the clicks of what lies under it
+                alt.Tooltip("class:N", title="Class"),
+                alt.Tooltip("predicted:N", title="Predicted"),
+                alt.Tooltip("texts:Q", title="Texts", format=",d"),
+                alt.Tooltip("share:Q", title="Share of the class", format=".2%"),
+            ],
+        )
+        .add_params(picked)
+    )
+    layers = [cells]
+    if few:
+        dark = f"datum.{column} > {0.2 * max(float(table[column].max()), 1e-9)}"
+        layers.append(
+            base.transform_filter("datum.texts > 0")
+            .mark_text(fontSize=12)
+            .encode(
+                text=alt.Text(f"{column}:Q", format=format_),
+                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
+            )
+        )
+    height = 90 + len(classes) * (44 if len(classes) <= 8 else 26)  # with the axis
+    return alt.layer(*layers).properties(height=min(height, 1_000)).configure_view(stroke=None)
+
+
+def reliability_table(calibration: Calibration) -> pd.DataFrame:
+    """A row a bin: from, to, texts, confidence, accuracy with its interval."""
+    return pd.DataFrame(
+        [(b.low, b.high, b.texts, b.confidence, *b.accuracy) for b in calibration.bins],
+        columns=["from", "to", "texts", "confidence", "accuracy", "low", "high"],
+    )
+
+
+def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
+    """Accuracy by confidence, with the line on which a calibrated model lies."""
+    ideal = pd.DataFrame({"confidence": [0.0, 1.0], "accuracy": [0.0, 1.0]})
+    scale = alt.Scale(domain=[0, 1])
+    axis = alt.Axis(format="%", tickCount=5, gridOpacity=0.4)
+    y = alt.Y("accuracy:Q", scale=scale, axis=axis, title="accuracy")
+    x = alt.X("confidence:Q", scale=scale, axis=axis, title="mean confidence")
+    line = alt.Chart(ideal).mark_line(color=GREY, strokeDash=[5, 4]).encode(x=x, y=y)
+    base = alt.Chart(table)
+    reach = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
+        x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
+    )
+    dots = base.mark_circle(color=ACCENT, opacity=1).encode(
+        x=x,
+        y=y,
+        size=alt.Size("texts:Q", legend=None, scale=alt.Scale(type="sqrt", range=[40, 500])),
+        tooltip=[
+            alt.Tooltip("from:Q", title="Confidence from", format=".1%"),
+            alt.Tooltip("to:Q", format=".1%"),
+            alt.Tooltip("texts:Q", title="Texts", format=",d"),
+            alt.Tooltip("confidence:Q", title="Mean confidence", format=".1%"),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".1%"),
+            alt.Tooltip("low:Q", title="95% from", format=".1%"),
+            alt.Tooltip("high:Q", title="to", format=".1%"),
+        ],
+    )
+    return alt.layer(line, reach, dots).properties(height=340).configure_view(stroke=None)
+
+
+def rejection_table(curve: Sequence[Kept]) -> pd.DataFrame:
+    """A row a threshold: threshold, texts, coverage, accuracy with its interval."""
+    return pd.DataFrame(
+        [(kept.threshold, kept.texts, kept.coverage, *kept.accuracy) for kept in curve],
+        columns=["threshold", "texts", "coverage", "accuracy", "low", "high"],
+    )
+
+
+def rejection_chart(
+    table: pd.DataFrame, chosen: Kept, at_random: float, ink: str
+) -> alt.LayerChart:
+    """Accuracy by coverage, beside that of a model that is silent at random.
+
+    Args:
+        table: From `rejection_table`.
+        chosen: The threshold that is marked.
+        at_random: The accuracy of all texts.
+        ink: Colour of writing.
+    """
+    table = table[table["coverage"] >= _LEAST_SHARE]  # the accuracy of a few texts says little
+    x = alt.X("coverage:Q", title="texts answered", axis=alt.Axis(format="%", tickCount=5))
+    lowest = min(table["accuracy"].min(), at_random, chosen.accuracy.value if chosen.texts else 1)
+    scale = alt.Scale(domain=[max(lowest - 0.04, 0), 1], nice=True)
+    axis = alt.Axis(format="%", tickCount=4, gridOpacity=0.4)
+    y = alt.Y("accuracy:Q", title="accuracy of the answers", scale=scale, axis=axis)
+    base = alt.Chart(table)
+    band = base.mark_area(color=ACCENT, opacity=0.2, clip=True).encode(
+        x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
+    )
+    line = base.mark_line(color=ACCENT, strokeWidth=2).encode(x=x, y=y)
+    hits = base.mark_circle(size=200, opacity=0).encode(  # easier to point at than a line
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("threshold:Q", title="Confidence of", format=".1%"),
+            alt.Tooltip("coverage:Q", title="Answered", format=".1%"),
+            alt.Tooltip("texts:Q", title="Texts", format=",d"),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+        ],
+    )
+    chance = alt.Chart(pd.DataFrame({"accuracy": [at_random], "label": ["silent at random"]}))
+    layers = [
+        band,
+        line,
+        chance.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y=y),
+        chance.mark_text(align="left", baseline="top", dx=4, dy=4, color=ink).encode(
+            x=alt.value(0), y=y, text="label:N"
+        ),
+        hits,
+    ]
+    if chosen.texts:
+        mark = pd.DataFrame({"coverage": [chosen.coverage], "accuracy": [chosen.accuracy.value]})
+        layers.insert(-1, alt.Chart(mark).mark_circle(size=130, color=CHOSEN).encode(x=x, y=y))
+    return alt.layer(*layers).properties(height=300).configure_view(stroke=None)
+
+
+def slice_table(parts: Sequence[SliceScore]) -> pd.DataFrame:
+    """A row a slice: kind, slice, texts, accuracy with interval, and that of random subsets."""
+    return pd.DataFrame(
+        [
+            (p.kind, p.name, p.texts, *p.accuracy, p.random_low, p.random_high, p.verdict)
+            for p in parts
+        ],
+        columns=[
+            *("kind", "slice", "texts", "accuracy", "low", "high"),
+            *("random from", "random to", "than random ones"),
+        ],
+    )
+
+
+def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
+    """A dot a slice on the band of random subsets of its size; small ones are left to the table."""
+    total = table.loc[table["kind"] == LENGTH, "texts"].sum()
+    table = table[(table["kind"] != UNKNOWN) | (table["texts"] >= _LEAST_SHARE * total)]
+    table = table.assign(
+        label=[
+            f"{kind}: {name}" if kind != LENGTH else name
+            for kind, name in zip(table["kind"], table["slice"], strict=True)
+        ]
+    )
+    order = table["label"].tolist()
+    y = alt.Y(
+        "label:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(labelLimit=190, labelOverlap=False, labelColor=ink, **_PLAIN),
+    )
+    scale = alt.Scale(zero=False, nice=True)
+    axis = alt.Axis(format=".0%", tickCount=5, gridOpacity=0.4)
+    base = alt.Chart(table)
+    band = base.mark_bar(color=GREY, opacity=0.4, height=14, cornerRadius=3).encode(
+        x=alt.X("random from:Q", scale=scale, axis=axis, title="accuracy"), x2="random to:Q", y=y
+    )
+    reach = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
+        x=alt.X("low:Q", scale=scale), x2="high:Q", y=y
+    )
+    dots = base.mark_circle(color=ACCENT, size=90, opacity=1).encode(
+        x=alt.X("accuracy:Q", scale=scale),
+        y=y,
+        tooltip=[
+            alt.Tooltip("kind:N", title="By"),
+            alt.Tooltip("slice:N", title="Slice"),
+            alt.Tooltip("texts:Q", title="Texts", format=",d"),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip("low:Q", title="95% from", format=".2%"),
+            alt.Tooltip("high:Q", title="to", format=".2%"),
+            alt.Tooltip("random from:Q", title="Random subsets from", format=".2%"),
+            alt.Tooltip("random to:Q", title="to", format=".2%"),
+        ],
+    )
+    height = 60 + 26 * len(table)  # with the axis
+    return alt.layer(band, reach, dots).properties(height=height).configure_view(stroke=None)
+
+
+def learning_table(points: Sequence[Point]) -> pd.DataFrame:
+    """A row a model: name, curve, training texts, seed, accuracies."""
+    return pd.DataFrame(points, columns=Point._fields).rename(
+        columns=lambda name: name.replace("_", " ")
+    )
+
+
+def learning_chart(table: pd.DataFrame, value: str, ink: str) -> alt.LayerChart:
+    """Accuracy by the number of training texts: a dot a model, a line through means of seeds.
+
+    `value` is the column that is drawn.
+    """
+    curves = list(dict.fromkeys(table["curve"]))
+    colors = class_colors(curves)
+    base = alt.Chart(table.dropna(subset=[value])).encode(
+        x=alt.X(
+            "training texts:Q",
+            scale=alt.Scale(type="log", nice=False, padding=20),
+            axis=alt.Axis(format="~s", tickCount=5, gridOpacity=0.4, labelColor=ink),
+        ),
+        color=alt.Color(
+            "curve:N",
+            title="settings of",
+            scale=alt.Scale(domain=curves, range=[colors[name] for name in curves]),
+            legend=alt.Legend(orient="top", columns=2, labelLimit=160)
+            if len(curves) <= len(PALETTE)
+            else None,
+        ),
+    )
+    scale, axis = alt.Scale(zero=False), alt.Axis(format=".1%", tickCount=4, gridOpacity=0.4)
+    line = base.mark_line(strokeWidth=2).encode(
+        y=alt.Y(f"mean({value}):Q", title=value, scale=scale, axis=axis)
+    )
+    dots = base.mark_circle(size=70, opacity=0.9).encode(
+        y=alt.Y(f"{value}:Q", scale=scale),
+        tooltip=[
+            alt.Tooltip("name:N", title="Model"),
+            alt.Tooltip("training texts:Q", title="Training texts", format=",d"),
+            alt.Tooltip("seed:Q", title="Seed"),
+            alt.Tooltip(f"{value}:Q", title=value.capitalize(), format=".2%"),
+        ],
+    )
+    return alt.layer(line, dots).properties(height=320).configure_view(stroke=None)

@@ -1,0 +1,242 @@
+"""Charts of a data set: pure functions, from its facts to tables and Altair or Plotly charts."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from dashboard.explain.routing_chart import plotly_text
+from icaps.config import PRESETS
+from icaps.explore.facts import Facts, Lengths
+from icaps.reports.charts import ACCENT, GREY, PALETTE
+
+BINS = 50
+_MOST_CLASSES = 40  # bars of a chart; the table has all
+_SPLITS = (ACCENT, GREY)
+
+
+def class_table(facts: Facts) -> pd.DataFrame:
+    """A row a class and split: class, split, texts, share of the split."""
+    return pd.DataFrame(
+        [
+            (name, split.name, rows, rows / max(split.rows, 1))
+            for split in facts.splits
+            for name, rows in zip(facts.classes, split.class_rows, strict=True)
+        ],
+        columns=["class", "split", "texts", "share"],
+    )
+
+
+def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
+    """A bar a class and split, as long as its share, for the largest classes."""
+    sizes = table.groupby("class")["texts"].sum().sort_values(ascending=False)
+    shown = table[table["class"].isin(sizes.index[:_MOST_CLASSES])]
+    splits = list(dict.fromkeys(table["split"]))
+    rows = min(len(sizes), _MOST_CLASSES) * len(splits)
+    return (
+        alt.Chart(shown)
+        .mark_bar(cornerRadiusEnd=2)
+        .encode(
+            y=alt.Y(
+                "class:N",
+                sort=list(sizes.index[:_MOST_CLASSES]),
+                title=None,
+                axis=alt.Axis(
+                    labelLimit=150, labelOverlap=False, ticks=False, domain=False, labelColor=ink
+                ),
+            ),
+            yOffset=alt.YOffset("split:N", sort=splits),
+            x=alt.X("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=5)),
+            color=_split_color(splits),
+            tooltip=[
+                alt.Tooltip("class:N", title="Class"),
+                alt.Tooltip("split:N", title="Split"),
+                alt.Tooltip("texts:Q", title="Texts", format=",d"),
+                alt.Tooltip("share:Q", title="Share", format=".2%"),
+            ],
+        )
+        .properties(height=min(100 + 22 * rows, 900))  # with the axis and the legend
+    )
+
+
+def length_table(lengths: Mapping[str, Lengths]) -> pd.DataFrame:
+    """A row a bin and split: from and below which length, texts, share of the split.
+
+    The last bin takes all above the length that 99% don't pass.
+    """
+    ends = [_quantile(part, 0.99) for part in lengths.values() if part.lengths]
+    width = max(1, -(-(max(ends, default=1) + 1) // BINS))
+    rows = []
+    for split, part in lengths.items():
+        bins = np.minimum(np.array(part.lengths, np.int64) // width, BINS - 1)
+        texts = np.bincount(bins, weights=part.texts, minlength=1) if len(bins) else np.zeros(1)
+        total = max(sum(part.texts), 1)
+        for n, count in enumerate(texts.tolist()):
+            if count:
+                rows.append((split, n * width, (n + 1) * width, int(count), count / total))
+    return pd.DataFrame(rows, columns=["split", "from", "below", "texts", "share"])
+
+
+def length_bars(
+    table: pd.DataFrame, unit: str, limit: int | None, symbol: str, ink: str
+) -> alt.LayerChart:
+    """A histogram, with the line where a network stops to read: the paper's N or M."""
+    splits = list(dict.fromkeys(table["split"]))
+    bars = (
+        alt.Chart(table)
+        .mark_bar(opacity=0.75)
+        .encode(
+            x=alt.X(
+                "from:Q",
+                title=f"{unit} a text",
+                bin="binned",
+                axis=alt.Axis(tickMinStep=1, format=",d"),
+            ),
+            x2="below:Q",
+            y=alt.Y("share:Q", title="share of the texts", stack=None, axis=alt.Axis(format="%")),
+            color=_split_color(splits),
+            tooltip=[
+                alt.Tooltip("split:N", title="Split"),
+                alt.Tooltip("from:Q", title="From"),
+                alt.Tooltip("below:Q", title="Below"),
+                alt.Tooltip("texts:Q", title="Texts", format=",d"),
+                alt.Tooltip("share:Q", title="Share", format=".1%"),
+            ],
+        )
+    )
+    layers: list[alt.Chart] = [bars]
+    if limit is not None:
+        last = int(table["below"].max())
+        mark = pd.DataFrame({"at": [min(limit, last)]})
+        base = alt.Chart(mark).encode(x="at:Q")
+        layers.append(base.mark_rule(color="#d55e00", strokeWidth=2, strokeDash=[5, 3]))
+        label = base.mark_text(align="right", dx=-5, baseline="top", color=ink)
+        layers.append(
+            label.encode(
+                text=alt.value(f"{symbol} = {limit:,}{' →' * (limit > last)}"), y=alt.value(0)
+            )
+        )
+    chart: alt.LayerChart = alt.layer(*layers).properties(height=220)
+    return chart
+
+
+def cut_share(lengths: Lengths, limit: int) -> float:
+    """The share of the texts that are longer."""
+    above = sum(n for length, n in zip(*lengths, strict=True) if length > limit)
+    return above / max(sum(lengths.texts), 1)
+
+
+def fitting_preset(facts: Facts) -> str:
+    """The preset for short texts with the least N that leaves 95% of the texts whole."""
+    most = _quantile(facts.splits[0].words, 0.95)
+    limits = {
+        name: preset.model.max_words or 0
+        for name, preset in PRESETS.items()
+        if not preset.model.hierarchical
+    }
+    enough = [name for name, limit in limits.items() if limit >= most]
+    return min(enough or limits, key=lambda name: limits[name] if enough else -limits[name])
+
+
+def growth_table(facts: Facts) -> pd.DataFrame:
+    """A row a point: texts, running words, different words."""
+    return pd.DataFrame(facts.growth, columns=["texts", "running words", "different words"])
+
+
+def growth_line(table: pd.DataFrame, ink: str) -> alt.Chart:
+    """How the vocabulary grows with the texts."""
+    return (
+        alt.Chart(table)
+        .mark_line(color=ACCENT, strokeWidth=2)
+        .encode(
+            x=alt.X("running words:Q", axis=alt.Axis(format="~s", labelColor=ink)),
+            y=alt.Y("different words:Q", axis=alt.Axis(format="~s", labelColor=ink)),
+            tooltip=[alt.Tooltip(f"{name}:Q", format=",d") for name in table.columns],
+        )
+        .properties(height=220)
+    )
+
+
+def cut_table(facts: Facts) -> pd.DataFrame:
+    """A row an F: F, words, and the share of each split's running words that they cover."""
+    splits = [split.name for split in facts.splits]
+    rows = [(cut.frequency, cut.words, *cut.covered) for cut in facts.cuts]
+    return pd.DataFrame(rows, columns=["F", "words", *[f"covered of {name}" for name in splits]])
+
+
+def text_map(
+    table: pd.DataFrame, color: str, colors: Mapping[str, str], ringed: int | None, ink: str
+) -> go.Figure:
+    """A point a text: table has row, x, y, class, predicted, text; `color` is one of its columns.
+
+    The row that is ringed is the one that is looked at elsewhere.
+    """
+    figure = go.Figure()
+    for name in [name for name in colors if (table[color] == name).any()]:
+        part = table[table[color] == name]
+        figure.add_scattergl(
+            x=part["x"],
+            y=part["y"],
+            mode="markers",
+            name=plotly_text(name),
+            customdata=part["row"],
+            hovertext=[_tip(row) for row in part.itertuples(index=False)],
+            hoverinfo="text",
+            marker={"size": 7, "opacity": 0.75, "color": colors[name]},
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 0.12}},
+        )
+    found = table[table["row"] == ringed]
+    if len(found):
+        figure.add_scattergl(
+            x=found["x"],
+            y=found["y"],
+            mode="markers",
+            hoverinfo="skip",
+            showlegend=False,
+            marker={"size": 18, "color": "rgba(0,0,0,0)", "line": {"width": 2.5, "color": ink}},
+        )
+    axis = {"visible": False}
+    figure.update_layout(
+        height=460,
+        margin={"l": 0, "r": 0, "t": 0, "b": 0},
+        xaxis=axis,
+        yaxis=axis | {"scaleanchor": "x"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": ink},
+        legend={"orientation": "h", "y": -0.02},
+        dragmode="lasso",
+    )
+    return figure
+
+
+def map_colors(names: Sequence[str]) -> dict[str, str]:
+    """A colour a name, the same for the same list."""
+    return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(names)}
+
+
+def _tip(row: tuple[object, ...]) -> str:
+    named = dict(zip(("row", "x", "y", "class_", "predicted", "text"), row, strict=True))
+    lines = [f"row {named['row']}", f"class {named['class_']}", f"predicted {named['predicted']}"]
+    return "<br>".join(plotly_text(line, 80) for line in [*lines, str(named["text"])])
+
+
+def _quantile(lengths: Lengths, share: float) -> int:
+    total, seen = sum(lengths.texts), 0
+    for length, texts in zip(*lengths, strict=True):
+        seen += texts
+        if seen >= share * total:
+            return length
+    return 0
+
+
+def _split_color(splits: Sequence[str]) -> alt.Color:
+    return alt.Color(
+        "split:N",
+        sort=list(splits),
+        scale=alt.Scale(domain=list(splits), range=list(_SPLITS[: len(splits)])),
+        legend=alt.Legend(title=None, orient="top") if len(splits) > 1 else None,
+    )

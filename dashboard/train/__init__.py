@@ -1,0 +1,1 @@
+"""The page Train and the launcher in the sidebar."""

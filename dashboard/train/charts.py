@@ -1,0 +1,174 @@
+"""Curves of trainings: from the records of run folders to charts, as pure functions."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import altair as alt
+import pandas as pd
+
+from icaps.reports.charts import PALETTE, shorten
+
+MAX_POINTS = 400  # of a curve; more can't be told apart
+
+
+class Curve(NamedTuple):
+    """What is drawn over the epochs: a number of the records, its title, its format."""
+
+    value: str
+    title: str
+    format: str
+
+
+CURVES = {
+    "loss": Curve("loss", "Loss", ".3f"),
+    "accuracy": Curve("validation_accuracy", "Validation accuracy", ".1%"),
+    "rate": Curve("learning_rate", "Learning rate", ".1e"),
+    "speed": Curve("texts_per_second", "Texts a second", ",.0f"),
+    "memory": Curve("memory", "Memory, GB", ".2f"),
+}
+
+
+def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -> pd.DataFrame:
+    """A row a point: run, epoch (with fractions), value; at most MAX_POINTS of a run.
+
+    Lines of steps give all but the validation accuracy, which those of epochs give.
+    """
+    rows = []
+    for name, records in runs.items():
+        of_epochs = curve.value == "validation_accuracy"
+        found = [
+            (name, epoch, float(value))
+            for record in records
+            if ("step" in record) != of_epochs
+            and (value := _number(record, curve.value)) is not None
+            and (epoch := _epoch_of(record)) is not None
+        ]
+        every = -(-len(found) // MAX_POINTS) or 1
+        rows += found[::-1][::every][::-1]  # the last one stays
+    table = pd.DataFrame(rows, columns=["run", "epoch", curve.value])
+    if curve.value == "memory":
+        table[curve.value] /= 1e9
+    return table
+
+
+def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> alt.LayerChart:
+    """A line a run; `runs` gives each its colour, `ink` is the colour of writing."""
+    colors = [PALETTE[n % len(PALETTE)] for n in range(len(runs))]
+    legend = (
+        alt.Legend(title=None, orient="bottom", labelLimit=130, columns=2)
+        if len(runs) > 1
+        else None
+    )
+    base = alt.Chart(table).encode(
+        x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(grid=False, tickMinStep=1)),
+        y=alt.Y(
+            f"{curve.value}:Q",
+            title=None,
+            scale=alt.Scale(zero=False),
+            axis=alt.Axis(format=curve.format, gridOpacity=0.4, tickCount=4),
+        ),
+        color=alt.Color("run:N", scale=alt.Scale(domain=list(runs), range=colors), legend=legend),
+        tooltip=[
+            alt.Tooltip("run:N", title="Run"),
+            alt.Tooltip("epoch:Q", title="Epoch", format=".2f"),
+            alt.Tooltip(f"{curve.value}:Q", title=curve.title, format=curve.format),
+        ],
+    )
+    line = base.mark_line(strokeWidth=2, point={"size": 24, "filled": True})
+    height = 210 + (legend is not None) * (30 + 15 * len(runs))  # with all that is around it
+    chart: alt.LayerChart = (
+        alt.layer(line)
+        .properties(height=height, title=_title(curve, ink))
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def is_snapshot(record: Mapping[str, Any]) -> bool:
+    """Whether a line tells which capsules were used, a row of counts a class."""
+    match record:
+        case {"classes": [*classes], "frequency": [[*first], *others]}:
+            rows = [first, *others]
+            return len(rows) == len(classes) and all(
+                isinstance(row, list)
+                and len(row) == len(first) > 0
+                and all(isinstance(count, int) for count in row)
+                for row in rows
+            )
+    return False
+
+
+def use_table(snapshots: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row an epoch and capsule: epoch, capsule, main class, share of all texts that it won."""
+    rows = []
+    for snapshot in snapshots:
+        frequency = pd.DataFrame(snapshot["frequency"])
+        total = max(int(frequency.to_numpy().sum()), 1)
+        for capsule in frequency.columns:
+            wins = frequency[capsule]
+            main = snapshot["classes"][int(wins.argmax())] if wins.sum() else "none"
+            rows.append((snapshot["epoch"], int(capsule), main, float(wins.sum()) / total))
+    return pd.DataFrame(rows, columns=["epoch", "capsule", "main class", "share"])
+
+
+def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.LayerChart:
+    """A cell an epoch and capsule: its colour is the main class, and its strength the share."""
+    used = table[table["share"] > 0]
+    names = list(colors)
+    cells = (
+        alt.Chart(used)
+        .mark_rect(cornerRadius=2)
+        .encode(
+            x=alt.X(
+                "capsule:O",
+                title="primary capsule",
+                scale=alt.Scale(domain=sorted(table["capsule"].unique().tolist())),
+                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False, domain=False),
+            ),
+            y=alt.Y("epoch:O", title="epoch", axis=alt.Axis(ticks=False, domain=False)),
+            color=alt.Color(
+                "main class:N",
+                scale=alt.Scale(domain=names, range=[colors[name] for name in names]),
+                legend=alt.Legend(title="main class", orient="top", labelLimit=90, columns=3),
+            ),
+            opacity=alt.Opacity(
+                "share:Q", scale=alt.Scale(type="sqrt", range=[0.15, 1]), legend=None
+            ),
+            tooltip=[
+                alt.Tooltip("epoch:O", title="Epoch"),
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("main class:N", title="Main class"),
+                alt.Tooltip("share:Q", title="Share of the texts it wins", format=".1%"),
+            ],
+        )
+    )
+    height = 140 + 22 * -(-len(names) // 3) + 24 * table["epoch"].nunique()  # with all around it
+    chart: alt.LayerChart = (
+        alt.layer(cells)
+        .properties(height=height)
+        .configure_view(stroke=None)
+        .configure_axis(titleColor=ink, labelColor=ink)
+    )
+    return chart
+
+
+def _epoch_of(record: Mapping[str, Any]) -> float | None:
+    """How many epochs are done: a line of an epoch stands at its end."""
+    epoch = _number(record, "epoch")
+    if epoch is None or "step" not in record:
+        return epoch
+    step, steps = _number(record, "step"), _number(record, "steps")
+    return None if step is None or steps is None else epoch - 1 + step / max(steps, 1)
+
+
+def _number(record: Mapping[str, Any], name: str) -> float | None:
+    """A number of a line; None where another iCaps wrote something else there."""
+    value = record.get(name)
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _title(curve: Curve, ink: str) -> alt.TitleParams:
+    return alt.TitleParams(shorten(curve.title), anchor="start", color=ink, fontSize=13)

@@ -1,0 +1,271 @@
+"""Trainings on the page: each function shows one part."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import error_boundary, nav
+from dashboard.model_registry import ModelFolder, find_models, runs_folder
+from dashboard.train import charts, job_bars
+from dashboard.widgets import chart_card
+from dashboard.widgets.shaded_text import text_card
+from icaps.cli.train import read_arguments, settings_of
+from icaps.errors import ICapsError, RunError
+from icaps.reports.charts import class_colors
+from icaps.reports.files import to_csv
+from icaps.reports.render import printable
+from icaps.results import Explanation
+from icaps.runs.folder import PROGRESS, SNAPSHOTS
+from icaps.runs.jobs import Run, find_runs
+
+POLL = 2.0  # seconds between two looks at the trainings that are watched
+_METRICS = "metrics.json"
+_DOWNLOAD = ":material/download:"
+
+
+def how_to_start() -> None:
+    """What to do where there is no training yet."""
+    st.subheader("There is no training yet", anchor=False)
+    st.write("Open *Train a model* in the sidebar, or train on the command line:")
+    st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+
+
+def show_now(run: Run) -> None:
+    """Where a training stands: a sentence, a bar, and its numbers."""
+    status = run.status
+    sentence = f"{run.name}: {job_bars.place(status)}."
+    if status.error:
+        st.error(
+            error_boundary.plain(f"{run.name} has failed. {status.error}"), icon=":material/error:"
+        )
+    else:
+        st.progress(status.share, error_boundary.plain(sentence))
+    speed, rate = status.texts_per_second, status.learning_rate
+    rows = (
+        ("Loss", None if status.loss is None else f"{status.loss:.4f}"),
+        ("Best validation", _share(status.validation_accuracy)),
+        ("Texts a second", None if speed is None else f"{speed:,.0f}"),
+        ("Learning rate", None if rate is None else f"{rate:.1e}"),
+        ("Memory", f"{status.memory / 1e9:.2f} GB" if status.memory else None),
+    )
+    with st.container(horizontal=True, gap="medium"):
+        for label, value in rows:
+            if value is not None:
+                st.metric(label, value, width=135)
+
+
+def link_model(run: Run) -> None:
+    """The way to the model of a training, as soon as there is one."""
+    model = model_of(run)
+    if model is not None:
+        st.page_link(
+            nav.page("explain"),
+            label="Open in Explain",
+            icon=":material/format_ink_highlighter:",
+            query_params={"model": model.name},
+        )
+
+
+def model_of(run: Run) -> ModelFolder | None:
+    """The model that a training has made so far; None before its first epoch."""
+    if not run.has_model:
+        return None
+    folder = run.path.resolve()
+    return next((model for model in find_models() if model.path == folder), None)
+
+
+def show_curves(runs: Sequence[Run]) -> None:
+    """The curves of some trainings over each other."""
+    records = {run.name: run.folder.records(PROGRESS) for run in runs}
+    if not any(records.values()):
+        st.caption("The curves begin with the first step.")
+        return
+    names = list(records)
+    tables = {key: charts.curve_table(records, curve) for key, curve in charts.CURVES.items()}
+    drawn = [key for key, table in tables.items() if not table.empty]
+    places = st.columns(2, gap="medium")
+    for n, key in enumerate(drawn):
+        table, curve = tables[key], charts.CURVES[key]
+
+        def draw(ink: str, table=table, curve=curve) -> alt.LayerChart:
+            return charts.draw(table, curve, names, ink)
+
+        with places[n % 2]:
+            chart_card.show(draw, table, f"curve-{key}", f"{curve.title} over the epochs")
+
+
+def show_learning(run: Run) -> None:
+    """How the reasons of one text, and the use of the capsules, have changed by epoch."""
+    snapshots = [part for part in run.folder.records(SNAPSHOTS) if charts.is_snapshot(part)]
+    if not snapshots:
+        st.caption("The first epoch's end brings the first of these.")
+        return
+    epochs = [snapshot["epoch"] for snapshot in snapshots]
+    explanations = _explanations(snapshots)
+    if explanations:
+        explained = list(explanations)
+        epoch = (
+            st.select_slider(
+                "Epoch", explained, value=explained[-1], key=f"epoch {run.name} {len(explained)}"
+            )
+            if len(explained) > 1
+            else explained[0]
+        )
+        explanation = explanations[epoch]
+        probability = max(explanation.probabilities)
+        st.write(
+            error_boundary.plain(f"After epoch {epoch}: {explanation.predicted}, {probability:.0%}")
+        )
+        st.html(text_card(explanation))
+    table = charts.use_table(snapshots)
+    colors = class_colors(snapshots[-1]["classes"])
+    alive = table[table["share"] >= 0.01].groupby("epoch").size().reindex(epochs, fill_value=0)
+    st.caption(
+        f"The capsules that win validation texts, by epoch: {alive.iloc[-1]} of "
+        f"{table['capsule'].nunique()} win 1% or more after the last, {alive.iloc[0]} after the "
+        "first. A cell is stronger where the capsule wins more."
+    )
+
+    def draw(ink: str) -> alt.LayerChart:
+        return charts.draw_use(table, colors, ink)
+
+    chart_card.show(draw, table, "capsule-use", "Which capsules win texts, by epoch")
+
+
+def show_log(run: Run) -> None:
+    """The end of what the training wrote, and the command that started it."""
+    st.code(run.folder.log_tail() or "Nothing was written yet.", language=None, height=320)
+    if run.request is not None:
+        st.caption("The command, to run elsewhere:")
+        line = printable(command_line(run.request.arguments))
+        st.code(line, language="bash", wrap_lines=True)
+
+
+def show_settings(runs: Sequence[Run]) -> None:
+    """The settings of some trainings side by side."""
+    columns = {run.name: _settings(run) for run in runs}
+    name = "setting"
+    while name in columns:  # a training may be called so
+        name += "s"
+    table = pd.DataFrame(columns, dtype=object).rename_axis(name).reset_index().fillna("")
+    if len(columns) > 1 and st.toggle("Only what differs", value=True, key="only_differences"):
+        table = table[table[list(columns)].nunique(axis=1) > 1]
+        if table.empty:
+            st.caption("They have the same settings.")
+            return
+    st.dataframe(table, width="stretch", hide_index=True)
+    _save(table, "settings")
+
+
+def show_history(runs: Sequence[Run]) -> None:
+    """All trainings as a table, with the room that they take."""
+    table = pd.DataFrame([_row(run) for run in runs])
+    total = table["MB"].sum()
+    st.caption(f"{len(runs)} in {runs_folder()}, {total:,.0f} MB in all.")
+    shares = dict.fromkeys(("validation", "test"), st.column_config.NumberColumn(format="percent"))
+    st.dataframe(table, width="stretch", hide_index=True, column_config=shares)
+    _save(table, "trainings")
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """A command as it is typed in a shell."""
+    import shlex
+
+    return shlex.join(["python", "-m", "icaps", *arguments])
+
+
+def all_runs() -> list[Run]:
+    """All trainings, the newest first."""
+    return find_runs(runs_folder())
+
+
+def _save(table: pd.DataFrame, name: str) -> None:
+    file = f"{name}.csv"
+    st.download_button(
+        "CSV",
+        to_csv(table),
+        file,
+        "text/csv",
+        icon=_DOWNLOAD,
+        on_click="ignore",
+        key=f"save {name}",
+    )
+
+
+def _row(run: Run) -> dict[str, Any]:
+    status = run.status
+    began = pd.to_datetime(status.started or None, unit="s", errors="coerce")
+    return {
+        "name": run.name,
+        "state": status.state,
+        "data": _data(run),
+        "started (UTC)": began,
+        "minutes": round(max(status.updated - status.started, 0) / 60, 1)
+        if status.started
+        else None,
+        "epochs": status.epoch,
+        "validation": status.validation_accuracy,
+        "test": _test_accuracy(run),
+        "MB": round(run.folder.bytes_on_disk() / 1e6, 1),
+    }
+
+
+def _data(run: Run) -> str:
+    try:
+        return printable(read_arguments(run.request.arguments).data) if run.request else ""
+    except RunError:  # the table of all trainings says nothing of a command of another version
+        return ""
+
+
+def _test_accuracy(run: Run) -> float | None:
+    """Of the finished model; metrics are free-form, so what is of another form is left out."""
+    try:
+        metrics = json.loads((run.path / _METRICS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    match metrics:
+        case {"test": {"accuracy": float(accuracy)}}:
+            return accuracy
+    return None
+
+
+def _settings(run: Run) -> dict[str, str]:
+    if run.request is None:
+        return {}
+    try:
+        options = read_arguments(run.request.arguments)
+        if run.request.of_a_baseline:
+            return {"data": printable(options.data), "baseline": options.name}
+        model, train = settings_of(options)
+    except ICapsError as error:
+        return {"data": printable(str(error))}
+    values = {
+        "data": options.data,
+        "text": ", ".join(options.text or ()),
+        "label": options.label or "",
+        "preset": options.preset or "",
+        "vectors": ", ".join(options.vectors or ["texts"]),
+        **asdict(model),
+        **asdict(train),
+    }
+    return {name: "" if value is None else printable(str(value)) for name, value in values.items()}
+
+
+def _explanations(snapshots: Sequence[Mapping[str, Any]]) -> dict[int, Explanation]:
+    """By epoch, where there is one that this iCaps can read."""
+    found = {}
+    for snapshot in snapshots:
+        if isinstance(snapshot.get("explanation"), dict):
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
+                found[snapshot["epoch"]] = Explanation.from_dict(snapshot["explanation"])
+    return found
+
+
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"

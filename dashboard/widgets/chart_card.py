@@ -1,0 +1,56 @@
+"""A chart on the page with all that belongs to one: the table of its numbers, and files of both."""
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from icaps.reports.charts import INK, image
+from icaps.reports.files import to_csv
+
+_DOWNLOAD = ":material/download:"
+
+Draw = Callable[[str], alt.TopLevelMixin]  # from the colour of writing
+
+
+def ink() -> str:
+    """The colour of writing in charts, for the theme of this visitor."""
+    return INK.get(st.context.theme.type or "light", INK["light"])
+
+
+def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any) -> None:
+    """Draws a chart, or its numbers where the visitor wants a table, and offers both as files.
+
+    Args:
+        draw: Makes the chart.
+        table: Its numbers.
+        name: Of the files, different for each chart of a page.
+        about: What the chart shows, for who can't see it.
+        options: Of st.altair_chart.
+    """
+    if st.session_state.get(f"table {name}"):
+        st.dataframe(table, width="stretch", hide_index=True)
+    else:
+        st.altair_chart(draw(ink()), width="stretch", alt=about, **options)
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        st.toggle("As a table", key=f"table {name}")
+        with st.popover("Save", icon=_DOWNLOAD, type="tertiary"):
+            for kind, mime in (("png", "image/png"), ("svg", "image/svg+xml")):
+                st.download_button(
+                    kind.upper(),
+                    lambda kind=kind: image(draw(INK["light"]).properties(width=900), kind),
+                    f"{name}.{kind}",
+                    mime,
+                    key=f"{name}.{kind}",
+                    on_click="ignore",
+                )
+            st.download_button(
+                "CSV",
+                to_csv(table),
+                f"{name}.csv",
+                "text/csv",
+                key=f"{name}.csv",
+                on_click="ignore",
+            )

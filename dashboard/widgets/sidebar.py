@@ -1,0 +1,65 @@
+"""The sidebar: which model answers, and what is known about it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import url_state
+from dashboard.cache import models as cached_models
+from dashboard.model_registry import ModelFolder, find_models
+from icaps.classifier import ICapsClassifier
+from icaps.reports.render import escape
+
+
+def choose_model() -> ModelFolder | None:
+    """The picker with the facts of the chosen model; None where there is no model.
+
+    Raises:
+        CheckpointError: The chosen model is damaged; others can still be chosen.
+    """
+    models = {model.name: model for model in find_models()}
+    if not models:
+        return None
+    url_state.choose_among("model", list(models))
+    with st.sidebar:
+        st.html('<p class="side-title">Model</p>')
+        name = st.selectbox(
+            "Model",
+            list(models),
+            key="model",
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        model = models[name]
+        st.html(_facts(model, cached_models.load(model)))
+    return model
+
+
+def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
+    rows = {
+        "Origin": "Shipped with the app" if model.shipped else "Your own",
+        "Classes": ", ".join(map(str, classifier.classes_)),
+        **_scores(classifier.metrics_),
+        "Vocabulary": f"{len(classifier.vocabulary_):,} words",
+        "Size": f"{model.bytes_on_disk / 1e6:.1f} MB",
+    }
+    cells = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """How much it was trained on, and its accuracy: on test texts where those were measured.
+
+    Metrics are free-form, so what is of another form is left out.
+    """
+    rows = {}
+    match metrics:
+        case {"training_texts": int(texts)}:
+            rows["Trained on"] = f"{texts:,} texts"
+    match metrics:
+        case {"test": {"accuracy": float(accuracy), "n": int(texts)}}:
+            rows["Accuracy"] = f"{accuracy:.1%} of {texts:,} test texts"
+        case {"validation_accuracy": float(accuracy)}:
+            rows["Accuracy"] = f"{accuracy:.1%} of the validation texts"
+    return rows

@@ -1,0 +1,1 @@
+"""The `icaps` command, a module per subcommand."""

@@ -1,0 +1,179 @@
+"""The `icaps data` commands, and the options that say how a file of texts is read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from icaps.errors import ConfigError
+
+if TYPE_CHECKING:
+    from icaps.cli.progress import Progress
+    from icaps.data.problems import Problems
+    from icaps.data.sample import Sample
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+class _Read(Protocol):
+    """Rows that were read, such as a source's."""
+
+    @property
+    def problems(self) -> Problems:
+        """Those that are bad."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds `icaps data` with its own commands."""
+    data = commands.add_parser("data", help="check, fetch and list data sets")
+    actions = data.add_subparsers(metavar="ACTION", required=True)
+
+    _add_check(actions)
+    fetch = actions.add_parser("fetch", help="bring a data set to this machine, print its folder")
+    fetch.add_argument("name", metavar="NAME", help="of icaps data list, or owner/name at the Hub")
+    fetch.set_defaults(command=_fetch)
+
+    listing = actions.add_parser("list", help="list the data sets that have a name")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(command=_list)
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --text, --label, --encoding and --delimiter."""
+    parser.add_argument(
+        "--text",
+        action="append",
+        metavar="COLUMN",
+        help="column of the text, by name, or by number in a file without a header; may be "
+        "repeated, to join several with a space",
+    )
+    parser.add_argument("--label", metavar="COLUMN", help="column of the class")
+    parser.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-8 or cp1252")
+    parser.add_argument(
+        "--delimiter",
+        metavar="CHARACTER",
+        type=lambda given: "\t" if given == r"\t" else given,
+        help=r"between the fields of a line; \t is a tab",
+    )
+
+
+def add_bad_rows_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --on-bad-rows."""
+    parser.add_argument(
+        "--on-bad-rows",
+        choices=("strict", "skip"),
+        default="strict",
+        help="stop at a row that can't be read, or leave such rows out and count them",
+    )
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --data and all that says which texts of it are read, and how."""
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="a file, or a folder or a name of which a part is taken",
+    )
+    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
+    add_reading_options(parser)
+    add_bad_rows_option(parser)
+
+
+def add_sample_options(parser: argparse.ArgumentParser, limit: int) -> None:
+    """Adds --limit and --seed, which `draw_texts` follows."""
+    parser.add_argument(
+        "--limit", type=int, default=limit, metavar="N", help="texts, a random sample of the data"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample and all that is random")
+
+
+def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
+    """A random sample of the data that was asked for; bad rows are told.
+
+    Raises:
+        ConfigError: --limit is below 1.
+        DataError: The data can't be read.
+    """
+    from icaps.data.resolve import resolve
+    from icaps.data.sample import draw_sample
+    from icaps.data.source import open_source
+
+    if options.limit < 1:
+        raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
+    source = open_source(resolve(options.data, progress), options.part, **reading_options(options))
+    drawn = draw_sample(source, options.limit, math.inf, options.seed)
+    say_problems(source, options.part)
+    return drawn
+
+
+def reading_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What was given of those options, as `open_source` takes it."""
+    names = ("text", "label", "encoding", "delimiter", "on_bad_rows")
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
+
+
+def say_problems(source: _Read, part: str) -> None:
+    """Tells the rows that were left out."""
+    for problems in source.problems.first.values():
+        for problem in problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    if source.problems:
+        print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)
+
+
+def _add_check(commands: Commands) -> None:
+    check = commands.add_parser(
+        "check", help="say whether texts can be trained on; exit code 2 where they can't"
+    )
+    check.add_argument("data", metavar="DATA", help="what --data of icaps train takes")
+    check.add_argument(
+        "--test", metavar="PATH", help="test texts; without it those of a folder's test file"
+    )
+    check.add_argument("--json", action="store_true", help="print JSON")
+    add_reading_options(check)
+    check.set_defaults(command=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.data.check import check
+    from icaps.data.files import has_part
+    from icaps.data.resolve import resolve
+    from icaps.data.source import open_source
+
+    reading = reading_options(options)
+    place = resolve(options.data, Progress(sys.stderr))
+    train = open_source(place, "train", **reading)
+    test = None
+    if options.test or has_part(place, "test"):
+        test = open_source(options.test or place, "test", **reading)
+    report = check(train, test)
+    print(json.dumps(report.to_dict()) if options.json else report.to_text())
+    return 0 if report.usable else 2
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.data.resolve import by_name
+
+    print(by_name(options.name, Progress(sys.stderr)))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from icaps.data.resolve import available
+
+    rows = available()
+    if options.json:
+        print(json.dumps([row.to_dict() for row in rows]))
+        return 0
+    for row in rows:
+        kind = "synthetic texts" if row.synthetic else "texts"
+        counts = f"{row.train_rows:,} train, {row.test_rows:,} test {kind}"
+        place = row.place or ("made when asked for" if row.synthetic else "not here")
+        print(f"{row.name:16} {len(row.classes):2} classes  {counts:38} {place}")
+    return 0

@@ -1,0 +1,61 @@
+"""The `icaps interpret` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.errors import CheckpointError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parser(commands: Commands) -> argparse.ArgumentParser:
+    """Adds `icaps interpret`."""
+    parser = commands.add_parser(
+        "interpret", help="show what a model has learnt: the matrix C, its words, the queries"
+    )
+    parser.add_argument("--model", required=True, metavar="DIR")
+    add_data_options(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder for CSV, JSON, PNG, SVG and an HTML report"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=_interpret)
+    return parser
+
+
+def _interpret(options: argparse.Namespace) -> int:
+    from icaps.classifier import ICapsClassifier
+    from icaps.cli.progress import Progress
+    from icaps.data.resolve import resolve
+    from icaps.data.source import open_source
+    from icaps.interpret.build_global_view import Data, make_view
+    from icaps.interpret.global_view import save_view
+    from icaps.nn import distributed
+    from icaps.reports.global_report import Report
+
+    progress = Progress(sys.stderr)
+    with distributed.process_group("auto", options.timeout):
+        classifier = ICapsClassifier.load(options.model)
+        reading = reading_options(options)
+        source = open_source(resolve(options.data, progress), options.part, **reading)
+        data = Data(options.data, options.part, reading)
+        view = make_view(classifier, options.model, data, source, progress.on_texts)
+        if distributed.rank():
+            return 0
+        try:
+            save_view(view, options.model)
+        except CheckpointError as error:  # a folder that is read-only; the answer is at hand
+            progress.say(str(error))
+        say_problems(source, options.part)
+        report = Report(classifier, view)
+        if options.out:
+            report.write(options.out)
+            progress.say(f"wrote {options.out}")
+        print(json.dumps(report.facts) if options.json else report.to_text())
+    return 0

@@ -1,0 +1,123 @@
+"""The commands `icaps shortcuts` and `icaps check`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icaps.cli.data import add_data_options, add_sample_options, draw_texts, reading_options
+from icaps.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from icaps.cli.progress import Progress
+    from icaps.shortcuts.find import Finding
+    from icaps.shortcuts.predicted_texts import Answered
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds `icaps shortcuts` and `icaps check`."""
+    shortcuts = commands.add_parser(
+        "shortcuts", help="find words that predictions hang on for no reason of their topic"
+    )
+    _add_data(shortcuts)
+    shortcuts.add_argument(
+        "--save-check", metavar="FILE", help="write the findings as checks for `icaps check`"
+    )
+    shortcuts.add_argument(
+        "--save-slice", metavar="NAME", help="keep the texts of a finding as a data set"
+    )
+    shortcuts.add_argument(
+        "--finding", type=int, default=1, metavar="N", help="of which the texts are kept; 1 if not"
+    )
+    shortcuts.set_defaults(command=_shortcuts)
+    check = commands.add_parser(
+        "check", help="repeat saved checks on a model; exits with 1 where one fails"
+    )
+    check.add_argument("file", metavar="FILE", help="that `icaps shortcuts --save-check` wrote")
+    _add_data(check)
+    check.set_defaults(command=_check)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="DIR")
+    add_data_options(parser)
+    add_sample_options(parser, 5_000)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _shortcuts(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.shortcuts.checks import checks_of, dump_checks
+    from icaps.shortcuts.find import find_shortcuts
+    from icaps.shortcuts.table import to_lines
+
+    progress = Progress(sys.stderr)
+    labelled, texts = _answer(options, progress)
+
+    def say(done: int, of: int) -> None:
+        if done % 10 == 0 or done == of:
+            progress.say(f"{done} of {of} K-grams measured")
+
+    found = find_shortcuts(texts, options.seed, say)
+    if options.save_slice:
+        _save_slice(options, labelled, found)
+        progress.say(f"kept the slice {options.save_slice}")
+    if options.save_check:
+        checks = checks_of(found)
+        if not checks:
+            raise DataError("There is no K-gram to be checked; no file was written.")
+        try:
+            Path(options.save_check).write_text(dump_checks(checks), encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"{options.save_check} can't be written ({error}).") from error
+        progress.say(f"wrote {options.save_check}")
+    if options.json:
+        about = {"model": options.model, "data": options.data, "seed": options.seed}
+        about |= {"texts": len(texts), "blank": len(labelled) - len(texts)}
+        print(json.dumps({**about, "findings": [finding.to_dict() for finding in found]}))
+    else:
+        print("\n".join(to_lines(texts, found, options.seed)))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.shortcuts.checks import load_checks, run_checks
+
+    checks = load_checks(options.file)
+    _, texts = _answer(options, Progress(sys.stderr))
+    outcomes = run_checks(texts, checks, options.seed)
+    if options.json:
+        print(json.dumps([outcome.to_dict() for outcome in outcomes]))
+    else:
+        print("\n".join(outcome.to_text() for outcome in outcomes))
+    return 0 if all(outcome.holds for outcome in outcomes) else 1
+
+
+def _answer(
+    options: argparse.Namespace, progress: Progress
+) -> tuple[list[tuple[str, str]], Answered]:
+    """A sample of the texts with names of classes, and what the model says of them."""
+    from icaps.classifier import ICapsClassifier
+    from icaps.shortcuts.predicted_texts import answer
+
+    classifier = ICapsClassifier.load(options.model)
+    labelled = draw_texts(options, progress).pairs()
+    return labelled, answer(classifier, labelled)
+
+
+def _save_slice(
+    options: argparse.Namespace, labelled: list[tuple[str, str]], found: list[Finding]
+) -> None:
+    from icaps.explore.saved_slices import save_texts
+
+    if not 1 <= options.finding <= len(found):
+        raise ConfigError(f"There is no finding {options.finding}; there are {len(found)}.")
+    finding = found[options.finding - 1]
+    origin = {"data": options.data, "reading": reading_options(options), "shortcut": finding.name}
+    save_texts([labelled[row] for row in finding.rows], options.save_slice, origin)

@@ -1,1 +1,0 @@
-"""Several classifiers on the same texts."""

@@ -1,0 +1,1 @@
+"""Readers of file formats, each a stream of rows with a bound on memory."""

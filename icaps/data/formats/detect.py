@@ -1,0 +1,114 @@
+"""Tells what a file is by its bytes, and by its name where they leave that open."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from icaps.data.encoding import detect_encoding, is_binary, text_blocks
+from icaps.data.formats.columnar import MAGIC, ColumnarTable
+from icaps.data.formats.delimited import DelimitedTable
+from icaps.data.formats.json_rows import JsonTable
+from icaps.data.formats.plain import PREFIX, FastTextTable, FolderTable
+from icaps.data.problems import FileError
+from icaps.data.streams import DataFile, data_file
+from icaps.data.table import Table
+
+# In the order in which a folder's train or test file is looked for.
+SUFFIXES = (
+    *(".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
+    *(".arrow", ".feather", ".txt"),
+)
+_ARRAY = re.compile(r"\[\s*(?:[{\]]|$)")
+_FOREIGN = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"%PDF": "a PDF document",
+    b"\xd0\xcf\x11\xe0": "an old Office document; save its sheet as CSV (UTF-8)",
+    b"SQLite format 3": "an SQLite database; export its table as CSV",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x89HDF": "an HDF5 file",
+    b"Obj\x01": "an Avro file",
+    b"ORC": "an ORC file",
+    b"FEA1": "a Feather file of version 1; save it again in version 2",
+    b"\x7fELF": "a program",
+    b"\x80\x03": "a Python pickle, which could run a program when opened; save it as Parquet",
+    b"\x80\x04": "a Python pickle, which could run a program when opened; save it as Parquet",
+    b"\x80\x05": "a Python pickle, which could run a program when opened; save it as Parquet",
+}
+_TAR = slice(257, 262)  # where a tar archive says "ustar"
+
+
+def open_table(
+    path: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
+) -> Table:
+    """The rows of a file, or of a folder with a folder a class.
+
+    Args:
+        path: It is there.
+        encoding: Of its text; None finds it out.
+        delimiter: Between the fields of a line; None finds it out.
+        wanted: Columns that the user named.
+
+    Raises:
+        FileError: It holds nothing, or is none of the formats that are read.
+    """
+    if path.is_dir():
+        return FolderTable(path, encoding)
+    file = data_file(path)
+    head = file.head()
+    if not head:
+        raise FileError("empty file", str(path), "it holds nothing; put texts with labels in.")
+    kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    if kind:
+        return ColumnarTable(file, kind)
+    _refuse_foreign(file, head, encoding)
+    encoding = encoding or detect_encoding(file)
+    start = next(text_blocks(file, encoding), "")
+    if start.startswith(PREFIX):
+        return FastTextTable(file, encoding)
+    if not delimiter and (array := _json_kind(file, start)) is not None:
+        return JsonTable(file, encoding, array)
+    return DelimitedTable(file, encoding, delimiter, wanted)
+
+
+def _refuse_foreign(file: DataFile, head: bytes, encoding: str | None) -> None:
+    what = next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
+    if head[_TAR] == b"ustar":
+        what = "a tar archive; unpack it"
+    if not what and file.suffix in (".parquet", ".arrow", ".feather"):
+        what = f"no {file.suffix} file; give it the suffix of what it is, or copy it again"
+    if not what and not encoding and is_binary(head):
+        what = "no text and none of the formats that are read; save it as CSV, JSON or Parquet"
+    if what:
+        advice = "" if ";" in what else "; give CSV, JSON, Parquet, Arrow or fastText lines"
+        raise FileError("binary file", str(file.path), f"it is {what}{advice}.")
+
+
+def _json_kind(file: DataFile, start: str) -> bool | None:
+    """Whether it is an array of objects, or objects a line; None where it is no JSON."""
+    start = start.lstrip()
+    if _ARRAY.match(start) or (start.startswith("[") and file.suffix == ".json"):
+        return True
+    if file.suffix in (".jsonl", ".ndjson"):
+        return False
+    line, end, _ = start.partition("\n")
+    if not line.startswith("{"):
+        return None
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError) as error:
+        if not end:
+            return False  # longer than what was read; its own reader says what is wrong
+        if file.suffix != ".json" and line.strip() != "{":
+            return None
+        raise FileError(
+            "unknown format",
+            str(file.path),
+            "it is one JSON object over several lines; make it an array of objects with a text and "
+            "a label, or an object a line.",
+        ) from error
+    return False

@@ -1,0 +1,173 @@
+"""JSON Lines, and JSON that is an array of objects; both are read an object at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from icaps.data.encoding import LONGEST, damage, lines, text_blocks
+from icaps.data.problems import FileError, Problem
+from icaps.data.streams import DataFile
+from icaps.data.table import ABSENT, FileDescription, Row
+
+_LOOKED_AT = 100  # objects whose keys are the columns
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+class JsonTable:
+    """A file of JSON objects, one a line or all in an array; a key is a column.
+
+    Raises:
+        FileError: It holds no object, or can't be read.
+    """
+
+    def __init__(self, file: DataFile, encoding: str, array: bool) -> None:
+        self._file = file
+        self._encoding = encoding
+        self._array = array
+        self._name = str(file.path)
+        keys = self._keys()
+        kind = "JSON" if array else "JSON Lines"
+        self.about = FileDescription(
+            self._name, kind, keys, compression=file.compression, encoding=encoding
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
+        """The objects in order, each with the values of `columns`, and a problem for each bad one.
+
+        Raises:
+            FileError: The rest of the file can't be read.
+        """
+        name = self._name
+        for number, value in self._values():
+            if isinstance(value, dict):
+                yield name, number, [value.get(column, ABSENT) for column in columns]
+            elif isinstance(value, Problem):
+                yield value
+            else:
+                reason = (
+                    f"it is of type {type(value).__name__}, no object with a text and a label; "
+                    "make it one."
+                )
+                yield Problem("no object", name, number, None, reason)
+
+    def class_names(self, column: str) -> None:
+        """None: JSON holds no names of numbers."""
+
+    def _keys(self) -> tuple[str, ...]:
+        """The keys of the first objects, in the order in which they come."""
+        objects = (value for _, value in self._values() if isinstance(value, dict))
+        keys = tuple(dict.fromkeys(key for value in islice(objects, _LOOKED_AT) for key in value))
+        if not keys:
+            reason = "it holds no JSON object with a text and a label; put them in."
+            raise FileError("empty file", self._name, reason)
+        return keys
+
+    def _values(self) -> Iterator[tuple[int, Any]]:
+        """Each value, or its problem, with the line that it starts on."""
+        blocks = text_blocks(self._file, self._encoding)
+        if self._array:
+            return _Array(blocks, self._name).values()
+        return _line_values(lines(blocks, self._name, newline="\n"), self._name)
+
+
+def _line_values(texts: Iterable[str], name: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(texts, 1):
+        if not line.strip():
+            continue
+        try:
+            value = damage(line, name, number) or json.loads(line)
+        except json.JSONDecodeError as error:
+            column = min(error.pos, len(line.rstrip("\r\n"))) + 1
+            value = Problem("invalid JSON", name, number, column, _reason(error.msg))
+        except (ValueError, RecursionError) as error:  # a huge number, or deep nesting
+            value = Problem("invalid JSON", name, number, None, _reason(str(error)))
+        yield number, value
+
+
+def _reason(error: str) -> str:
+    return f"it is no JSON ({error}). Write an object with a text and a label there."
+
+
+class _Array:
+    """The values of an array in blocks of text, of which one value is held at a time."""
+
+    def __init__(self, blocks: Iterable[str], name: str) -> None:
+        self._blocks = iter(blocks)
+        self._name = name
+        self._text = ""
+        self._place = 0
+        self._line = self._column = 1
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Each value with the line that it starts on.
+
+        Raises:
+            FileError: What follows is no JSON, so that its values can't be told apart.
+        """
+        self._take("[")
+        if self._next() == "]":
+            self._take("]")
+        else:
+            yield self._value()
+            while self._take(",", "]") == ",":
+                yield self._value()
+        if self._next():
+            raise self._error("there is more after the array")
+
+    def _value(self) -> tuple[int, Any]:
+        self._next()
+        wanted = 1
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._place)
+                break
+            except (ValueError, RecursionError) as error:
+                # It may only be cut off. Twice as much each time keeps this linear.
+                wanted = max(wanted, 2 * (len(self._text) - self._place))
+                if wanted > 2 * LONGEST or not self._more(wanted):
+                    self._move(getattr(error, "pos", self._place))
+                    raise self._error(getattr(error, "msg", str(error))) from error
+        line = self._line
+        value = damage(self._text[self._place : end], self._name, line, self._column) or value
+        self._move(end)
+        return line, value
+
+    def _take(self, *wanted: str) -> str:
+        found = self._next()
+        if found not in wanted:
+            raise self._error(f"there is no {' or '.join(wanted)}")
+        self._move(self._place + 1)
+        return found
+
+    def _next(self) -> str:
+        """The next character that is no space; empty at the end."""
+        while True:
+            space = _SPACE.match(self._text, self._place)
+            self._move(space.end() if space else self._place)
+            if self._place < len(self._text) or not self._more(1):
+                return self._text[self._place : self._place + 1]
+
+    def _more(self, wanted: int) -> bool:
+        """Reads on until `wanted` characters are ahead, or the end; whether there was more."""
+        ahead = [self._text[self._place :]]
+        size = len(ahead[0])
+        before = size
+        while size < wanted and (block := next(self._blocks, "")):
+            ahead.append(block)
+            size += len(block)
+        self._text, self._place = "".join(ahead), 0
+        return size > before
+
+    def _move(self, place: int) -> None:
+        end = self._text.rfind("\n", self._place, place)
+        self._column = self._column + place - self._place if end < 0 else place - end
+        self._line += self._text.count("\n", self._place, place)
+        self._place = place
+
+    def _error(self, reason: str) -> FileError:
+        return FileError("invalid JSON", self._name, _reason(reason), self._line, self._column)

@@ -1,0 +1,147 @@
+"""Plain text: fastText's labelled lines, and a folder with a text a file and a folder a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from icaps.data.encoding import (
+    LONGEST,
+    bom_encoding,
+    damage,
+    detect_encoding,
+    is_binary,
+    lines,
+    text_blocks,
+)
+from icaps.data.problems import FileError, Problem
+from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file
+from icaps.data.table import FileDescription, Row
+
+PREFIX = "__label__"
+_COLUMNS = ("label", "text")
+
+
+class FastTextTable:
+    """A file with a text a line, each after its label: `__label__X text`."""
+
+    def __init__(self, file: DataFile, encoding: str) -> None:
+        self._file = file
+        self._name = str(file.path)
+        self.about = FileDescription(
+            self._name, "fastText", _COLUMNS, compression=file.compression, encoding=encoding
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
+        """The lines in order, each with the values of `columns`, and a problem for each bad one.
+
+        Raises:
+            FileError: The rest of the file can't be read.
+        """
+        order = [_COLUMNS.index(column) for column in columns]
+        blocks = text_blocks(self._file, self.about.encoding or "")
+        for number, line in enumerate(lines(blocks, self._name, newline="\n"), 1):
+            if line.strip():
+                values = self._split(line.removesuffix("\n").removesuffix("\r"), number)
+                if isinstance(values, tuple):
+                    yield self._name, number, [values[place] for place in order]
+                else:
+                    yield values
+
+    def class_names(self, column: str) -> None:
+        """None: such a file holds no names of numbers."""
+
+    def _split(self, line: str, number: int) -> tuple[str, str] | Problem:
+        if problem := damage(line, self._name, number):
+            return problem
+        label, _, text = line.partition(" ")
+        if "\t" in label:
+            label, _, text = line.partition("\t")
+        if not label.startswith(PREFIX) or label == PREFIX:
+            reason = f"the line has no label; start it with {PREFIX} and the class."
+            return Problem("missing label", self._name, number, 1, reason)
+        if text.startswith(PREFIX):
+            reason = "the line has several labels; leave one."
+            return Problem("several labels", self._name, number, len(label) + 2, reason)
+        return label.removeprefix(PREFIX), text
+
+
+class FolderTable:
+    """A folder whose folders are the classes and hold a text a file.
+
+    Args:
+        folder: It.
+        encoding: Of all files; None finds out each one's.
+    """
+
+    def __init__(self, folder: Path, encoding: str | None) -> None:
+        self._folder = folder
+        self._encoding = encoding
+        self.about = FileDescription(
+            str(folder), "folder of texts by class", _COLUMNS, encoding=encoding
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
+        """The files in the order of their names, class after class, and a problem for each bad one.
+
+        Raises:
+            FileError: The folder can't be read.
+        """
+        order = [_COLUMNS.index(column) for column in columns]
+        for group in class_folders(self._folder):
+            for path in sorted(_visible(group)):
+                text = self._text(path)
+                if isinstance(text, Problem):
+                    yield text
+                else:
+                    values = (group.name, text)
+                    yield str(path), 1, [values[place] for place in order]
+
+    def class_names(self, column: str) -> None:
+        """None: the folders have the names of their classes."""
+
+    def _text(self, path: Path) -> str | Problem:
+        name = str(path)
+        if path.is_dir():
+            reason = "a class holds a folder; move its files up."
+            return Problem("folder in a class", name, None, None, reason)
+        try:
+            file = data_file(path)
+            head = file.head()
+            if not self._encoding and is_binary(head):
+                return Problem("binary file", name, None, None, "it is no text; take it away.")
+            encoding = self._encoding or bom_encoding(head) or detect_encoding(file)
+            text = _whole(text_blocks(file, encoding), name)
+        except FileError as error:  # of one row, not of all
+            return error.problem
+        return damage(text, name) or text
+
+
+def class_folders(folder: Path) -> list[Path]:
+    """The folders that hold the texts of a class each; none where `folder` is no such folder.
+
+    They are all folders in it that hold anything, provided that each holds a `.txt` file,
+    compressed or not, or one without a suffix.
+    """
+    groups = sorted(path for path in _visible(folder) if path.is_dir())
+    filled = [group for group in groups if any(True for _ in _visible(group))]
+    return filled if all(any(map(_is_text, _visible(group))) for group in filled) else []
+
+
+def _whole(blocks: Iterable[str], name: str) -> str:
+    text = ""
+    for block in blocks:
+        text += block
+        if len(text) > LONGEST:
+            raise FileError("too long", name, f"it is longer than {LONGEST:,} characters.")
+    return text
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _is_text(path: Path) -> bool:
+    if path.suffix.lower() in COMPRESSED_SUFFIXES:
+        path = path.with_suffix("")
+    return path.suffix.lower() in (".txt", "") and not path.is_dir()

@@ -1,0 +1,1 @@
+"""What a classifier predicts for labelled texts, and how good that is."""

@@ -1,0 +1,158 @@
+"""Whether a model is right as often as it says: the reliability curve and its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.evaluate.stats import RESAMPLES, TAILS, Counts, Score, Values, resampled, share
+
+BINS = 15
+_STEPS = 1_000  # of confidence, within which texts are alike to a resample
+
+
+class Bin(NamedTuple):
+    """Texts of a confidence from `low` to `high`: their number, mean confidence, accuracy."""
+
+    low: float
+    high: float
+    texts: int
+    confidence: float
+    accuracy: Score
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How confidence and accuracy agree.
+
+    Attributes:
+        bins: Those that have texts, by rising confidence.
+        error: The expected calibration error (Guo et al. 2017, section 2): the mean over texts of
+            how far a bin's accuracy is from its mean confidence. Its interval is the basic
+            bootstrap's, which takes off what chance adds to each resample; it begins at 0 where
+            the error is below `perfect_high`.
+        perfect: The mean error of a model whose confidences are exactly right, on as many texts.
+        perfect_high: What the error of such a model stays below in 95% of cases.
+        seed: Of the draws.
+    """
+
+    bins: tuple[Bin, ...]
+    error: Score
+    perfect: float
+    perfect_high: float
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "error": self.error.value,
+            "interval": self.error[1:],
+            "perfect": self.perfect,
+            "perfect_high": self.perfect_high,
+            "seed": self.seed,
+            "bins": [
+                {
+                    "from": part.low,
+                    "to": part.high,
+                    "texts": part.texts,
+                    "confidence": part.confidence,
+                    "accuracy": part.accuracy.value,
+                    "interval": part.accuracy[1:],
+                }
+                for part in self.bins
+            ],
+        }
+
+
+def calibrate(
+    confidence: NDArray[np.float64], correct: NDArray[np.bool_], bins: int = BINS, seed: int = 0
+) -> Calibration:
+    """The calibration of one or more predictions.
+
+    Args:
+        confidence: Probabilities of the predicted classes, (texts,).
+        correct: Whether each is the label, (texts,).
+        bins: Of the same width, from 0 to 1; a text on an edge belongs to the lower one.
+        seed: Of the draws.
+    """
+    places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    parts = []
+    for n in np.unique(places).tolist():
+        inside = places == n
+        hits = int(correct[inside].sum())
+        mean = float(confidence[inside].mean())
+        parts.append(
+            Bin(n / bins, (n + 1) / bins, int(inside.sum()), mean, share(hits, int(inside.sum())))
+        )
+    error = sum(part.texts * abs(part.accuracy.value - part.confidence) for part in parts)
+    error /= len(confidence)
+    low, high = np.quantile(_drawn_errors(confidence, correct, places, bins, seed), TAILS)
+    perfect = _perfect_errors(confidence, places, bins, seed)
+    perfect_high = float(np.quantile(perfect, 0.95))
+    lowest = 0.0 if error <= perfect_high else max(2 * error - float(high), 0.0)
+    highest = max(2 * error - float(low), 0.0)
+    return Calibration(
+        tuple(parts),
+        Score(error, lowest, highest),
+        float(perfect.mean()),
+        perfect_high,
+        seed,
+    )
+
+
+def _drawn_errors(
+    confidence: NDArray[np.float64],
+    correct: NDArray[np.bool_],
+    places: NDArray[np.int64],
+    bins: int,
+    seed: int,
+) -> Values:
+    """The error of resamples, (RESAMPLES,)."""
+    cells, counts, sums = _cells(places, confidence, correct - confidence, correct)
+    gaps = _spread(sums / counts, cells, bins)
+
+    def errors(drawn: Counts) -> Values:
+        found: Values = np.abs(drawn @ gaps).sum(1) / len(confidence)
+        return found
+
+    return resampled(counts, errors, seed)
+
+
+def _perfect_errors(
+    confidence: NDArray[np.float64], places: NDArray[np.int64], bins: int, seed: int
+) -> Values:
+    """The error where each text is right with the probability of its confidence, (RESAMPLES,)."""
+    cells, counts, sums = _cells(places, confidence, confidence, np.zeros(len(places), bool))
+    random = np.random.default_rng(seed)
+    hits = random.binomial(counts, np.clip(sums / counts, 0, 1), (RESAMPLES, len(counts)))
+    in_bins = (hits - sums) @ _spread(np.ones(len(cells)), cells, bins)
+    return np.asarray(np.abs(in_bins).sum(1) / len(confidence))
+
+
+def _cells(
+    places: NDArray[np.int64],
+    confidence: NDArray[np.float64],
+    values: NDArray[np.float64],
+    correct: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Texts that are alike: each cell's bin, number of texts, and sum of their `values`."""
+    steps = (confidence * _STEPS).astype(np.int64)
+    codes = (places * (_STEPS + 1) + steps) * 2 + correct
+    found, inverse = np.unique(codes, return_inverse=True)
+    return (
+        found // (2 * (_STEPS + 1)),
+        np.bincount(inverse).astype(np.int64),
+        np.bincount(inverse, weights=values).astype(float),
+    )
+
+
+def _spread(
+    values: NDArray[np.float64], cells: NDArray[np.int64], bins: int
+) -> NDArray[np.float64]:
+    """Each cell's value in the column of its bin, (cells, bins)."""
+    table = np.zeros((len(cells), bins))
+    table[np.arange(len(cells)), cells] = values
+    return table

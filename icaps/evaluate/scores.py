@@ -1,0 +1,129 @@
+"""Accuracy, precision, recall and F1 with their intervals, from a confusion matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.evaluate.metrics import scores_of
+from icaps.evaluate.stats import (
+    LEVEL,
+    RESAMPLES,
+    Counts,
+    Score,
+    Values,
+    percentile,
+    resampled,
+    share,
+)
+
+MEASURES = ("precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How good predictions are.
+
+    Attributes:
+        plain: As `icaps.metrics.evaluate` gives them, without intervals.
+        accuracy: Of all texts, with Wilson's interval.
+        macro: Of each of MEASURES the mean over the model's classes, with a bootstrap interval.
+        per_class: Of each class each of MEASURES; precision and recall are shares and have
+            Wilson's interval, F1 has one by bootstrap.
+        chance: accuracy and macro_f1 of the same predictions dealt out at random, in expectation
+            and for the expected confusion matrix.
+        seed: Of the draws.
+    """
+
+    plain: dict[str, Any]
+    accuracy: Score
+    macro: dict[str, Score]
+    per_class: dict[str, dict[str, Score]]
+    chance: dict[str, float]
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: the scores, chance, and the intervals beside them."""
+        macro = {f"macro_{name}": score.value for name, score in self.macro.items()}
+        return {
+            **self.plain,
+            **macro,
+            "chance": self.chance,
+            "intervals": {
+                "level": LEVEL,
+                "resamples": RESAMPLES,
+                "seed": self.seed,
+                "accuracy": self.accuracy[1:],
+                **{f"macro_{name}": score[1:] for name, score in self.macro.items()},
+                "per_class": {
+                    name: {measure: score[1:] for measure, score in scores.items()}
+                    for name, scores in self.per_class.items()
+                },
+            },
+        }
+
+
+def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -> Scores:
+    """The scores of a confusion matrix.
+
+    Args:
+        confusion: Texts by true class (rows) and predicted class, (J, J).
+        classes: Names, in the order of rows and columns.
+        seed: Of the draws.
+
+    Raises:
+        DataError: There is no text.
+    """
+    plain = scores_of(confusion, classes)
+    true, predicted = np.nonzero(confusion)
+
+    def by_class(drawn: Counts) -> Values:
+        return class_scores(drawn, true, predicted, len(classes))
+
+    draws = resampled(confusion[true, predicted], by_class, seed)
+    hits, rows, columns = confusion.diagonal(), confusion.sum(1), confusion.sum(0)
+    per_class, values = {}, np.empty((len(MEASURES), len(classes)))
+    for j, (name, row) in enumerate(plain["per_class"].items()):
+        values[:, j] = [row[measure] for measure in MEASURES]
+        precision, recall = (share(int(hits[j]), int(total[j])) for total in (columns, rows))
+        per_class[name] = {
+            "precision": precision._replace(value=row["precision"]),
+            "recall": recall._replace(value=row["recall"]),
+            "f1": percentile(row["f1"], draws[:, 2, j]),
+        }
+    means, drawn_means = values.mean(1), draws.mean(2)
+    expected = scores_of(np.outer(rows, columns) / confusion.sum(), classes)
+    return Scores(
+        plain,
+        share(int(confusion.trace()), int(confusion.sum())),
+        {name: percentile(means[k], drawn_means[:, k]) for k, name in enumerate(MEASURES)},
+        per_class,
+        {name: expected[name] for name in ("accuracy", "macro_f1")},
+        seed,
+    )
+
+
+def class_scores(
+    drawn: NDArray[np.integer[Any]],
+    true: NDArray[np.integer[Any]],
+    predicted: NDArray[np.integer[Any]],
+    classes: int,
+) -> Values:
+    """Precision, recall and F1 of each class for many draws, (draws, 3, J); 0 of nothing.
+
+    Args:
+        drawn: Texts in each cell, (draws, cells).
+        true: Number of each cell's true class, (cells,).
+        predicted: Of its predicted class, (cells,).
+        classes: How many there are, J.
+    """
+    weights, number = drawn.astype(float), np.arange(classes)
+    is_true, is_predicted = true[:, None] == number, predicted[:, None] == number  # (cells, J)
+    hits = weights @ (is_true & is_predicted)
+    rows, columns = weights @ is_true, weights @ is_predicted
+    parts = ((hits, columns), (hits, rows), (2 * hits, rows + columns))
+    return np.stack([part / np.maximum(whole, 1) for part, whole in parts], axis=1)

@@ -1,1 +1,0 @@
-"""How good a model is: scores with intervals, calibration, rejection, slices, comparisons."""

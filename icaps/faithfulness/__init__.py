@@ -1,0 +1,1 @@
+"""Whether an explanation is the model's own reason, measured beside random controls."""

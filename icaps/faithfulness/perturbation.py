@@ -1,0 +1,73 @@
+"""Texts with some of their words removed, on ids, and what a network makes of them.
+
+Nothing is tokenised again. Words are deleted, or replaced by `<unk>`; words that are `<unk>` anyway
+stay what they are. A sentence without a word left disappears, as hierarchical attention needs a
+word in each. A text without a known word left is blank: its norm is 0 for every class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.errors import ConfigError
+from icaps.inference import BATCH_WORDS, norms_of
+from icaps.model import ICapsNet
+from icaps.text.batch import Encoded, EncodedText
+from icaps.text.clean import UNK
+
+REMOVALS = ("deletion", "unk")
+
+
+def remove(text: EncodedText, kept: NDArray[np.bool_], removal: str) -> Encoded:
+    """Variants of one text, end to end.
+
+    Args:
+        text: As its network reads it.
+        kept: (variants, words), the words that stay.
+        removal: "deletion" or "unk", what happens to the others.
+
+    Returns:
+        A variant from which every word is deleted has no sentence; `inference.norms_of` knows it.
+
+    Raises:
+        ConfigError: There is no such removal.
+    """
+    if removal not in REMOVALS:
+        raise ConfigError(f"The removal is {removal!r}; it must be one of {', '.join(REMOVALS)}.")
+    variants = len(kept)
+    if removal == "unk":
+        ids = np.where(kept, text.ids, UNK).astype(np.int32)
+        counts = np.full(variants, len(text.sentences))
+        return Encoded(ids.ravel(), np.tile(text.sentences, variants), counts)
+    ids = np.broadcast_to(text.ids.astype(np.int32), kept.shape)[kept]
+    before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # words kept before each word
+    kept.cumsum(axis=1, out=before[:, 1:])
+    lengths = np.diff(before[:, [0, *text.sentences.cumsum()]], axis=1)  # (variants, sentences)
+    return Encoded(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))
+
+
+def norms_of_each(
+    network: ICapsNet, parts: Iterable[Encoded], muted: Sequence[int] = ()
+) -> Iterator[NDArray[np.floating]]:
+    """`inference.norms_of` each of several groups of variants; small ones share a pass."""
+    for group in _together(parts):
+        joined = Encoded.concatenate(group)
+        ends = np.cumsum([len(part.counts) for part in group])
+        yield from np.split(norms_of(network, joined, muted), ends[:-1])
+
+
+def _together(parts: Iterable[Encoded]) -> Iterator[list[Encoded]]:
+    """Consecutive parts of at most BATCH_WORDS words in all, or one larger part."""
+    group: list[Encoded] = []
+    words = 0
+    for part in parts:
+        if group and words + len(part.ids) > BATCH_WORDS:
+            yield group
+            group, words = [], 0
+        group.append(part)
+        words += len(part.ids)
+    if group:
+        yield group

@@ -1,0 +1,222 @@
+"""Whether the reason shown for one text is one: its words removed, masked, or kept alone.
+
+Words are those of an explanation, by their number in `Explanation.words`. Nothing is typed again:
+sentences stay what they were (`interpret.removal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.errors import ConfigError
+from icaps.faithfulness.eraser import Choices, random_places
+from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
+from icaps.inference import norms_of
+from icaps.results import RARE, Drawn, Explanation, Flip, KGram, Trial
+from icaps.text.batch import EncodedText
+from icaps.text.sentences import encode
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
+
+DRAWS = 50
+DELETE, MASK, KEEP = "delete", "mask", "keep only"
+ACTIONS = (DELETE, MASK, KEEP)
+_BOUNDS = (0.05, 0.95)  # nine of ten draws lie between
+_ALL_SUBSETS = 10  # K-grams of which every set is tried
+
+Norms = NDArray[np.floating]
+
+
+def try_reasons(
+    classifier: ICapsClassifier,
+    explanations: Sequence[Explanation],
+    removal: str = REMOVALS[0],
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Iterator[Trial | None]:
+    """Tries the shaded words of each explanation against chance; None for a blank text.
+
+    Args:
+        classifier: The one that explained, with the same capsules switched off.
+        explanations: Of texts.
+        removal: "deletion" or "unk", which masks.
+        draws: Random choices a text.
+        seed: Of these. A text's result doesn't depend on the others.
+
+    Raises:
+        ConfigError: There is no such removal, or `draws` is below 1.
+    """
+    if draws < 1:
+        raise ConfigError(f"draws is {draws}; it must be at least 1.")
+    known = [one for one in explanations if not one.blank]
+    choices = []
+    for explanation in known:
+        reason = np.array([[word.count > 0 for word in explanation.words]])
+        choices.append(np.concatenate([reason, *random_places([reason], seed, draws)]))
+    variants = (
+        remove(text, np.concatenate([~chosen, chosen]), removal)
+        for text, chosen in zip(_encoded(classifier, known), choices, strict=True)
+    )
+    norms = norms_of_each(classifier.network_, variants, classifier.muted_)
+    found = zip(known, choices, norms, strict=True)
+    trials = (_trial(one, chosen, norms, removal, seed) for one, chosen, norms in found)
+    for explanation in explanations:
+        yield None if explanation.blank else next(trials)
+
+
+def scores_after(
+    classifier: ICapsClassifier, explanation: Explanation, words: Collection[int], action: str
+) -> tuple[float, ...]:
+    """Norm of each class capsule when something is done to some of a text's words.
+
+    Args:
+        classifier: The one that explained.
+        explanation: Of the text.
+        words: Numbers of words.
+        action: Of ACTIONS: they are deleted, masked, or the others are deleted.
+
+    Raises:
+        ConfigError: There is no such action, or no such word.
+    """
+    if action not in ACTIONS:
+        raise ConfigError(f"The action is {action!r}; it must be one of {', '.join(ACTIONS)}.")
+    count = len(explanation.words)
+    if not set(words) <= set(range(count)):
+        raise ConfigError(
+            f"The text has words 0 to {count - 1}; {sorted(words)} are not all there."
+        )
+    (text,) = _encoded(classifier, [explanation])
+    chosen = np.isin(np.arange(count), list(words))[None]
+    kept = chosen if action == KEEP else ~chosen
+    variant = remove(text, kept, "unk" if action == MASK else "deletion")
+    (norms,) = norms_of(classifier.network_, variant, classifier.muted_)
+    return tuple(norms.tolist())
+
+
+def words_under(explanation: Explanation, kgrams: Collection[KGram]) -> list[int]:
+    """Numbers of the words that lie under K-grams."""
+    return [
+        n
+        for n, word in enumerate(explanation.words)
+        if any(kgram.start <= word.start and word.end <= kgram.end for kgram in kgrams)
+    ]
+
+
+def flipping_set(
+    classifier: ICapsClassifier, explanation: Explanation, removal: str = REMOVALS[0]
+) -> Flip | None:
+    """The smallest set of an explanation's K-grams without which the text gets another class.
+
+    One K-gram after the other is removed, each time the one that brings another class nearest.
+    Then smaller sets are tried: all sets of the K-grams that do most alone, ten at most. None where
+    no set changes the class, or the text is blank.
+
+    Args:
+        classifier: The one that explained.
+        explanation: Its K-grams are what may be removed; one over the same words counts once.
+        removal: "deletion" or "unk".
+
+    Raises:
+        ConfigError: There is no such removal.
+    """
+    if explanation.blank:
+        return None
+    search = _Search(classifier, explanation, removal)
+    single = search.leads([(n,) for n in range(len(search.kgrams))])
+    tried = np.argsort(single, kind="stable")[:_ALL_SUBSETS].tolist()
+    greedy = search.one_by_one()
+    largest = len(tried) if greedy is None else min(len(greedy) - 1, len(tried))
+    for size in range(1, largest + 1):
+        sets = list(combinations(sorted(tried), size))
+        leads = search.leads(sets)
+        if leads.min() < 0:
+            greedy = sets[int(leads.argmin())]
+            break
+    return None if greedy is None else search.flip(greedy)
+
+
+class _Search:
+    """Sets of K-grams by number, and how far the class still leads without them."""
+
+    def __init__(self, classifier: ICapsClassifier, explanation: Explanation, removal: str) -> None:
+        first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
+        self.kgrams = [kgram for kgram in explanation.kgrams if kgram in first.values()]
+        self._classifier, self._explanation, self._removal = classifier, explanation, removal
+        (self._text,) = _encoded(classifier, [explanation])
+        words = range(len(explanation.words))
+        under = [words_under(explanation, [kgram]) for kgram in self.kgrams]
+        self._covered = np.array([np.isin(words, found) for found in under])  # (kgrams, words)
+        self._predicted = explanation.classes.index(explanation.predicted)
+
+    def leads(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        """By how much the class leads without each set (sets,); below 0 where it doesn't."""
+        norms = self._norms(sets)
+        others = np.delete(norms, self._predicted, axis=1).max(1)
+        lead = (norms[:, self._predicted] - others).astype(float)
+        lost = (norms.argmax(1) != self._predicted) | ~norms.any(1)
+        leads: NDArray[np.float64] = np.where(lost, np.minimum(lead, -np.finfo(float).tiny), lead)
+        return leads
+
+    def one_by_one(self) -> tuple[int, ...] | None:
+        """The K-grams that were removed until another class won."""
+        chosen: tuple[int, ...] = ()
+        while rest := [n for n in range(len(self.kgrams)) if n not in chosen]:
+            sets = [(*chosen, n) for n in rest]
+            leads = self.leads(sets)
+            chosen = sets[int(leads.argmin())]
+            if leads.min() < 0:
+                return tuple(sorted(chosen))
+        return None
+
+    def flip(self, chosen: tuple[int, ...]) -> Flip:
+        """What a set does."""
+        (norms,) = self._norms([chosen])
+        predicted = self._explanation.classes[int(norms.argmax())] if norms.any() else ""
+        kgrams = tuple(self.kgrams[n] for n in chosen)
+        exact = len(self.kgrams) <= _ALL_SUBSETS or len(chosen) < 3  # each was tried alone
+        return Flip(kgrams, predicted, tuple(norms.tolist()), exact)
+
+    def _norms(self, sets: Sequence[tuple[int, ...]]) -> Norms:
+        gone = np.array([self._covered[list(chosen)].any(0) for chosen in sets])
+        variants = remove(self._text, ~gone, self._removal)
+        return norms_of(self._classifier.network_, variants, self._classifier.muted_)
+
+
+def _encoded(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> list[EncodedText]:
+    texts = [explanation.text for explanation in explanations]
+    return encode(classifier.vocabulary_, texts, classifier.network_.config)
+
+
+def _trial(
+    explanation: Explanation, chosen: Choices, norms: Norms, removal: str, seed: int
+) -> Trial:
+    """Of the reason, which is the first choice, and of the random ones (1 + draws, words)."""
+    target = explanation.classes.index(explanation.target)
+    without, alone = np.split(norms[:, target].astype(float), 2)
+    same = (chosen[1:] == chosen[0]).all(1)
+    return Trial(
+        target=explanation.target,
+        removal=removal,
+        words=chosen.shape[1],
+        shaded=int(chosen[0].sum()),
+        whole=explanation.scores[target],
+        without=float(without[0]),
+        alone=float(alone[0]),
+        random_without=_drawn(without[1:]),
+        random_alone=_drawn(alone[1:]),
+        as_far=int((without[1:] <= without[0]).sum()),
+        as_much=int((alone[1:] >= alone[0]).sum()),
+        draws=len(same),
+        seed=seed,
+        testable=bool(same.mean() < RARE),
+    )
+
+
+def _drawn(norms: NDArray[np.float64]) -> Drawn:
+    return Drawn(float(norms.mean()), *np.quantile(norms, _BOUNDS).tolist())

@@ -1,0 +1,1 @@
+"""What makes the network fast: packed batches, dropout and the lookup table."""

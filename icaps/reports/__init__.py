@@ -1,0 +1,1 @@
+"""Files to share: model cards, reports on a text, charts and pages."""

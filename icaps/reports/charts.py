@@ -1,0 +1,259 @@
+"""Charts of what a model has learnt: pure functions, from a table to an Altair chart.
+
+They are in the library because `icaps interpret` writes them to files; altair is imported by those
+who draw alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Literal
+
+import altair as alt
+import pandas as pd
+
+from icaps.interpret.tables import VALUES
+from icaps.reports.render import printable
+
+# Okabe and Ito's colours, told apart with any kind of colour vision; yellow comes last, as it is
+# faint on white.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#d9c800")
+ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
+GREY = "#8a979e"
+INK = {"light": "#1c2830", "dark": "#e6ecef"}  # colours of writing, by theme
+RAMPS = {  # from nothing to the largest, which stands out most on its page
+    INK["light"]: ["#2f89a812", "#2f89a8", "#0f4a63"],
+    INK["dark"]: ["#2f89a81c", "#2f89a8", "#b4e6f5"],
+}
+ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # writing on large cells
+LABEL = 22  # characters
+MAX_WRITTEN = 40  # columns of a heatmap that have room for numbers
+SELECTED = "picked"  # the selection of a cell or a capsule
+
+
+def class_colors(classes: Sequence[str]) -> dict[str, str]:
+    """A steady colour a class, by the order of classes."""
+    return dict(zip(classes, cycle(PALETTE)))
+
+
+def shorten(text: str, length: int = LABEL) -> str:
+    """One line of at most `length` characters."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def heatmap(
+    cells: pd.DataFrame,
+    value: str,
+    order: Sequence[int],
+    chosen: tuple[str | None, int] | None,
+    ink: str,
+) -> alt.LayerChart:
+    """The matrix C, classes by capsules.
+
+    Args:
+        cells: From `tables.cells`.
+        value: The column that is drawn, of `tables.VALUES`.
+        order: Capsules from left to right.
+        chosen: The class and capsule that have a frame; without a class the whole column has.
+        ink: Colour of writing, of `INK`.
+    """
+    classes = list(dict.fromkeys(cells["class"]))
+    format_ = {"share": ".1%", "routing": ".3f", "contribution": ".3f"}.get(value, ",d")
+    base = alt.Chart(cells).encode(
+        x=alt.X(
+            "capsule:O",
+            sort=list(order),
+            title="primary capsule",
+            axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False, domain=False),
+        ),
+        y=alt.Y(
+            "class:N",
+            sort=classes,
+            title=None,
+            axis=alt.Axis(
+                ticks=False, domain=False, labelLimit=140, labelOverlap=True, labelColor=ink
+            ),
+        ),
+    )
+    largest = max(float(cells[value].max()), 1e-9)
+    picked = alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click")
+    framed, capsule = chosen or (None, -1)
+    frame = f"datum.capsule === {capsule}"
+    if framed is not None:
+        frame += f" && datum.class === {json.dumps(framed)}"
+    rectangles = (
+        base.mark_rect(cornerRadius=2, strokeWidth=2)
+        .encode(
+            color=alt.Color(
+                f"{value}:Q",
+                title=VALUES[value],
+                scale=alt.Scale(range=RAMPS[ink], domainMin=0),
+                legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
+            ),
+            stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
+            tooltip=[  # here alone: a mark with a tip takes the clicks of what lies under it
+                alt.Tooltip("class:N", title="Class"),
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("count:Q", title="Texts won", format=",d"),
+                alt.Tooltip("share:Q", title="Share of the class", format=".2%"),
+                alt.Tooltip("low:Q", title="95% from", format=".2%"),
+                alt.Tooltip("high:Q", title="to", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy in the cell", format=".1%"),
+                alt.Tooltip("routing:Q", title="Mean routing β", format=".4f"),
+                alt.Tooltip("contribution:Q", title="Mean contribution", format=".4f"),
+            ],
+        )
+        .add_params(picked)
+    )
+    layers = [rectangles]
+    if len(order) <= MAX_WRITTEN and value in ("count", "right", "wrong"):
+        room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
+        some = base.transform_filter(f"datum.{value} > 0")
+        written = some.mark_text(fontSize=10, opacity=room)
+        dark = f"datum.{value} > {0.45 * largest}"
+        layers.append(
+            written.encode(
+                text=alt.Text(f"{value}:Q", format=format_),
+                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
+            )
+        )
+    height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis
+    chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
+    return chart
+
+
+def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
+    """A bar a word or K-gram, as long as its count, in the order of the table.
+
+    `words` is from `tables.words` or `tables.kgrams`.
+    """
+    name = words.columns[0]
+    base = alt.Chart(words.assign(label=words[name].map(lambda text: shorten(text, 30)))).encode(
+        y=alt.Y(
+            f"{name}:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelColor=ink),
+        ),
+        x=alt.X("count:Q", title=None, axis=None),
+        tooltip=[
+            alt.Tooltip(f"{name}:N", title="Word" if name == "word" else "K-gram"),
+            alt.Tooltip("count:Q", title="Count", format=",d"),
+            alt.Tooltip("relevance:Q", title="Relevance", format=".3f"),
+        ],
+    )
+    bars = base.mark_bar(cornerRadius=2, color=color)
+    labels = base.mark_text(align="left", dx=5, color=ink).encode(text="count:Q")
+    chart: alt.LayerChart = (
+        (bars + labels).properties(height=30 + 22 * len(words)).configure_view(stroke=None)
+    )
+    return chart
+
+
+def query_map(
+    points: pd.DataFrame, classes: Sequence[str], chosen: int | None, ink: str
+) -> alt.LayerChart:
+    """Queries in the plane: coloured by the class they serve, as large as their use.
+
+    `points` is from `tables.query_points`, with a column `words` of what labels a point.
+    """
+    colors = class_colors(classes)
+    served = [name for name in classes if name in set(points["main_class"])]
+    plain = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
+    base = alt.Chart(points).encode(
+        x=alt.X("x:Q", title=None, axis=plain, scale=alt.Scale(padding=60)),
+        y=alt.Y("y:Q", title=None, axis=plain, scale=alt.Scale(padding=25)),
+    )
+    picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
+    legend = None  # of nothing, it would have no size
+    if served:
+        legend = alt.Legend(orient="top", symbolLimit=20, columns=4, labelLimit=150)
+    dots = (
+        base.mark_circle(opacity=0.85, strokeWidth=3)
+        .encode(
+            tooltip=[
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("words:N", title="Words"),
+                alt.Tooltip("main_class:N", title="Serves"),
+                alt.Tooltip("wins:Q", title="Texts won", format=",d"),
+                alt.Tooltip("purity:Q", title="Purity", format=".1%"),
+                alt.Tooltip("x:Q", format=".3f"),
+                alt.Tooltip("y:Q", format=".3f"),
+            ],
+            size=alt.Size(
+                "wins:Q", title="texts won", scale=alt.Scale(range=[40, 900]), legend=None
+            ),
+            color=alt.condition(
+                "datum.main_class !== ''",
+                alt.Color(
+                    "main_class:N",
+                    title=None,
+                    scale=alt.Scale(domain=served, range=[colors[name] for name in served]),
+                    legend=legend,
+                ),
+                alt.value(GREY),
+            ),
+            stroke=alt.condition(
+                f"datum.capsule === {-1 if chosen is None else chosen}",
+                alt.value(ink),
+                alt.value("transparent"),
+            ),
+        )
+        .add_params(picked)
+    )
+    names = base.mark_text(dy=-22, fontSize=11, color=ink).encode(text="label:N")
+    chart: alt.LayerChart = (dots + names).properties(height=520).configure_view(stroke=None)
+    return chart
+
+
+def knock_out_bars(
+    capsules: pd.DataFrame, order: Sequence[int], chosen: int | None, ink: str
+) -> alt.Chart:
+    """What switching off each capsule costs in accuracy; `capsules` is from `tables.capsules`."""
+    chart: alt.Chart = (
+        alt.Chart(capsules)
+        .mark_bar(cornerRadius=2)
+        .encode(
+            x=alt.X(
+                "capsule:O",
+                sort=list(order),
+                title="primary capsule switched off",
+                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
+            ),
+            y=alt.Y(
+                "cost:Q",
+                title="accuracy lost",
+                axis=alt.Axis(format=".2%", tickCount=4, domain=False, ticks=False),
+            ),
+            color=alt.condition(
+                f"datum.capsule === {-1 if chosen is None else chosen}",
+                alt.value("#d55e00"),
+                alt.value(ACCENT),
+            ),
+            tooltip=[
+                alt.Tooltip("capsule:O", title="Capsule"),
+                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("accuracy:Q", title="Accuracy without it", format=".2%"),
+                alt.Tooltip("cost:Q", title="Lost", format=".3%"),
+                alt.Tooltip("own_cost:Q", title="Lost on texts it won", format=".2%"),
+                alt.Tooltip("other_cost:Q", title="Lost on others", format=".3%"),
+            ],
+        )
+        .properties(height=230)
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def image(chart: alt.TopLevelMixin, kind: Literal["png", "svg"]) -> bytes:
+    """A chart as the bytes of a "png" or "svg", made without a browser."""
+    data = io.BytesIO() if kind == "png" else io.StringIO()
+    chart.save(data, format=kind, scale_factor=2 if kind == "png" else 1)
+    value = data.getvalue()
+    return value.encode() if isinstance(value, str) else value

@@ -1,0 +1,71 @@
+"""Shortcuts as a table, and as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from icaps.shortcuts.find import Finding
+from icaps.shortcuts.interventions import Effect
+from icaps.shortcuts.predicted_texts import Answered
+
+COLUMNS = (
+    *("finding", "class", "why", "texts", "tied", "hang on it"),
+    *("flips masked", "random masked", "flips added", "random added"),
+)
+
+
+def to_table(found: Sequence[Finding]) -> pd.DataFrame:
+    """A row a finding; "hang on it" is `Finding.lost`, and the rest as `Effect` has it.
+
+    Shares are from 0 to 1, those of masking the means over how it is removed.
+    """
+    rows = []
+    for finding in found:
+        added = finding.inserted
+        rows.append(
+            (
+                *(finding.name, finding.label, "; ".join(sign.reason for sign in finding.signs)),
+                *(len(finding.rows), finding.tied, round(finding.lost, 1)),
+                *(_mean(finding, "flips"), _mean(finding, "control")),
+                *((None, None) if added is None else (added.flips, added.control)),
+            )
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def to_lines(texts: Answered, found: Sequence[Finding], seed: int) -> Iterator[str]:
+    """What was found, the worst first."""
+    yield (
+        f"{len(texts):,} texts (seed {seed}), {texts.right.mean():.1%} right; "
+        f"{len(found)} possible shortcut{'' if len(found) == 1 else 's'}"
+    )
+    for number, finding in enumerate(found, start=1):
+        quoted = finding.name if finding.capsule is not None else f"“{finding.name}”"
+        weak = " (weak sign)" if finding.weak else ""
+        yield f"{number}. {quoted} for {finding.label}{weak}: " + "; ".join(
+            sign.reason for sign in finding.signs
+        )
+        yield (
+            f"   in {len(finding.rows):,} texts, of which {finding.tied:.1%} get the class; "
+            f"{finding.lost:.1f} right predictions hang on it above random words"
+        )
+        effects = dict(finding.masked)
+        if finding.inserted is not None:
+            effects["added to others"] = finding.inserted
+        for how, effect in effects.items():
+            yield f"   {how}: {_told(effect)}"
+
+
+def _told(effect: Effect) -> str:
+    low, high = effect.above.low, effect.above.high
+    return (
+        f"{effect.flips:.1%} of {effect.texts} flip, {effect.control:.1%} by chance "
+        f"({100 * effect.above.mean:+.1f}, {100 * low:+.1f} to {100 * high:+.1f})"
+    )
+
+
+def _mean(finding: Finding, name: str) -> float:
+    values = [getattr(effect, name) for effect in finding.masked.values()]
+    return float(sum(values) / len(values))

@@ -1,0 +1,1 @@
+"""From strings to numbers: tokenizer, vocabulary, sentences, batches and word vectors."""

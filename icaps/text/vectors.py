@@ -1,0 +1,310 @@
+"""Pre-trained word vectors: from a file, by a gensim-data name, or trained on the texts."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+import zlib
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.config import OOV_CHOICES, VECTOR_STEP
+from icaps.data.offline import NETWORK_SETTING, offline
+from icaps.errors import ConfigError, VectorsError
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
+
+    from icaps.text.vocabulary import Vocabulary
+
+_SPREAD = 0.5  # root mean square of the numbers of a vector, about that of GloVe
+_FASTTEXT_MAGIC = struct.pack("<i", 793712314)
+_GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_LINE = 1 << 20  # bytes; bounds what is read of a foreign file to tell what it is
+_ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
+_SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
+_ADVICE = (
+    "Give a whole file of word2vec (binary or text), GloVe text, fastText .bin or .vec, with words "
+    "in UTF-8."
+)
+_PICKLE = b"\x80"  # the first byte of what gensim's own `save` writes
+# What gensim and gzip raise for damaged or foreign files.
+_UNREADABLE = (
+    *(OSError, EOFError, ValueError, LookupError, AttributeError, TypeError, ImportError),
+    *(AssertionError, NotImplementedError, MemoryError, OverflowError),
+    *(struct.error, zlib.error),
+)
+
+
+@dataclass(frozen=True)
+class AlignedVectors:
+    """Vectors in the order of a vocabulary.
+
+    matrix (V, dim); found (V,), whether the vectors have the word; counts (V,), how often it was
+    seen.
+    """
+
+    matrix: NDArray[np.float32]
+    found: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+
+    @property
+    def vocabulary_coverage(self) -> float:
+        """Share of the vocabulary's words that have a vector; 0 where there are none."""
+        return float(self.found[2:].mean()) if len(self.found) > 2 else 0.0
+
+    @property
+    def token_coverage(self) -> float:
+        """Share of the training texts' running words that have a vector."""
+        return float(self.counts[self.found].sum() / max(int(self.counts.sum()), 1))
+
+
+def load_vectors(source: str | Path, report: Callable[[str], None] | None = None) -> KeyedVectors:
+    """Word vectors from a file, or by a name of gensim-data such as word2vec-google-news-300.
+
+    Formats are told apart by their content: word2vec binary and text, GloVe text and fastText's
+    .vec, each gzipped (with the suffix .gz) or not, and fastText's .bin. Nothing is unpickled, and
+    of gensim-data the vectors are taken without the code that comes with them.
+
+    Args:
+        source: A path, or a name. What has a slash or a known suffix is a path.
+        report: Called with a line before a download.
+
+    Raises:
+        VectorsError: The file is missing, damaged or of no such format, or the download failed.
+    """
+    path = Path(source)
+    try:
+        if path.is_file():
+            return _load_file(path)
+        if path.exists():
+            raise VectorsError(f"{path} is a folder, or no regular file. {_ADVICE}")
+    except OSError as error:  # such as a name too long for the file system
+        raise VectorsError(f"{path} can't be opened ({error.strerror}). {_ADVICE}") from error
+    if len(path.parts) > 1 or path.suffix.lower() in _SUFFIXES:
+        raise VectorsError(f"There is no vectors file {path}. {_ADVICE}")
+    return _download(str(source), report)
+
+
+def train_vectors(
+    sentences: Iterable[list[str]], dim: int, *, seed: int, epochs: int = 5
+) -> KeyedVectors:
+    """Skip-gram vectors (Mikolov et al. 2013) of the texts' own words, by gensim.
+
+    One thread and a fixed hash, so that a seed gives the same vectors on every run.
+
+    Args:
+        sentences: Texts as lists of words; gone through several times, so no iterator.
+        dim: Size of a vector.
+        seed: Of gensim's random numbers.
+        epochs: Passes over the texts.
+
+    Raises:
+        VectorsError: The texts hold no word.
+    """
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=dim,
+        min_count=1,  # the vocabulary's own F decides which words count
+        sg=1,
+        epochs=epochs,
+        seed=seed,
+        workers=1,
+        hashfxn=_stable_hash,
+    )
+    model.build_vocab(sentences)
+    if not len(model.wv):
+        raise VectorsError("The texts hold no word to train vectors on; give texts, or vectors.")
+    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    return model.wv
+
+
+def align_vectors(
+    vectors: KeyedVectors, vocabulary: Vocabulary, oov: str = "zeros", seed: int = 0
+) -> AlignedVectors:
+    """The vectors of a vocabulary's words: of the word as it is, else of its lower case.
+
+    A fastText .bin composes a vector of any other word from its parts, which counts as found. A
+    word without any, `<unk>` among them, gets by `oov`: "zeros"; "mean", of the vectors found; or
+    "normal", random by `seed`, of the same spread as those found. `<pad>` is zeros.
+
+    Raises:
+        ConfigError: `oov` is none of these.
+        VectorsError: A word's vector has a number that is not finite, or whose square overflows.
+    """
+    if oov not in OOV_CHOICES:
+        raise ConfigError(f"oov is {oov!r}; it must be one of {', '.join(OOV_CHOICES)}.")
+    words, index = vocabulary.words, vectors.key_to_index
+    rows = np.array([index.get(word, index.get(word.lower(), -1)) for word in words])
+    rows[:2] = -1
+    found = rows >= 0
+    matrix = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
+    matrix[found] = vectors.vectors[rows[found]]
+    if getattr(vectors, "bucket", 0):
+        for n in np.flatnonzero(~found)[2:]:
+            matrix[n] = vectors.get_vector(words[n])
+            found[n] = matrix[n].any()  # zeros: too short to have a part
+    known = matrix[found]
+    if oov == "mean" and len(known):
+        matrix[~found] = known.mean(0)
+    elif oov == "normal" and len(known):
+        shape = (len(words) - len(known), vectors.vector_size)
+        matrix[~found] = np.random.default_rng(seed).normal(0, known.std(), shape)
+    matrix[0] = 0
+    with np.errstate(over="ignore"):
+        sound = np.isfinite(np.square(matrix).sum(1))
+    if not sound.all():
+        word = words[np.flatnonzero(found & ~sound)[0]]
+        raise VectorsError(
+            f"The vector of {word!r} has a number that is not finite, or too large. "
+            "Give a file of vectors that is whole."
+        )
+    return AlignedVectors(matrix, found, np.array(vocabulary.counts, dtype=np.int64))
+
+
+def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each row of (V, dim) at one length, in whole numbers of `VECTOR_STEP`; zeros stay.
+
+    Files differ in scale by more than ten times, and so do the words of one file; at one length,
+    the network's first weights and one learning rate suit them all (Levy et al. 2015, section
+    3.3, normalise likewise). Numbers beyond 127 steps, four times the root mean square, are cut.
+    """
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
+    return in_whole_steps(matrix * scale)
+
+
+def in_whole_steps(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Numbers to the nearest whole `VECTOR_STEP`, at most 127 of them: a byte keeps each."""
+    steps = np.rint(values / VECTOR_STEP).clip(-127, 127)
+    whole: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
+    return whole
+
+
+def _stable_hash(word: str) -> int:
+    return zlib.crc32(word.encode())
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
+
+
+def _load_file(path: Path) -> KeyedVectors:
+    try:
+        vectors = _read(path)
+        if not len(vectors) or not vectors.vector_size:
+            raise ValueError("it holds no vector")
+    except _UNREADABLE as error:
+        cause = str(error) or type(error).__name__
+        raise VectorsError(f"{path} can't be read as word vectors: {cause}. {_ADVICE}") from error
+    return vectors
+
+
+def _read(path: Path) -> KeyedVectors:
+    from gensim.models import KeyedVectors
+    from gensim.models.fasttext import load_facebook_vectors
+
+    with _open(path) as file:
+        start = file.read(4)
+        if start == _FASTTEXT_MAGIC:
+            if isinstance(file, gzip.GzipFile):  # gensim would read the compressed bytes
+                raise ValueError("a fastText .bin must not be gzipped; gunzip it")
+            _check_fasttext_size(path)
+            return load_facebook_vectors(str(path))
+        if not start:
+            raise ValueError("it is empty")
+        if start.startswith(_PICKLE):
+            raise ValueError(
+                "it is a Python pickle, which could run a program when opened; let gensim save the "
+                "vectors by save_word2vec_format(path, binary=True)"
+            )
+        if start.startswith(_GZIP_MAGIC):
+            raise ValueError("it is gzipped, which gensim sees by the suffix .gz alone: rename it")
+        file.seek(0)
+        first, second = file.readline(_LONGEST_LINE), file.readline(_LONGEST_LINE)
+        fields = first.split()
+        if len(fields) != 2 or not all(field.isdigit() for field in fields):
+            file.seek(0)
+            return _read_text(file, len(fields) - 1)
+        count, dim = map(int, fields)
+        try:
+            _row(second, dim)
+        except ValueError:
+            return KeyedVectors.load_word2vec_format(str(path), binary=True)
+        file.seek(len(first))
+        return _read_text(file, dim, count)
+
+
+def _check_fasttext_size(path: Path) -> None:
+    """Gensim never ends reading a file that is cut off within its list of words."""
+    with path.open("rb") as file:
+        header = file.read(68)
+    dim, buckets, words = (struct.unpack_from("<i", header, at)[0] for at in (8, 40, 64))
+    if path.stat().st_size < (words + buckets) * dim * 4:
+        raise ValueError(f"it is cut off: it announces {words} words and has no room for them")
+
+
+def _read_text(lines: Iterable[bytes], dim: int, count: int | None = None) -> KeyedVectors:
+    # gensim's own reader takes a cut last row for whole, and fails at GloVe's words with spaces.
+    from gensim.models import KeyedVectors
+
+    if dim < 1:
+        raise ValueError("it has no number after its first word")
+    words: dict[str, int] = {}
+    values = array("f")
+    number = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            word, row = _row(line, dim)
+        except ValueError as error:
+            raise ValueError(f"word {number}: {error}") from error
+        if word not in words:
+            words[word] = len(words)
+            values.extend(row)
+    if count is not None and number < count:
+        raise ValueError(f"it is cut off: it announces {count} words and holds {number}")
+    vectors = KeyedVectors(dim)
+    vectors.key_to_index, vectors.index_to_key = words, list(words)
+    vectors.vectors = np.frombuffer(values, dtype=np.float32).reshape(-1, dim)
+    return vectors
+
+
+def _row(line: bytes, dim: int) -> tuple[str, list[float]]:
+    word, *numbers = line.rsplit(None, dim) or [b""]
+    if len(numbers) != dim or _ENDS_IN_NUMBER.search(word):
+        raise ValueError(f"its row has not {dim} numbers")
+    return word.decode(), [float(number) for number in numbers]
+
+
+def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
+    if offline():
+        raise VectorsError(
+            f"There is no file {name}, and {NETWORK_SETTING} forbids to look for it in "
+            f"gensim-data. {_ADVICE}"
+        )
+    import gensim.downloader
+
+    if report is not None:
+        report(f"looking for {name} in gensim-data")
+    try:
+        known = gensim.downloader.info(name_only=True)["models"]
+        if name in known:
+            return _load_file(Path(gensim.downloader.load(name, return_path=True)))
+    except (OSError, ValueError, HTTPException) as error:
+        raise VectorsError(
+            f"There is no file {name}, and it can't be downloaded from gensim-data ({error}). "
+            f"{_ADVICE}"
+        ) from error
+    raise VectorsError(
+        f"There is no file {name}, and gensim-data has no vectors of that name; it has "
+        f"{', '.join(sorted(known))}. {_ADVICE}"
+    )

@@ -1,0 +1,1 @@
+"""Training: data set, loop, optimizer, objectives, calibration, checkpoint and resume."""

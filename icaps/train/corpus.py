@@ -1,0 +1,135 @@
+"""From a file or folder of labelled texts to the encoded corpus that training reads."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.data.records import in_order
+from icaps.data.source import Source, open_source
+from icaps.errors import DataError
+from icaps.text.batch import Encoded, EncodedText
+
+if TYPE_CHECKING:
+    from icaps.nn.layers import Packed
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts with the name of each one's class; `classes` in the order of the labels."""
+
+    texts: list[str]
+    labels: list[str]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def from_source(cls, source: Source) -> LabelledTexts:
+        """All records of a source, and its names of classes, or else the labels in their order.
+
+        Raises:
+            DataError: A file can't be read, a row is bad, or there is none.
+        """
+        records = [(text, label) for text, label, _, _ in source]
+        texts = [text for text, _ in records]
+        labels = [label for _, label in records]
+        return cls(texts, labels, source.describe().classes or in_order(labels))
+
+
+def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
+    """The texts of a file, or of the part ("train", "test") of a folder.
+
+    `options` are those of `icaps.data.source.open_source`, which says what is read.
+
+    Raises:
+        DataError: Nothing is there, the columns can't be told, or a row is bad.
+    """
+    return LabelledTexts.from_source(open_source(path, part, **options))
+
+
+def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each label among a model's classes (labels,).
+
+    Raises:
+        DataError: A label is none of them.
+    """
+    numbers = {name: n for n, name in enumerate(classes)}
+    found = []
+    for label in labels:
+        if label not in numbers:
+            raise DataError(
+                f"The data has the class {label!r}, which the model lacks; it knows "
+                f"{', '.join(classes)}."
+            )
+        found.append(numbers[label])
+    return np.array(found, dtype=np.int64)
+
+
+class Sliced(Protocol):
+    """Numbers of which a slice can be had: an array, or a file of them."""
+
+    def __getitem__(self, where: slice, /) -> NDArray[Any]:
+        """The numbers from `where.start` to before `where.stop`."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Encoded texts end to end, in memory or in files; a selection copies nothing.
+
+    ids (tokens,); sentence_offsets (sentences + 1,), tokens before each sentence; text_offsets
+    (all texts + 1,), sentences before each text; all_labels (all texts,); texts (texts,), the
+    numbers of those that are selected, in their order.
+    """
+
+    ids: Sliced
+    sentence_offsets: Sliced
+    text_offsets: Sliced
+    all_labels: NDArray[np.integer[Any]]
+    texts: NDArray[np.integer[Any]]
+
+    @classmethod
+    def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
+        """Lays the texts end to end; `labels` are class numbers, one a text."""
+        joined = Encoded.join(encoded)
+        of_words, of_sentences = (
+            np.concatenate([[0], sizes.cumsum()]) for sizes in (joined.lengths, joined.counts)
+        )
+        numbers = np.array(labels, dtype=np.int64)
+        return cls(joined.ids, of_words, of_sentences, numbers, np.arange(len(encoded)))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Class numbers (texts,)."""
+        labels: NDArray[np.int64] = self.all_labels[self.texts].astype(np.int64)
+        return labels
+
+    def select(self, positions: NDArray[np.integer[Any]]) -> Corpus:
+        """The corpus of these texts alone, in this order."""
+        return dataclasses.replace(self, texts=self.texts[positions])
+
+    def pack(self) -> Packed:
+        """The texts as a batch for the network."""
+        import torch
+
+        from icaps.nn.layers import Packed
+
+        offsets = [self.offsets_of(text) for text in self.texts.tolist()]
+        ids = [self.ids[part[0] : part[-1]] for part in offsets]
+        lengths = [np.diff(part) for part in offsets]
+        counts = np.array([len(part) for part in lengths], np.int64)
+        nothing = np.zeros(0, np.int64)
+        parts = (np.concatenate([nothing, *part]) for part in (ids, lengths, [counts]))
+        return Packed(*map(torch.from_numpy, parts))
+
+    def offsets_of(self, text: int) -> NDArray[Any]:
+        """Tokens before each sentence of a text, and up to its end (sentences + 1,)."""
+        first, last = self.text_offsets[text : text + 2]
+        return self.sentence_offsets[first : last + 1]

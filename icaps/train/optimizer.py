@@ -1,0 +1,121 @@
+"""What a step of training changes: the weights, their average, and the state of Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
+
+from icaps.config import TrainConfig
+from icaps.model import ICapsNet
+from icaps.nn import distributed
+
+_FIXED = "module.fixed_embedding"  # never trained, so the average has nothing of its own there
+
+
+class Updates:
+    """Adam under its schedule, and the average of the weights that it leaves step by step.
+
+    Attributes:
+        average: A network with the averaged weights, in eval mode.
+        best: Weights that were worth keeping, by name; empty before `keep_best`.
+        learning_rate: Of the last step; 0 before the first.
+    """
+
+    def __init__(self, network: ICapsNet, config: TrainConfig, steps_per_epoch: int) -> None:
+        self._network = network
+        self._config = config
+        average = _moving_average(config.average_decay)
+        self._averaged = AveragedModel(network, multi_avg_fn=average)
+        self.average = cast(ICapsNet, self._averaged.module).eval()
+        self.average.fixed_embedding = network.fixed_embedding  # one copy, which is never written
+        self.best: dict[str, Tensor] = {}
+        trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
+        self._optimizer.zero_grad()
+        self._rate_share = rate_shares(config, steps_per_epoch)
+        self._steps = 0
+        self.learning_rate = 0.0
+
+    def step(self) -> None:
+        """Moves the weights against their gradients, summed over all processes, and clears them."""
+        distributed.add_up_gradients(self._network.parameters())
+        if self._config.clip_norm:
+            torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.clip_norm)
+        self.learning_rate = self._config.learning_rate * self._rate_share(self._steps)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learning_rate
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self._averaged.update_parameters(self._network)
+        self._steps += 1
+
+    def keep_best(self) -> None:
+        """Keeps a copy of the averaged weights."""
+        self.best = self.averaged_weights()
+
+    def averaged_weights(self) -> dict[str, Tensor]:
+        """A copy of the averaged weights, by name."""
+        return {name: value.detach().clone() for name, value in self.average.named_parameters()}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that is needed to go on from here."""
+        groups: dict[str, Mapping[str, Tensor]] = {
+            "network": self._network.state_dict(),
+            "average": self._averaged.state_dict(),
+            "best": self.best,
+        }
+        for number, values in self._optimizer.state_dict()["state"].items():
+            groups[f"adam.{number}"] = values
+        return {
+            f"{group}.{name}": value
+            for group, values in groups.items()
+            for name, value in values.items()
+            if name != _FIXED
+        }
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Goes back to where `tensors` was called."""
+        device = self._network.fixed_embedding.device
+        groups: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "best": {}}
+        adam: dict[int, dict[str, Tensor]] = {}
+        for path, value in tensors.items():
+            group, name = path.split(".", 1)
+            if group == "adam":
+                number, name = name.split(".", 1)
+                adam.setdefault(int(number), {})[name] = value
+            else:
+                groups[group][name] = value
+        self._network.load_state_dict(groups["network"])
+        fixed = {_FIXED: self._network.fixed_embedding}
+        self._averaged.load_state_dict(groups["average"] | fixed)
+        self.best = {name: value.to(device) for name, value in groups["best"].items()}
+        settings = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": adam, "param_groups": settings})
+        self._steps = int(self._averaged.n_averaged)
+
+
+def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], float]:
+    """The share of the learning rate for a step, from 0: a rise, then a line down to 0."""
+    total = steps_per_epoch * config.epochs
+    warmup = int(config.warmup_share * total)
+
+    def share(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / (warmup + 1)
+        return (total - step) / (total - warmup) if config.decay else 1.0
+
+    return share
+
+
+def _moving_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
+    """Exponential, with a decay that grows to its value so that the first weights are forgotten."""
+
+    def average(means: Any, current: Any, updates: Tensor | int) -> None:
+        share = min(decay, (1 + int(updates)) / (10 + int(updates)))
+        torch._foreach_lerp_(means, current, 1 - share)
+
+    return average

@@ -1,0 +1,189 @@
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icaps.cli.main import main
+from tests.conftest import make_texts
+
+FAST = ["--set", "fixed_dim=8", "--set", "trained_dim=8", "--set", "region_dim=16"]
+FAST += ["--set", "min_frequency=0", "--set", "learning_rate=0.01", "--set", "average_decay=0.9"]
+FAST += ["--set", "batch_size=16"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for part, count, seed in (("train", 240, 1), ("test", 60, 2)):
+        texts, labels = make_texts(count, seed)
+        pd.DataFrame({"label": labels, "text": texts}).to_csv(tmp_path / f"{part}.csv", index=False)
+    return tmp_path
+
+
+def test_train_evaluate_explain(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = data / "model"
+    arguments = ["train", "--data", str(data), "--out", str(out), "--seed", "3", *FAST]
+    assert main([*arguments, "--set", "epochs=12"]) == 0
+    log = capsys.readouterr().err
+    assert "epoch 1: loss" in log
+    assert "test accuracy" in log
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["seed"] == 3
+    assert metrics["test"]["n"] == 60
+
+    assert main(["evaluate", "--model", str(out), "--data", str(data), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert {name: scores[name] for name in metrics["test"]} == metrics["test"]
+    assert scores["accuracy"] == sum(scores["confusion"][i][i] for i in range(3)) / 60 > 0.9
+
+    assert main(["explain", "--model", str(out), "--json", "bread and soup", "anchor"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["text"] for row in rows] == ["bread and soup", "anchor"]
+    assert [row["predicted"] for row in rows] == ["Cooking", "Sailing"]
+
+
+def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Fresh bread &amp; soup"
+    arguments = ["explain", "--model", str(model_folder), "--json", "--top-capsules", "1"]
+    assert main([*arguments, "--top-kgrams", "3", "--target", "Gardens", text]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["text"] == text
+    assert row["target"] == "Gardens"
+    assert set(row["scores"]) == {"Cooking", "Gardens", "Sailing"}
+    assert len(row["kgrams"]) == 3
+    for kgram in row["kgrams"]:
+        keys = {"text", "start", "end", "capsule", "routing", "attention"}
+        named = {"sentence", "sentence_attention", "capsule_name", "contribution"}
+        assert keys | named == set(kgram)
+        assert text[kgram["start"] : kgram["end"]] == kgram["text"]
+    assert [text[word["start"] : word["end"]] for word in row["words"]] == [
+        "Fresh",
+        "bread",
+        "&amp;",
+        "soup",
+    ]
+    assert row["unknown_share"] == 0.5
+    assert row["truncated"] is False
+
+
+def test_texts_are_piped_a_line_each(
+    model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["explain", "--model", str(model_folder), "--json"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("bread\n\nanchor\n"))
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["bread", "", "anchor"]
+    surrogate = json.dumps({"text": "a\nb \ud800 bread"})
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{surrogate}\n\n"))
+    assert main([*arguments, "--json-lines"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "a\nb \ud800 bread"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "--model", "nowhere", "x"], "There is no checkpoint folder nowhere"),
+        (["train", "--data", "nowhere", "--out", "x"], "There is no file or folder nowhere"),
+        (["train", "--data", "d", "--out", "x", "--preset", "agnews"], "no preset 'agnews'"),
+        (["train", "--data", "d", "--out", "x", "--set", "dropout"], "--set takes KEY=VALUE"),
+        (["train", "--data", "d", "--out", "x", "--set", "dropout=7"], "dropout is 7.0"),
+        (["train", "--data", "d", "--out", "tests", "--seed", "1"], "choose another place"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"text": 3}', '{"texts": ""}'])
+def test_bad_json_lines(
+    model_folder: Path,
+    line: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"text": "bread"}\n' + line + "\n"))
+    assert main(["explain", "--model", str(model_folder), "--json", "--json-lines"]) == 2
+    assert "Line 2" in capsys.readouterr().err
+
+
+def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["presets", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ag_news-short"]["max_words"] == 195
+    assert main(["presets"]) == 0
+    assert "ag_news-short min_frequency=5 fixed_dim=300" in capsys.readouterr().out
+
+
+def test_usage_mistakes_exit_with_2() -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["explain"])
+    assert stop.value.code == 2
+
+
+def test_a_reader_that_closes_the_pipe_is_no_error(model_folder: Path) -> None:
+    command = f"yes bread | head -2000 | {sys.executable} -m icaps explain --model {model_folder}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{command} | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("Cooking")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_class_that_only_the_test_has_costs_no_training(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (data / "test.csv").open("a") as file:
+        file.write("Chess,The rook takes the bishop.\n")
+    out = data / "model"
+    assert main(["train", "--data", str(data), "--out", str(out), *FAST, "--set", "epochs=1"]) == 2
+    assert "The data has the class 'Chess', which the model lacks" in capsys.readouterr().err
+    assert main(["explain", "--model", str(out), "bread"]) == 0
+
+
+def test_a_bad_row_of_the_test_is_found_before_the_training(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (data / "test.csv").open("a") as file:
+        file.write(",The rook takes the bishop.\n")
+    assert main(["train", "--data", str(data), "--out", str(data / "model"), *FAST]) == 2
+    error = capsys.readouterr().err
+    assert "test.csv" in error
+    assert "epoch" not in error
+
+
+def test_ctrl_c_saves_what_was_reached(data: Path) -> None:
+    out = data / "model"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "icaps", "train", "--data", str(data), "--out", str(out)]
+        + [*FAST, "--set", "epochs=100000", "--set", "patience=100000"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "epoch 2" in line:
+            break
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    assert json.loads((out / "metrics.json").read_text())["interrupted"] is True
+    assert (out / "last" / "state.safetensors").is_file()
+    assert main(["explain", "--model", str(out), "bread"]) == 0

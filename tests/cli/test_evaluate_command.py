@@ -1,0 +1,95 @@
+"""`icaps evaluate`, whole."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
+from icaps.data.source import open_source
+from icaps.evaluate.metrics import evaluate
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+
+
+def test_all_that_it_tells(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the first two labels exchanged, so that there are errors."""
+    lines = data_file.read_text(encoding="utf-8").splitlines()
+    (one, first), (other, second) = (line.rsplit(",", 1) for line in lines[1:3])
+    path = tmp_path / "texts.csv"
+    path.write_text("\n".join([lines[0], f"{one},{second}", f"{other},{first}", *lines[3:]]))
+    models = tmp_path / "models"
+    shutil.copytree(model_folder, models / "a")
+    shutil.copytree(model_folder, models / "b")
+    metrics = json.loads((models / "b" / "metrics.json").read_text())
+    metrics["training_texts"] = 1000
+    (models / "b" / "metrics.json").write_text(json.dumps(metrics))
+    arguments = ["evaluate", "--model", str(models / "a"), "--data", str(path), "--slices"]
+    arguments += ["--errors", "2", "--compare", str(models / "b"), "--runs", str(models)]
+    assert main([*arguments, "--json", "--csv", str(tmp_path / "out.csv")]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert f"wrote {tmp_path / 'out.csv'}" in err
+    scores = evaluate(classifier, open_source(path).pairs())
+    assert {name: told[name] for name in scores} == scores
+    assert told["comparison"]["p_value"] == 1
+    assert told["comparison"]["both"] == round(scores["accuracy"] * 120)
+    assert [point["name"] for point in told["learning"]] == ["a", "b"]
+    assert {"kind", "name", "texts", "accuracy", "random"} <= told["slices"][0].keys()
+    assert len(told["errors"]) == 2
+    for row in told["errors"]:
+        assert row["class"] != row["predicted"]
+        assert not row["right"]
+        assert row["kgrams"]
+        assert all(kgram in row["text"] for kgram in row["kgrams"])
+    sure = [row["probability"] for row in told["errors"]]
+    assert sure == sorted(sure, reverse=True)
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        assert sum(row["right"] == "True" for row in csv.DictReader(file)) == round(
+            scores["accuracy"] * 120
+        )
+
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"120 texts, accuracy {scores['accuracy']:.2%} (")
+    assert any(line.startswith("Cooking: precision ") for line in lines)
+    assert any(line.startswith("length, ") for line in lines)
+    assert any("McNemar p = 1" in line for line in lines)
+    row = told["errors"][0]
+    assert any(f"text {row['text number']}: {row['class']}, taken for" in line for line in lines)
+
+
+def test_a_part_of_a_folder(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part, text in (("train", "soup,Cooking\nmast,Sailing"), ("test", "mast,Sailing")):
+        (tmp_path / f"{part}.csv").write_text(f"text,label\n{text}\n")
+    counts = []
+    for more in ([], ["--part", "train"]):
+        arguments = ["evaluate", "--model", str(model_folder), "--data", str(tmp_path)]
+        assert main([*arguments, *more, "--json"]) == 0
+        counts.append(json.loads(capsys.readouterr().out)["n"])
+    assert counts == [1, 2]
+
+
+def test_models_of_other_classes_are_not_compared(
+    model_folder: Path, data_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(model_folder, other)
+    (other / "classes.txt").write_text("Cooking\nGardens\nStars\n")
+    arguments = ["evaluate", "--model", str(model_folder), "--data", str(data_file)]
+    assert main([*arguments, "--compare", str(other)]) == 2
+    assert "'Sailing', which the model lacks" in capsys.readouterr().err

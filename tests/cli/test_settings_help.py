@@ -1,0 +1,139 @@
+"""What is told of each setting, and what a whole command of a training comes to."""
+
+import dataclasses
+import json
+from typing import Any, get_type_hints
+
+import pytest
+
+from icaps.cli.train import read_arguments, settings_of
+from icaps.config import (
+    ACTIVATIONS,
+    LARGEST_SEED,
+    OOV_CHOICES,
+    PRECISIONS,
+    ModelConfig,
+    TrainConfig,
+    about,
+    override,
+)
+from icaps.errors import ConfigError, RunError
+
+KINDS = [ModelConfig, TrainConfig]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_setting_is_told(kind: Any) -> None:
+    found = about(kind)
+    fields = dataclasses.fields(kind)
+    assert [setting.name for setting in found] == [field.name for field in fields]
+    standard, hints = kind(), get_type_hints(kind)
+    for setting in found:
+        assert setting.default == getattr(standard, setting.name)
+        assert type(setting.default) is type(getattr(standard, setting.name))
+        assert setting.type == hints[setting.name]
+        assert len(setting.help) > 5
+        assert setting.help == setting.help.strip()
+        assert setting.help[0].islower() or setting.help[0] == "_"  # it goes on after the name
+        assert not setting.help.endswith(".")
+
+
+def test_no_setting_is_told_twice() -> None:
+    names = [setting.name for kind in KINDS for setting in about(kind)]
+    helps = [setting.help for kind in KINDS for setting in about(kind)]
+    assert len(set(names)) == len(names)
+    assert len(set(helps)) == len(helps)
+
+
+def test_symbols_are_those_of_the_paper() -> None:
+    symbols = {s.name: s.symbol for kind in KINDS for s in about(kind) if s.symbol}
+    assert symbols == {
+        "fixed_dim": "d_e",
+        "trained_dim": "d_e",
+        "kernel_size": "K",
+        "region_dim": "d_w",
+        "query_dim": "d_q = d_p",
+        "class_dim": "d_c",
+        "max_words": "N",
+        "max_sentences": "M",
+        "routing_iterations": "r",
+        "share_class_weight": "W_j",
+        "min_frequency": "F",
+        "margin_present": "m+",
+        "margin_absent": "m-",
+        "absent_weight": "λ",
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_default_can_be_set(kind: Any) -> None:
+    """As the launcher writes it, and as JSON has it."""
+    for setting in about(kind):
+        texts = {json.dumps(setting.default), str(setting.default)}
+        if isinstance(setting.default, str):
+            texts = {setting.default}
+        for text in texts:
+            changed = override(ModelConfig(), TrainConfig(), {setting.name: text})
+            assert changed == (ModelConfig(), TrainConfig()), text
+
+
+def test_choices_are_all_taken() -> None:
+    every = (("activation", ACTIVATIONS), ("oov", OOV_CHOICES), ("product_precision", PRECISIONS))
+    for name, choices in every:
+        for choice in choices:
+            model, train = override(ModelConfig(), TrainConfig(), {name: choice})
+            assert (dataclasses.asdict(model) | dataclasses.asdict(train))[name] == choice
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "[" * 100_000, "-1", "1e3", "NaN", "Infinity", ""])
+@pytest.mark.parametrize("name", ["epochs", "seed", "max_words"])
+def test_numbers_that_are_none(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        override(ModelConfig(), TrainConfig(), {name: text})
+
+
+def test_the_largest_seed() -> None:
+    """What numpy, scikit-learn and gensim take; a larger one would fail in the middle."""
+    assert TrainConfig(seed=LARGEST_SEED).seed == 2**32 - 1
+    for seed in (LARGEST_SEED + 1, -1):
+        with pytest.raises(ConfigError, match=f"seed is {seed}; it must be from 0 to 4294967295"):
+            TrainConfig(seed=seed)
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--out", "runs/x"], ["--out", "x", "--queue", "1", "--resume"]]
+)
+def test_a_command_is_read_as_a_run_folder_keeps_it(given: list[str]) -> None:
+    """As it was asked for, without its place; and as its process has rewritten it."""
+    arguments = ["train", "--data", "d.csv", "--preset", "ag_news-long", "--set", "epochs=2"]
+    options = read_arguments([*arguments, *given])
+    assert (options.data, options.preset, options.seed) == ("d.csv", "ag_news-long", None)
+    model, train = settings_of(options)
+    assert (model.hierarchical, model.max_words, train.epochs) == (True, 86, 2)
+
+
+def test_the_seed_of_a_command_comes_last() -> None:
+    options = read_arguments(["train", "--data", "d", "--seed", "7", "--set", "seed=3"])
+    assert settings_of(options)[1].seed == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "can't be read"),
+        (["train"], "--data"),
+        (["explore", "x"], "can't be read"),
+        (["train", "--data"], "--data"),
+        (["train", "--data", "x", "--seed", "one"], "--seed"),
+        (["train", "--data", "x", "--on-bad-rows", "maybe"], "maybe"),
+        (["train", "--help"], "asks for help"),
+        (["train", "--data", "x", "--newer", "1"], "has no option --newer"),
+        (["train", "--data", "x", "more"], "has no option more"),
+    ],
+)
+def test_what_is_no_command_says_why_and_prints_nothing(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RunError, match=words):
+        read_arguments(arguments)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,255 @@
+"""Several classifiers on the same texts, by numbers that are worked out by hand."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from icaps.baselines.fit import fit_baseline
+from icaps.baselines.folder import save_baseline
+from icaps.baselines.kinds import LINEAR
+from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
+from icaps.data.catalog import DATASETS
+from icaps.data.source import open_source
+from icaps.errors import CheckpointError, DataError
+from icaps.evaluate import comparison_tables
+from icaps.evaluate.answers import Answers, Texts, ask, load_scorer, num_weights, read_texts
+from icaps.evaluate.published import COLUMNS, KINDS, published
+from icaps.evaluate.same_reasons import jaccard, shared_predictions
+from tests.conftest import make_texts
+
+CLASSES = ("a", "b", "c")
+LABELS = np.array([0, 0, 1, 1, 2, 2])
+
+
+class Fixed:
+    """Gives the classes of its list, in its own order of classes, in turn."""
+
+    def __init__(self, classes: Sequence[str], said: Sequence[str], sure: float = 0.8) -> None:
+        self.classes_ = np.array(list(classes), dtype=object)
+        self._said, self._sure = said, sure
+
+    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
+        rest = (1 - self._sure) / (len(self.classes_) - 1)
+        rows = np.full((len(X), len(self.classes_)), rest)
+        for row, text in zip(rows, X, strict=True):
+            row[list(self.classes_).index(self._said[int(text)])] = self._sure
+        return rows
+
+    def predict(self, X: Sequence[str]) -> NDArray[Any]:
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+
+ASKED = Texts(tuple(map(str, range(6))), LABELS, CLASSES)
+
+
+def answers() -> list[Answers]:
+    return [
+        ask("one", Fixed("abc", "aabbca"), ASKED),  # the last is wrong
+        ask("two", Fixed("cab", "abbbab", 0.6), ASKED),  # wrong: 1, 4, 5
+    ]
+
+
+def test_answers_are_in_the_order_of_the_texts_classes() -> None:
+    one, two = answers()
+    assert one.predicted.tolist() == [0, 0, 1, 1, 2, 0]
+    assert two.predicted.tolist() == [0, 1, 1, 1, 0, 1]
+    assert two.probabilities[0].tolist() == pytest.approx([0.6, 0.2, 0.2])
+    assert two.correct.tolist() == [True, False, True, True, False, False]
+    assert one.texts_per_second == len(LABELS) / one.seconds
+    with pytest.raises(DataError, match="x has the classes a, b, and not a, b, c"):
+        ask("x", Fixed("ab", "ababab"), ASKED)
+
+
+def test_scores() -> None:
+    first, second = comparison_tables.scores(answers()).to_dict("records")
+    assert first["accuracy"] == pytest.approx(5 / 6)
+    assert second["accuracy"] == pytest.approx(3 / 6)
+    assert first["low"] < 5 / 6 < first["high"]
+    # Classes are 2, 2, 2 of 6, so that any predictions are right a third of the time by chance.
+    assert first["chance"] == pytest.approx(1 / 3)
+    assert first["log_loss"] == pytest.approx(-(5 * np.log(0.8) + np.log(0.1)) / 6)
+    assert second["difference"] == pytest.approx(-2 / 6)
+    assert (second["only_it"], second["only_first"]) == (0, 2)
+    assert second["p_value"] == pytest.approx(0.5)  # 2 of 2 on one side: 2 * 0.5 ** 2
+    assert np.isnan(first["p_value"])
+
+
+def test_agreement_and_disagreement() -> None:
+    (pair,) = comparison_tables.agreements(answers()).to_dict("records")
+    assert (pair["one"], pair["other"], pair["both_wrong"]) == ("one", "two", 0)
+    assert pair["same"] == pytest.approx(3 / 6)
+    # one says a, b, c 3, 2, 1 times; two 2, 4, 0 times.
+    assert pair["chance"] == pytest.approx((3 * 2 + 2 * 4) / 36)
+    numbers = comparison_tables.disagreeing(answers())
+    assert numbers.tolist() == [1, 4, 5]
+    rows = comparison_tables.disagreements(ASKED, answers(), numbers[:2]).to_dict("records")
+    assert rows[0] == {"number": 1, "class": "a", "text": "1", "one": "a 80%", "two": "b 60%"}
+    assert comparison_tables.disagreeing(answers()[:1]).tolist() == []
+
+
+def test_the_surest_disagreement_comes_first() -> None:
+    one = Answers("one", CLASSES, LABELS[:3], np.array([[0.9, 0.1, 0], [0.5, 0.3, 0.2]] * 2)[:3], 1)
+    two = Answers("two", CLASSES, LABELS[:3], np.array([[0.2, 0.4, 0.4], [0, 0.9, 0.1]] * 2)[:3], 1)
+    # The least sure of the two are 0.4, 0.5 and 0.4.
+    assert comparison_tables.disagreeing([one, two]).tolist() == [1, 0, 2]
+
+
+def test_a_sample_of_texts() -> None:
+    pairs = [(str(n), CLASSES[n % 3]) for n in range(40)]
+    whole = read_texts(pairs, CLASSES)
+    assert whole.texts == tuple(str(n) for n in range(40))
+    assert whole.labels.tolist() == [n % 3 for n in range(40)]
+    part = read_texts(pairs, CLASSES, 10)
+    numbers = [int(text) for text in part.texts]
+    assert numbers == sorted(set(numbers))
+    assert part.labels.tolist() == [n % 3 for n in numbers]
+    assert part.texts == read_texts(pairs, CLASSES, 10).texts
+    drawn = [read_texts(pairs, CLASSES, 10, seed).texts for seed in range(200)]
+    counts = np.array([sum(str(n) in texts for texts in drawn) for n in range(40)])
+    assert 25 < counts.min() <= counts.max() < 80  # 50 expected, with a deviation of 6
+    with pytest.raises(DataError, match="no texts"):
+        read_texts([], CLASSES)
+    with pytest.raises(DataError, match="class 'z'"):
+        read_texts([("x", "z")], CLASSES)
+
+
+def test_jaccard() -> None:
+    one, other = frozenset({(0, 1), (2, 3), (4, 5)}), frozenset({(2, 3), (6, 7)})
+    assert jaccard(one, other) == 1 / 4
+    assert jaccard(one, one) == 1
+    assert jaccard(frozenset(), frozenset()) == 1
+
+
+def test_reasons_of_a_model_beside_its_own(classifier: ICapsClassifier) -> None:
+    texts, _ = make_texts(30, seed=5)
+    found = shared_predictions(classifier, classifier, ["zzzz", *texts])
+    assert [shared.number for shared in found] == list(range(1, 31))  # the blank one is left out
+    assert all(shared.overlap == 1 and shared.divergence == 0 for shared in found)
+    assert 0 < np.mean([shared.random for shared in found]) < 1
+    assert all(shared.one == shared.other for shared in found)
+
+
+def test_reasons_beside_a_model_without_some_capsules(classifier: ICapsClassifier) -> None:
+    texts, _ = make_texts(40, seed=6)
+    other = classifier.without([0, 1])
+    found = shared_predictions(classifier, other, texts)
+    same = classifier.predict(texts) == other.predict(texts)
+    assert sorted(shared.number for shared in found) == np.flatnonzero(same).tolist()
+    overlaps = [shared.overlap for shared in found]
+    assert overlaps == sorted(overlaps)
+    assert min(overlaps) < 1
+    for shared in found:
+        options = {"top_capsules": 2, "top_kgrams": 2}
+        (one,) = classifier.explain([shared.text], **options)
+        (two,) = other.explain([shared.text], **options)
+        words = [
+            {
+                (word.start, word.end)
+                for word in explanation.words
+                if any(k.start <= word.start and word.end <= k.end for k in explanation.kgrams)
+            }
+            for explanation in (one, two)
+        ]
+        assert shared.overlap == len(words[0] & words[1]) / len(words[0] | words[1])
+        assert shared.predicted == one.predicted
+        assert shared.one == tuple(kgram.text for kgram in one.kgrams)
+
+
+def test_published_numbers() -> None:
+    rows = {row.model: row for row in published()}
+    assert set(COLUMNS) == set(DATASETS)
+    assert {row.kind for row in rows.values()} <= set(KINDS)
+    paper = [row for row in rows.values() if row.kind == "paper"]
+    assert len(paper) == 11
+    assert rows["iCapsNets-Short"].accuracy["ag_news"] == 93.0
+    assert rows["iCapsNets-Long"].accuracy["yahoo_answers"] == 74.5
+    assert rows["CapsNets"].accuracy == {"ag_news": 92.6}
+    assert "amazon_full" not in rows["D-LSTM"].accuracy
+    for name in COLUMNS:  # what the table leaves out is better, which is why it is named
+        best = max(row.accuracy.get(name, 0) for row in paper)
+        assert max(rows["DPCNN"].accuracy[name], rows["DRNN"].accuracy[name]) > best
+    assert all(50 < value < 100 for row in rows.values() for value in row.accuracy.values())
+
+
+@pytest.fixture(scope="module")
+def baseline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baselines") / "linear"
+    save_baseline(fit_baseline(LINEAR, open_source(make_texts(240, seed=2))), folder)
+    return folder
+
+
+def test_any_folder_is_loaded(model_folder: Path, baseline_folder: Path, tmp_path: Path) -> None:
+    network, linear = load_scorer(model_folder), load_scorer(baseline_folder)
+    assert isinstance(network, ICapsClassifier)
+    assert num_weights(network) > 1_000
+    assert num_weights(linear) > 1_000
+    with pytest.raises(CheckpointError, match="missing"):
+        load_scorer(tmp_path)
+
+
+def compare(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["compare", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command(
+    model_folder: Path,
+    baseline_folder: Path,
+    data_file: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    both = ["--model", model_folder, "--model", baseline_folder, "--data", data_file]
+    found = json.loads(compare(capsys, *both, "--json"))
+    assert found["texts"] == 120
+    assert [row["model"] for row in found["scores"]] == [str(model_folder), str(baseline_folder)]
+    assert found["scores"][0]["accuracy"] > 0.9
+    assert found["scores"][0]["p_value"] is None
+    assert 0 <= found["scores"][1]["p_value"] <= 1
+    assert found["sizes"][1]["texts_per_second"] > 0
+    assert "reasons" not in found  # of one capsule network
+    assert "published" not in found
+    text = compare(capsys, *both, "--limit", 50)
+    assert text.startswith(f"50 texts; differences are to {model_folder}\n")
+    assert "McNemar p" in text
+
+
+def test_the_command_with_two_networks(
+    model_folder: Path, interpreted: Path, data_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = ["--model", model_folder, "--model", interpreted, "--data", data_file]
+    found = json.loads(compare(capsys, *both, "--json", "--reasons", 20, "--show", 3))
+    assert found["disagreeing"] == 0
+    assert found["reasons"]["overlap"] == 1
+    assert found["reasons"]["random"] < 1
+    assert len(found["reasons"]["texts"]) == 3
+    assert "share 100.0% of the words of their K-grams" in compare(capsys, *both)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "two or more different models"),
+        (["--model", "{model}"], "two or more different models"),
+        (["--model", "{linear}", "--limit", "-1"], "--limit is -1"),
+        (["--model", "nowhere"], "no checkpoint folder nowhere"),
+    ],
+)
+def test_mistakes_are_told(
+    model_folder: Path,
+    baseline_folder: Path,
+    data_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    told: str,
+) -> None:
+    places = {"model": str(model_folder), "linear": str(baseline_folder)}
+    given = [argument.format(**places) for argument in arguments]
+    command = ["compare", "--model", str(model_folder), *given, "--data", str(data_file)]
+    assert main(command) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""The nearest training texts, by plain cosines."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
+from icaps.errors import DataError
+from icaps.explore.neighbours import TrainingSample, load_sample, make_sample, sample_home
+from icaps.explore.text_map import text_vectors
+from icaps.interpret.global_view import weights_fingerprint
+
+TEXT = "Bake bread and soup with butter."
+
+
+@pytest.fixture
+def home(
+    model_folder: Path, data_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
+    return sample_home(weights_fingerprint(model_folder), data_file, {})
+
+
+@pytest.fixture
+def sample(classifier: ICapsClassifier, data_file: Path, home: Path) -> TrainingSample:
+    assert load_sample(home) is None
+    make_sample(classifier, data_file, {}, home)
+    found = load_sample(home)
+    assert found is not None
+    return found
+
+
+def test_the_nearest_by_plain_cosines(classifier: ICapsClassifier, sample: TrainingSample) -> None:
+    texts = sample.texts.take(np.arange(len(sample.texts)))
+    vectors = text_vectors(classifier, texts).astype(float)
+    (own,) = text_vectors(classifier, [TEXT]).astype(float)
+    cosines = [
+        float(v @ own / (np.linalg.norm(v) * np.linalg.norm(own))) if v.any() else 0.0
+        for v in vectors
+    ]
+    found = sample.nearest(classifier, TEXT, 7)
+    assert [one.similarity for one in found.neighbours] == pytest.approx(
+        sorted(cosines, reverse=True)[:7], abs=2e-3
+    )
+    for one in found.neighbours:
+        assert one.similarity == pytest.approx(cosines[texts.index(one.text)], abs=2e-3)
+        assert one.label == sample.classes[sample.labels[texts.index(one.text)]]
+    assert found.neighbours[0].label == "Cooking"
+    assert found.sampled == found.texts == len(texts)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units = vectors / np.where(lengths > 0, lengths, 1)
+    every = units @ units.T
+    apart = ~np.eye(len(texts), dtype=bool)
+    alike = apart & (sample.labels[:, None] == sample.labels[None])
+    assert found.random == pytest.approx(every[apart].mean(), abs=0.05)
+    assert found.random_alike == pytest.approx(every[alike].mean(), abs=0.05)
+    assert found.random_alike > found.random
+
+
+def test_a_blank_text_has_no_neighbours(
+    classifier: ICapsClassifier, sample: TrainingSample
+) -> None:
+    assert sample.nearest(classifier, "").neighbours == ()
+    count = len(sample.labels)  # of which no two are alike
+    one = dataclasses.replace(
+        sample, labels=np.arange(count), classes=tuple(map(str, range(count)))
+    )
+    assert one.nearest(classifier, TEXT).to_dict()["random_alike"] is None
+
+
+def test_a_damaged_sample_is_told(sample: TrainingSample, home: Path) -> None:
+    np.save(home / "ready" / "labels.npy", np.zeros(3, np.int32))
+    with pytest.raises(DataError, match="not of one length"):
+        load_sample(home)
+    (home / "ready" / "facts.json").write_text("{")
+    with pytest.raises(DataError, match="Delete the folder"):
+        load_sample(home)
+
+
+def test_the_command(
+    model_folder: Path, data_file: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["explore", str(data_file), "--like", TEXT]
+    assert main(given) == 2
+    assert "name it with --model" in capsys.readouterr().err
+    given += ["--model", str(model_folder)]
+    assert main(given) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[0].split("\t")[1] == "Cooking"
+    assert "two random ones" in lines[-1]
+    assert main([*given, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["neighbours"]) == 5

@@ -1,0 +1,174 @@
+"""Word scores: those of the network by plain loops, and those of Captum and lime."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+
+from icaps.classifier import ICapsClassifier
+from icaps.errors import ConfigError
+from icaps.faithfulness import post_hoc, rankings, word_scores
+from icaps.faithfulness.rankings import RANKINGS, check_rankings, missing, word_orders
+from icaps.faithfulness.word_scores import Texts, spread
+from icaps.inference import read_texts
+from icaps.nn.layers import Attended
+from icaps.nn.packing import lay_out
+from tests.faithfulness.test_perturbation import left, plain_norms
+from tests.interpret import plain
+from tests.interpret.test_corpus_level import hand_set, texts, untrained
+
+
+def read(classifier: ICapsClassifier, given: list[str]) -> Texts:
+    network, muted = classifier.network_, classifier.muted_
+    batches = read_texts(network, classifier.vocabulary_, given, muted)
+    return Texts.predicted(network, muted, tuple(chain.from_iterable(batches)))
+
+
+def some(count: int = 4, **options: object) -> tuple[ICapsClassifier, Texts]:
+    classifier = untrained(**options)
+    classifier.network_.double()
+    return classifier, read(classifier, [text for text, _ in texts(count, seed=6)])
+
+
+def sentences(text: word_scores.Reading) -> list[list[int]]:
+    return left(text.encoded, np.ones(len(text.encoded.ids), dtype=bool), "deletion")
+
+
+def test_a_position_counts_for_each_word_of_its_window() -> None:
+    weights = np.array([1.0, 10, 100, 1000, 10_000])
+    assert spread(weights, np.array([5]), 3).tolist() == [11, 111, 1110, 11_100, 11_000]
+    # Windows end with their sentence, and an even one looks further right.
+    assert spread(weights, np.array([2, 3]), 3).tolist() == [11, 11, 1100, 11_100, 11_000]
+    assert spread(weights, np.array([5]), 2).tolist() == [1, 11, 110, 1100, 11_000]
+
+
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
+def test_the_network_s_own_weights_by_plain_loops(options: dict[str, object]) -> None:
+    classifier, given = some(**options)
+    size = classifier.network_.config.kernel_size
+    routing, contribution = list(word_scores.routing(given)), list(word_scores.contribution(given))
+    for n, (reading, target) in enumerate(given):
+        document = sentences(reading)
+        found = plain.run(classifier.network_, document)
+        output = found["outputs"][target]
+        length = sum(x * x for x in output) ** 0.5
+        betas, adds = np.zeros(len(reading.encoded.ids)), np.zeros(len(reading.encoded.ids))
+        for i, votes in enumerate(found["votes"]):
+            beta = found["routing"][i][target]
+            along = sum(u * c for u, c in zip(votes[target], output, strict=True)) / length
+            start = 0
+            for m, sentence in enumerate(document):
+                for step in range(len(sentence)):
+                    attended = found["attention"][i][start + step] * found["rho"][i][m]
+                    for k in range(size):
+                        word = step + k - (size - 1) // 2
+                        if 0 <= word < len(sentence):
+                            betas[start + word] += beta * attended
+                            adds[start + word] += beta * along * attended
+                start += len(sentence)
+        assert routing[n] == pytest.approx(betas, abs=1e-9)
+        assert contribution[n] == pytest.approx(adds, abs=1e-9)
+
+
+def test_attention_times_its_slope_by_differences() -> None:
+    classifier, given = some(2)
+    network, size = classifier.network_, classifier.network_.config.kernel_size
+    for (reading, target), found in zip(given, word_scores.attention_gradient(given), strict=True):
+        batch = word_scores.packed(given, reading)
+        with torch.no_grad():
+            layout = lay_out(batch.lengths, size)
+            regions = network.regions(batch.ids, layout)[layout.cells]
+
+            def norm(attention: torch.Tensor) -> float:
+                pooled = attention.T @ regions  # noqa: B023
+                primary = torch.einsum("iw,ipw->ip", pooled, network.attention.value_weight)
+                attended = Attended(primary[None], attention, reading.sentence_attention)  # noqa: B023
+                return float(network.route(attended).class_norms[0, target])  # noqa: B023
+
+            alpha, step = reading.attention, 1e-6
+            weights = np.zeros(len(regions))
+            for n, i in np.ndindex(*alpha.shape):
+                up, down = alpha.clone(), alpha.clone()
+                up[n, i] += step
+                down[n, i] -= step
+                weights[n] += float(alpha[n, i]) * (norm(up) - norm(down)) / (2 * step)
+        assert found == pytest.approx(spread(weights, reading.encoded.sentences, size), abs=1e-7)
+
+
+@pytest.mark.parametrize("how", ["deletion", "unk"])
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
+def test_leave_one_out_by_plain_loops(options: dict[str, object], how: str) -> None:
+    classifier, given = some(2, **options)
+    for (reading, target), found in zip(given, word_scores.leave_one_out(given, how), strict=True):
+        whole = plain_norms(classifier, sentences(reading))[target]
+        for word, score in enumerate(found):
+            kept = np.arange(len(found)) != word
+            without = plain_norms(classifier, left(reading.encoded, kept, how))[target]
+            assert score == pytest.approx(whole - without, abs=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
+def test_gradients_of_words_are_those_of_all_numbers_of_their_embeddings(
+    options: dict[str, object],
+) -> None:
+    pytest.importorskip("captum")
+    pytest.importorskip("lime")
+    from benchmarks.explaining import embedding_gradients
+
+    _, given = some(**options)
+    short = list(post_hoc.integrated_gradients(given))
+    for found, expected in zip(short, embedding_gradients(given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
+def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
+    """They add up to the norm less that of as many words without an embedding."""
+    pytest.importorskip("captum")
+    classifier, given = some(2, **options)
+    network = classifier.network_
+    found = list(post_hoc.integrated_gradients(given, steps=150))
+    kept = {name: value.clone() for name, value in network.state_dict().items()}
+    network.fixed_embedding.zero_()
+    network.trained_embedding.weight.data.zero_()
+    nothing = [
+        network(word_scores.packed(given, reading)).class_norms[0, target].item()
+        for reading, target in given
+    ]
+    network.load_state_dict(kept)
+    for (reading, target), scores, zero in zip(given, found, nothing, strict=True):
+        assert scores.sum() == pytest.approx(float(reading.norms[target]) - zero, abs=5e-3)
+
+
+def test_lime_finds_the_word_that_decides() -> None:
+    pytest.importorskip("lime")
+    given = read(hand_set(), ["the the the the rose the"])
+    (scores,) = post_hoc.lime(given, "unk", seed=1, samples=300)
+    assert scores[4] > 5 * np.abs(np.delete(scores, 4)).max()
+    (again,) = post_hoc.lime(given, "unk", seed=1, samples=300)
+    assert scores.tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
+def test_every_ranking_scores_every_word(name: str, options: dict[str, object]) -> None:
+    if name in missing():
+        pytest.skip("its package is not installed")
+    classifier = untrained(**options)
+    given = read(classifier, ["bread", "Soup the bread. The quillmarsh rose."])
+    found = list(word_orders(name, given, "deletion", 0))
+    for (reading, _), orders in zip(given, found, strict=True):
+        assert orders.shape[1] == len(reading.encoded.ids)
+        assert np.isfinite(orders).all()
+    again = list(word_orders(name, given, "deletion", 0))
+    assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))
+
+
+def test_what_can_not_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="no ranking 'magic'; choose of routing"):
+        check_rankings(["magic"])
+    monkeypatch.setattr(rankings, "find_spec", lambda package: None)
+    assert missing() == ("integrated-gradients", "lime")
+    with pytest.raises(ConfigError, match=r"For lime run `pip install 'icaps\[faithfulness\]'`"):
+        check_rankings(["routing", "lime"])

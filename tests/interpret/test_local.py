@@ -1,0 +1,255 @@
+"""Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icaps.config import ModelConfig
+from icaps.errors import ConfigError
+from icaps.inference import ReadBatch, Reading
+from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
+from icaps.interpret.reasons import Asked
+from icaps.interpret.spotting import Top
+from icaps.model import Activity, ICapsNet
+from icaps.nn.layers import Packed
+from icaps.results import CapsuleReason, KGram, SentenceWeight
+from icaps.text.batch import EncodedText, Placed
+from icaps.text.clean import UNK
+
+CHANCES = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
+ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
+ATTENTION = torch.tensor(
+    [[0.1, 0.2, 0.0, 0.3], [0.4, 0.2, 0.1, 0.3], [0.4, 0.5, 0.1, 0.3], [0.1, 0.1, 0.8, 0.1]]
+)
+
+
+def reading(
+    attention: torch.Tensor = ATTENTION,
+    sentences: tuple[int, ...] | None = None,
+    rho: torch.Tensor | None = None,
+    routing: torch.Tensor = ROUTING,
+    contribution: torch.Tensor = ROUTING,
+) -> Reading:
+    count = len(attention)
+    lengths = np.array([count] if sentences is None else sentences)
+    spans = np.array([(3 * n, 3 * n + 2) for n in range(count)]).reshape(-1, 2)
+    encoded = EncodedText(np.arange(2, 2 + count), spans, lengths, truncated=False)
+    rho = torch.ones(1, len(routing)) if rho is None else rho
+    text = " ".join(f"w{n}" for n in range(count))
+    norms = torch.tensor([0.3, 0.8])
+    return Reading(text, encoded, norms, routing, attention, rho, contribution)
+
+
+def batch_of(*readings: Reading) -> ReadBatch:
+    """Texts as if a network with class capsules of zero had read them."""
+    texts, encoded, norms, routing, attention, rho, _ = zip(*readings, strict=True)
+    placed = Placed.join(encoded)
+    zeros = torch.zeros(len(texts), 2, 3)
+    betas = torch.stack(routing)
+    primary = torch.zeros(*betas.shape[:2], 3)
+    shown = (torch.stack(norms), zeros, betas, torch.zeros_like(betas), primary)
+    activity = Activity(*shown, torch.cat(attention), torch.cat(rho))
+    blank = np.array([e.blank for e in encoded])
+    return ReadBatch(texts, placed, blank, activity)
+
+
+def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
+    assert spot_kgrams(reading(), 1, 3, Top(2, 2)) == [
+        Spotted(
+            capsule=0, sentence=0, position=1, first=0, last=3
+        ),  # 0.4, a tie with word 2: earlier first
+        Spotted(capsule=0, sentence=0, position=2, first=1, last=4),
+        Spotted(capsule=3, sentence=0, position=0, first=0, last=2),  # clipped at the start
+        Spotted(capsule=3, sentence=0, position=1, first=0, last=3),
+    ]
+
+
+def test_ties_between_capsules_go_to_the_lower_number() -> None:
+    spotted = spot_kgrams(reading(), 0, 3, Top(2, 1))
+    assert [(kgram.capsule, kgram.position) for kgram in spotted] == [(1, 2), (2, 3)]
+    assert spotted[1] == Spotted(2, 0, 3, 2, 4)  # clipped at the end
+
+
+def test_overlaps_are_counted() -> None:
+    spotted = spot_kgrams(reading(), 1, 3, Top(2, 2))
+    assert cover(spotted, 4) == [3, 4, 3, 1]
+
+
+def test_an_even_window_looks_further_right_as_the_convolution_does() -> None:
+    (kgram,) = spot_kgrams(reading(), 1, 2, Top(1, 1))
+    assert (kgram.first, kgram.last) == (1, 3)
+
+
+def test_more_than_there_is_means_all() -> None:
+    assert len(spot_kgrams(reading(), 0, 3, Top(99, 99))) == 16
+    assert spot_kgrams(reading(ATTENTION[:0]), 0, 3, Top(2, 2)) == []
+    with pytest.raises(ConfigError, match="at least 1"):
+        spot_kgrams(reading(), 0, 3, Top(0, 2))
+
+
+def test_a_network_set_by_hand_attends_where_it_should() -> None:
+    """Capsule 0 looks for word 2 and votes class 0; capsule 1 for word 3 and votes class 1."""
+    config = ModelConfig(
+        fixed_dim=0,
+        trained_dim=2,
+        kernel_size=3,
+        region_dim=2,
+        query_dim=1,
+        class_dim=2,
+        embedding_dropout=0,
+        dropout=0,
+        word_dropout=0,
+    )
+    network = ICapsNet(config, 5, 2).eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+        network.trained_embedding.weight[2] = torch.tensor([1.0, 0.0])
+        network.trained_embedding.weight[3] = torch.tensor([0.0, 1.0])
+        network.region.weight[1] = torch.eye(2)  # the middle slice alone
+        network.attention.primary_queries[:] = 4
+        network.attention.key_weight[:, 0] = torch.eye(2)
+        network.attention.value_weight[0, 0, 0] = 3
+        network.attention.value_weight[1, 0, 1] = 3
+        network.capsules.capsule_bias[0, 0, 0] = 4
+        network.capsules.capsule_bias[1, 1, 1] = 4
+        activity = network(
+            Packed(torch.tensor([4, 2, 4, 4, 3]), torch.tensor([5]), torch.tensor([1]))
+        )
+    e4 = torch.tensor(4.0).exp()
+    torch.testing.assert_close(activity.attention[:, 0], torch.tensor([1, e4, 1, 1, 1]) / (e4 + 4))
+    shown = reading(activity.attention, routing=activity.routing[0])
+    assert spot_kgrams(shown, 0, 3, Top(1, 1)) == [Spotted(0, 0, 1, 0, 3)]
+    assert spot_kgrams(shown, 1, 3, Top(1, 1)) == [Spotted(1, 0, 4, 3, 5)]
+
+
+def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
+    """Sentences are words 0-2 and 3-4; capsule 0 prefers the second, capsule 3 the first."""
+    attention = torch.tensor(
+        [
+            [0.2, 0.0, 0.0, 0.1],
+            [0.7, 0.0, 0.0, 0.3],
+            [0.1, 0.0, 0.0, 0.6],
+            [0.4, 0.0, 0.0, 0.5],
+            [0.6, 0.0, 0.0, 0.5],
+        ]
+    )
+    rho = torch.tensor([[0.3, 0.5, 0.5, 0.9], [0.7, 0.5, 0.5, 0.1]])
+    long = reading(attention, (3, 2), rho)
+    assert spot_kgrams(long, 1, 3, Top(2, 1)) == [
+        Spotted(capsule=0, sentence=1, position=4, first=3, last=5),
+        Spotted(capsule=3, sentence=0, position=2, first=1, last=3),
+    ]
+    two = spot_kgrams(long, 1, 3, Top(1, 1, sentences=2))
+    assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
+
+    (told,) = explain(batch_of(long), Asked(3, top=Top(2, 1)), ("a", "b"), CHANCES[:1], True)
+    assert told.probabilities == (0.25, 0.75)
+    assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
+        ("w3 w4", pytest.approx(0.7)),
+        ("w1 w2", pytest.approx(0.9)),
+    ]
+    # rho of the two capsules, weighted by their beta for class b, 0.8 and 0.5
+    weights = [(0.8 * 0.3 + 0.5 * 0.9) / 1.3, (0.8 * 0.7 + 0.5 * 0.1) / 1.3]
+    assert [sentence.weight for sentence in told.sentences] == pytest.approx(weights)
+    assert [(s.start, s.end) for s in told.sentences] == [(0, 8), (9, 14)]
+    assert [word.count for word in told.words] == [0, 1, 1, 1, 1]
+
+
+def hand_batch() -> ReadBatch:
+    """A text of two sentences, an unknown word alone, and one of two that was cut short.
+
+    Contributions: 0.75 and 1 to class b in the first text, 0.5 and 0 to class a in the last.
+    """
+    attention = torch.tensor([[0.75, 0.25], [0.25, 0.75], [1, 1]])
+    rho = torch.tensor([[0.875, 0.25], [0.125, 0.75]])
+    routing = torch.tensor([[[0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5]] * 2, [[0.5, 0.5], [0, 1]]])
+    batch = batch_of(
+        reading(attention, (2, 1), rho, routing[0]),
+        reading(torch.ones(1, 2), routing=routing[1]),
+        reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
+    )
+    ids = np.array([2, UNK, 3, UNK, 4, 5], np.int32)
+    numbers = replace(batch.placed.numbers, ids=ids)
+    agreement = torch.full_like(batch.activity.agreement, 2)
+    agreement[0, 1, 1] = 8
+    activity = batch.activity._replace(
+        class_norms=torch.tensor([[0.25, 0.75], [0, 0], [0.5, 0.25]]),
+        class_capsules=torch.tensor([2.0, 0, 0]).expand(3, 2, 3),
+        agreement=agreement,
+    )
+    return batch._replace(
+        placed=Placed(numbers, batch.placed.spans, np.array([False, False, True])),
+        blank=np.array([False, True, False]),
+        activity=activity,
+    )
+
+
+def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
+    asked = Asked(3, top=Top(2, 1, ranking="contribution"))
+    told = list(explain(hand_batch(), asked, ("a", "b"), CHANCES, True, {1: "second"}))
+    assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
+        ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
+        ("w0", "a", "a", (0, 0), 0),
+        ("w0 w1", "a", "a", (0.5, 0.25), 0.25),
+    ]
+    assert [(t.unknown_share, t.truncated, t.blank) for t in told] == [
+        (1 / 3, False, False),
+        (1, False, True),
+        (0, True, False),
+    ]
+    assert {(t.kernel_size, t.ranking, t.classes) for t in told} == {
+        (3, "contribution", ("a", "b"))
+    }
+    assert [t.kgrams for t in told] == [  # a capsule that is switched off has none
+        (
+            KGram("w2", 6, 8, 1, 0.25, 1, 1, 0.75, "second", 1),
+            KGram("w0 w1", 0, 5, 0, 0.75, 0.75, 0, 0.875, "", 0.75),
+        ),
+        (),
+        (KGram("w1", 3, 5, 0, 0.5, 1, 1, 0.75, "", 0.5),),
+    ]
+    assert [t.words for t in told] == [
+        ((0, 2, 1), (3, 5, 1), (6, 8, 1)),
+        ((0, 2, 0),),
+        ((0, 2, 0), (3, 5, 1)),
+    ]
+    assert [t.sentences for t in told] == [  # the first: 0.75 and 0.25 of each capsule's rho
+        (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
+        (SentenceWeight(0, 2, 0),),
+        (SentenceWeight(0, 2, 0.25), SentenceWeight(3, 5, 0.75)),
+    ]
+    assert [t.capsules for t in told] == [
+        (
+            CapsuleReason(1, (0.75, 0.25), (0.25, 0.75, 1), (0.25, 0.75), "second"),
+            CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), ""),
+        ),
+        (),
+        (CapsuleReason(0, (0.5, 0.5), (1, 1), (0.25, 0.75), ""),),
+    ]
+
+
+def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
+    told = list(explain(hand_batch(), Asked(3, 1, Top(sentences=2)), ("a", "b"), CHANCES, False))
+    assert [(t.predicted, t.target, t.margin) for t in told] == [
+        ("b", "b", 0.5),
+        ("a", "b", 0),
+        ("a", "b", -0.25),
+    ]
+    kgrams = [[k.capsule for k in t.kgrams] for t in told]
+    assert kgrams == [[0, 0, 0, 1, 1, 1], [], [1, 1, 0, 0]]
+    assert [[c.capsule for c in t.capsules] for t in told] == [[0, 1], [], [1, 0]]
+    assert [t.sentences for t in told] == [()] * 3
+
+
+@pytest.mark.parametrize(
+    ("top", "message"),
+    [(Top(sentences=0), "2, 2, 0; each must be at least 1"), (Top(ranking="loud"), "'loud'; it")],
+)
+def test_what_cannot_be_shown_is_told(top: Top, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        next(explain(hand_batch(), Asked(3, top=top), ("a", "b"), CHANCES, False))
+    with pytest.raises(ConfigError, match=message):
+        spot_kgrams(reading(), 0, 3, top)

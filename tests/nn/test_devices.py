@@ -1,0 +1,87 @@
+"""The network on a device without data: what would fetch numbers from it fails.
+
+Some products take a tensor of another device there without a word, so that those of the layout are
+looked at one by one.
+"""
+
+import pytest
+import torch
+from torch import Tensor
+
+from icaps import model
+from icaps.config import TrainConfig
+from icaps.model import ICapsNet
+from icaps.nn import layers, lookup
+from icaps.nn.lookup import WordTable, make_rows
+from icaps.nn.packing import Layout, lay_out
+from icaps.train.loop import margin_loss
+from icaps.train.objectives import specialisation_loss
+from tests.nn.test_lookup import BATCHES
+from tests.test_model import build
+
+DEVICE = torch.device("meta")
+
+
+@pytest.fixture(autouse=True)
+def distinct_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many there are is in the data, which this device hasn't; here all words are distinct."""
+
+    def unique(words: Tensor, return_inverse: bool) -> tuple[Tensor, Tensor]:
+        assert return_inverse
+        return words, torch.arange(len(words), device=words.device)
+
+    monkeypatch.setattr(Tensor, "unique", unique)
+
+
+@pytest.fixture(autouse=True)
+def layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
+    """All that are made."""
+    made: list[Layout] = []
+
+    def kept(lengths: Tensor, kernel_size: int, device: torch.device) -> Layout:
+        made.append(lay_out(lengths, kernel_size, device))
+        return made[-1]
+
+    for module in (layers, model, lookup):
+        monkeypatch.setattr(module, "lay_out", kept)
+    return made
+
+
+def check(layouts: list[Layout], kind: str) -> None:
+    """One of words, and for long texts one of sentences, all of them on the device."""
+    assert len(layouts) == (2 if kind == "long" else 1)
+    for layout in layouts:
+        found = (layout.source, layout.blank, layout.regions, layout.cells, layout.rows)
+        assert {values.device for values in found} == {DEVICE}
+
+
+def network(kind: str) -> ICapsNet:
+    shares = {"embedding_dropout": 0.3, "dropout": 0.3, "word_dropout": 0.2}
+    return build(hierarchical=kind == "long", **shares).to(DEVICE)
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
+    net, batch = network(kind).train(), BATCHES[kind].to(DEVICE)
+    config = TrainConfig(purity_weight=0.1, spread_weight=0.1)
+    activity = net(batch)
+    labels = torch.zeros(len(activity.class_norms), dtype=torch.int64, device=DEVICE)
+    loss = margin_loss(activity.class_norms, labels, config)
+    (loss + specialisation_loss(activity.routing, labels, config)).backward()
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.device == DEVICE, name
+    assert {values.device for values in activity} == {DEVICE}
+    check(layouts, kind)
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_a_table_is_made_and_read_where_the_network_is(kind: str, layouts: list[Layout]) -> None:
+    net, batch = network(kind).eval(), BATCHES[kind].to(DEVICE)
+    with torch.inference_mode():
+        table = WordTable(net, make_rows(net))
+        activity = net.route(
+            table.attend(net, batch), torch.ones(net.config.num_capsules).to(DEVICE)
+        )
+    assert {values.device for values in activity} == {DEVICE}
+    check(layouts, kind)

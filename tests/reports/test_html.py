@@ -1,0 +1,168 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from icaps.reports.render import Row, notices, rows, segments, shaded_text, verdict
+from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
+
+TEXT = "oil and  gas fall"
+EXPLANATION = Explanation(
+    text=TEXT,
+    classes=("World", "Business"),
+    predicted="Business",
+    target="Business",
+    scores=(0.125, 0.75),
+    probabilities=(0.2, 0.8),
+    margin=0.625,
+    kernel_size=3,
+    kgrams=(KGram("oil and  gas", 0, 12, 4, 0.9, 0.5), KGram("gas fall", 9, 17, 2, 0.8, 0.25)),
+    words=(WordCount(0, 3, 1), WordCount(4, 7, 1), WordCount(9, 12, 2), WordCount(13, 17, 1)),
+    capsules=(CapsuleReason(4, (0.1, 0.9), (0.2, 0.5, 0.2, 0.1)),),
+    sentences=(),
+    unknown_share=0.25,
+    truncated=False,
+    blank=False,
+)
+
+LONG_TEXT = " One.  Oil falls. Two. Three. Four. Five.\n"
+LONG = replace(
+    EXPLANATION,
+    text=LONG_TEXT,
+    words=(WordCount(7, 10, 1), WordCount(11, 16, 1)),
+    kgrams=(KGram("Oil falls", 7, 16, 4, 0.9, 0.5, 1, 0.75),),
+    sentences=(
+        SentenceWeight(1, 5, 0.2),
+        SentenceWeight(7, 17, 0.005),
+        SentenceWeight(18, 22, 0.004),
+        SentenceWeight(23, 29, 0.006),
+        SentenceWeight(30, 35, 0.785),
+        SentenceWeight(36, 41, 0.0),
+    ),
+)
+
+
+class Marks(HTMLParser):
+    """Reads back what a browser would show: the text, and the shade over each character."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text, self.levels, self._level, self._tip = "", [], 0, False
+        self.tips: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "mark":
+            self._level = int(values["class"][1:])
+        self._tip = tag == "span"
+        assert tag in ("div", "mark", "span")
+        assert not any(name.startswith("on") for name in values)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._level = 0 if tag == "mark" else self._level
+        self._tip = False
+
+    def handle_data(self, data: str) -> None:
+        if self._tip:
+            self.tips.append(data)
+        else:
+            self.text += data
+            self.levels += [self._level] * len(data)
+
+
+def read(explanation: Explanation) -> Marks:
+    marks = Marks()
+    marks.feed(shaded_text(explanation))
+    marks.close()
+    return marks
+
+
+def test_shades_count_the_kgrams_over_each_character() -> None:
+    marks = read(EXPLANATION)
+    assert marks.text == TEXT
+    assert "".join(map(str, marks.levels)) == "1" * 9 + "2" * 3 + "1" * 5
+    assert [tip.count("capsule") for tip in marks.tips] == [1, 1, 2, 1]
+    assert marks.tips[2] == (
+        "“oil and  gas” · capsule 4 · β 0.90 · α 0.50\n“gas fall” · capsule 2 · β 0.80 · α 0.25"
+    )
+
+
+def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
+    """The second is faint too, yet a K-gram is from it."""
+    expected = [
+        Row(0, 7, 0.2, False),
+        Row(7, 18, 0.005, True),
+        Row(18, 30, pytest.approx(0.01), False),
+        Row(30, 36, 0.785, False),
+        Row(36, 42, 0.0, False),
+    ]
+    assert rows(LONG) == expected
+    marks = read(LONG)
+    assert marks.text == LONG_TEXT
+    shaded = [letter for letter, level in zip(LONG_TEXT, marks.levels, strict=True) if level]
+    assert "".join(shaded) == "Oil falls"
+    html = LONG.to_html()
+    assert 'aria-label="weight 78%"' in html
+    assert '<td class="n">2<td class="n">0.750' in html
+    assert LONG.to_text().endswith("sentence 2 (0.750)")
+    assert LONG.to_dict()["sentences"][0] == {"start": 1, "end": 5, "weight": 0.2}
+
+
+def test_segments_lose_nothing() -> None:
+    pieces = [TEXT[start:end] for start, end, _ in segments(EXPLANATION, 0, len(TEXT))]
+    assert "".join(pieces) == TEXT
+    assert list(segments(replace(EXPLANATION, text="", kgrams=(), words=()), 0, 0)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["x<script>alert(1)</script>", '" onmouseover="x', "a & b &lt; c", "$x$ **a** :sun:"]
+)
+def test_text_is_shown_as_typed(text: str) -> None:
+    whole = (KGram(text, 0, len(text), 0, 0.5, 0.5),)
+    hostile = replace(EXPLANATION, text=text, kgrams=whole, words=(WordCount(0, len(text), 1),))
+    marks = read(hostile)
+    assert marks.text == text
+    assert text in marks.tips[0]
+    page = replace(hostile, classes=("<b>", text), target=text, predicted=text).to_html()
+    assert "<script" not in page
+    assert not re.search(r"<[^>]*onmouseover", page)
+
+
+def test_what_html_can_not_carry_is_replaced_one_for_one() -> None:
+    text = "a\x00b\ud800c\td"
+    page = replace(EXPLANATION, text=text, kgrams=(), words=()).to_html()
+    assert "a\ufffdb\ufffdc\td" in page
+    page.encode()
+
+
+def test_the_page_has_no_script_and_nothing_from_outside() -> None:
+    page = EXPLANATION.to_html()
+    assert not re.search(r"<script|<link|<img|src=|href=|@import|url\(", page)
+    assert "default-src 'none'" in page
+    assert page.count("<tr><td") == 4  # two K-grams, two classes
+    assert "0.750" in page
+
+
+def test_words_for_a_person() -> None:
+    assert verdict(EXPLANATION) == "Business (0.75)."
+    other = replace(EXPLANATION, target="World")
+    assert verdict(other) == "Business (0.75); shown is what speaks for World (0.12)."
+    assert notices(EXPLANATION) == ["25% of the words are unknown to the model."]
+    cut = replace(EXPLANATION, truncated=True, unknown_share=0.0)
+    assert notices(cut) == ["Only the first 4 words (17 of 17 characters) were read."]
+    blank = replace(EXPLANATION, blank=True, unknown_share=1.0, kgrams=())
+    assert notices(blank) == []
+    assert "no class has a case" in verdict(blank)
+    empty = replace(blank, words=(), text="", unknown_share=0.0)
+    assert notices(empty) == []
+    assert "no words to read" in verdict(empty)
+
+
+def test_terminal_lines_keep_to_their_lines() -> None:
+    newline = replace(EXPLANATION, kgrams=(KGram("a\nb", 0, 3, 1, 0.5, 0.25),))
+    assert newline.to_text().splitlines() == [
+        "Business (0.75).",
+        "25% of the words are unknown to the model.",
+        '  "a\\nb"  capsule 1  routing 0.500  attention 0.250',
+    ]

@@ -1,0 +1,166 @@
+"""The card of a model."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.errors import ConfigError, DataError
+from icaps.evaluate.cache import Evaluation, evaluate_kept
+from icaps.evaluate.report import EvaluationReport
+from icaps.interpret.global_view import load_view, weights_fingerprint
+from icaps.reports.files import KINDS, rounded, to_json
+from icaps.reports.global_report import Report
+from icaps.reports.measured_faithfulness import RANKINGS, measured, read_measured
+from icaps.reports.model_card import ModelCard, Source, make_card
+from tests.reports.pages import Page
+
+
+@pytest.fixture(scope="module")
+def evaluated(classifier: ICapsClassifier, model_folder: Path, data_file: Path) -> EvaluationReport:
+    classes = [str(name) for name in classifier.classes_]
+    evaluation = Evaluation(weights_fingerprint(model_folder), classes, data_file, "test", {})
+    return EvaluationReport(evaluate_kept(classifier, evaluation))
+
+
+@pytest.fixture(scope="module")
+def view(classifier: ICapsClassifier, interpreted: Path) -> Report:
+    found = load_view(interpreted, len(classifier.classes_), classifier.model.num_capsules)
+    assert found is not None
+    return Report(classifier, found)
+
+
+@pytest.fixture(scope="module")
+def told(classifier: ICapsClassifier, evaluated: EvaluationReport) -> dict[str, object]:
+    return measured(classifier, evaluated.evaluated, 6)
+
+
+def make(classifier: ICapsClassifier, folder: Path, *parts: object) -> ModelCard:
+    return make_card(classifier, folder, *parts)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def card(
+    classifier: ICapsClassifier,
+    interpreted: Path,
+    data_file: Path,
+    evaluated: EvaluationReport,
+    view: Report,
+    told: dict[str, object],
+) -> ModelCard:
+    tested = Source(str(data_file), "test", evaluated)
+    return make(classifier, interpreted, tested, view, told)
+
+
+def test_its_numbers_are_the_librarys(
+    card: ModelCard, evaluated: EvaluationReport, view: Report, classifier: ICapsClassifier
+) -> None:
+    facts = card.facts
+    assert facts["evaluation"]["accuracy"] == round(evaluated.predictions.correct.mean(), 6)
+    assert facts["evaluation"]["confusion"] == evaluated.predictions.confusion.tolist()
+    assert facts["evaluation"]["calibration"] == rounded(evaluated.calibration.to_dict())
+    assert facts["capsules"]["frequency"] == view.view.tally.frequency.tolist()
+    assert facts["capsules"]["rows"][0]["shuffled_top_1"] is not None
+    assert facts["data"]["classes"] == {"Cooking": 40, "Gardens": 40, "Sailing": 40}
+    assert facts["data"]["words"]["median"] == np.median(evaluated.predictions.words)
+    assert facts["numbers"] == sum(v.numel() for v in classifier.network_.state_dict().values())
+    known = facts["training"]["training_classes"]
+    assert sum(known.values()) == facts["training"]["training_texts"] == 324
+    assert {row["ranking"] for row in facts["faithfulness"]["rows"]} == set(RANKINGS)
+
+
+def test_the_page_loads_nothing_and_each_id_is_there_once(card: ModelCard) -> None:
+    content = card.to_bytes("html")
+    page = Page(content)
+    assert content.count(b"<svg") == 4  # two charts, each for light and dark pages
+    assert page.used == set(page.ids)
+    assert len(page.ids) == len(set(page.ids)) > 1
+    for part in ("How good it is", "What it can't do", "Comprehensiveness", "shuffles"):
+        assert part in page.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_the_same_whenever_it_is_made(
+    kind: str,
+    card: ModelCard,
+    classifier: ICapsClassifier,
+    interpreted: Path,
+    data_file: Path,
+    evaluated: EvaluationReport,
+    view: Report,
+    told: dict[str, object],
+) -> None:
+    """Also where only the folder that the data lies in is another."""
+    tested = Source(data_file.name, "test", evaluated)
+    again = make(classifier, interpreted, tested, view, told)
+    assert again.to_bytes(kind) == card.to_bytes(kind)
+
+
+def test_json_tells_all_that_the_page_does(card: ModelCard) -> None:
+    facts = json.loads(card.to_bytes("json"))
+    assert to_json(facts) == card.to_bytes("json")
+    again = ModelCard(facts, card.pictures)
+    assert sorted(again.to_bytes("html")) == sorted(card.to_bytes("html"))  # but for the order
+
+
+def test_csv_has_each_number_with_its_interval_and_control(card: ModelCard) -> None:
+    content = card.to_bytes("csv").decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(content, newline="")))
+    (accuracy,) = (r for r in rows if (r["part"], r["what"]) == ("evaluation", "accuracy"))
+    told = card.facts["evaluation"]
+    assert float(accuracy["value"]) == told["accuracy"]
+    assert [float(accuracy[n]) for n in ("low", "high")] == told["intervals"]["accuracy"]
+    assert float(accuracy["control"]) == told["chance"]["accuracy"]
+    wins = sum(int(row["value"]) for row in rows if row["part"] == "C")
+    assert wins == card.facts["capsules"]["texts"]
+
+
+def test_what_was_not_done_is_said(
+    classifier: ICapsClassifier, model_folder: Path, data_file: Path, evaluated: EvaluationReport
+) -> None:
+    tested = Source(str(data_file), "test", evaluated)
+    bare = make(classifier, model_folder, tested, None, None)
+    text = Page(bare.to_bytes("html")).text
+    assert "This was not counted" in text
+    assert "This was not measured" in text
+    assert bare.facts["training_command"] is None
+    for kind in KINDS:
+        assert bare.to_bytes(kind)
+
+
+def test_names_of_classes_are_shown_as_they_are(card: ModelCard) -> None:
+    hostile = "<script>alert(1)</script>"
+    facts = json.loads(card.to_bytes("json").decode().replace("Cooking", hostile))
+    content = ModelCard(facts, card.pictures).to_bytes("html")
+    assert b"<script" not in content
+    assert hostile in Page(content).text
+    assert "<script" not in ModelCard(facts).to_bytes("markdown").decode().replace(r"\<script", "")
+
+
+def test_files_are_written(card: ModelCard, tmp_path: Path) -> None:
+    card.write(tmp_path / "new")
+    for name, kind in KINDS.items():
+        file = tmp_path / "new" / f"model_card.{kind.suffix}"
+        assert file.read_bytes() == card.to_bytes(name)
+
+
+def test_faithfulness_of_a_file(told: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "faithfulness.json"
+    path.write_text(json.dumps({**told, "model": "x"}))
+    names = ("texts", "blank", "seed", "rows", "verdicts")
+    assert read_measured(path) == {name: told[name] for name in names}
+    for damage in ("{", "[]", '{"rows": 3}', json.dumps({**told, "rows": [{"ranking": "x"}]})):
+        path.write_text(damage)
+        with pytest.raises(DataError, match="is not what `icaps faithfulness --json` writes"):
+            read_measured(path)
+
+
+def test_a_limit_is_a_number_of_texts(
+    classifier: ICapsClassifier, evaluated: EvaluationReport
+) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        measured(classifier, evaluated.evaluated, 0)

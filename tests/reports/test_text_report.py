@@ -1,0 +1,116 @@
+"""The report on a text: the same bytes, safe, and nothing but itself."""
+
+import io
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.errors import ConfigError
+from icaps.reports.document import plain
+from icaps.reports.files import KINDS, rounded
+from icaps.reports.naming import ModelName
+from icaps.reports.text_report import TextReport, asked
+from icaps.results import Explanation
+from tests.reports.pages import Page
+
+HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
+SETTINGS = asked(target=None, top_capsules=2, top_kgrams=2, top_sentences=1)
+MODEL = ModelName("<b>small</b>", "0" * 64)
+
+
+@pytest.fixture(scope="module")
+def explanation(classifier: ICapsClassifier) -> Explanation:
+    (found,) = classifier.explain([HOSTILE])
+    return found
+
+
+def report(explanation: Explanation, **options: object) -> TextReport:
+    return TextReport(explanation, MODEL, SETTINGS, **options)  # type: ignore[arg-type]
+
+
+def test_the_page_loads_and_runs_nothing(explanation: Explanation) -> None:
+    content = report(explanation, trust={"decides": True, "<i>": "<script>"}).to_bytes("html")
+    page = Page(content)
+    assert b"<script" not in content
+    assert b"<b>small" not in content
+    assert "alert" in page.text
+    assert "default-src 'none'" in content.decode()
+    assert "icaps explain --model '<b>small</b>' --top-capsules 2" in page.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_explanation_gives_the_same_bytes(explanation: Explanation, kind: str) -> None:
+    content = report(explanation).to_bytes(kind)
+    assert content == report(explanation).to_bytes(kind)
+    near = replace(explanation, scores=tuple(x + 1e-9 for x in explanation.scores))
+    assert report(near).to_bytes(kind) == content  # what rounding adds doesn't show
+
+
+def test_json_gives_the_explanation_back(explanation: Explanation) -> None:
+    facts = json.loads(report(explanation).to_bytes("json"))
+    again = Explanation.from_dict(facts["explanation"])
+    assert again == Explanation.from_dict(rounded(explanation.to_dict()))
+    assert again.text == HOSTILE
+    assert (facts["model"]["name"], facts["trust"]) == ("<b>small</b>", None)
+    for kind in KINDS:
+        assert report(again).to_bytes(kind) == report(explanation).to_bytes(kind)
+
+
+def test_csv_has_a_row_a_kgram_and_no_formula(explanation: Explanation) -> None:
+    table = pd.read_csv(io.BytesIO(report(explanation).to_bytes("csv")), keep_default_na=False)
+    assert len(table) == len(explanation.kgrams) == 4
+    assert table["capsule"].tolist() == [kgram.capsule for kgram in explanation.kgrams]
+    assert table["routing"].tolist() == [round(kgram.routing, 6) for kgram in explanation.kgrams]
+    assert table["text"].str.startswith("'=1+1").all()
+    assert not table["K-gram"].str.startswith("=").any()
+
+
+def test_markdown_shows_the_text_and_runs_nothing(explanation: Explanation) -> None:
+    content = report(explanation).to_bytes("markdown").decode()
+    fence = "`" * 5  # longer than the text's own
+    shown = HOSTILE.replace("\ud83d", "\ufffd").replace("\x00", "\ufffd")
+    assert f"{fence}text\n{shown}\n{fence}\n" in content
+    outside = content.replace(shown, "")
+    assert "\n<" not in outside
+    assert "| <" not in outside
+    rows = [line for line in content.splitlines() if line.startswith("|") and "capsule" in line]
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# no title", r"\# no title"),
+        ("a|b", r"a\|b"),
+        ("1. one", r"1\. one"),
+        ("- x", r"\- x"),
+        ("-0.02", "-0.02"),
+        ("*a* _b_ `c` [d](e) <f> \\", r"\*a\* \_b\_ \`c\` \[d\](e) \<f\> " + "\\\\"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_what_markdown_would_read(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_a_text_without_words_has_a_report(classifier: ICapsClassifier) -> None:
+    (blank,) = classifier.explain([""])
+    for kind in KINDS:
+        assert report(blank).to_bytes(kind)
+    assert "no words to read" in Page(report(blank).to_bytes("html")).text
+    assert report(blank).to_bytes("csv").count(b"\n") == 1
+
+
+def test_the_settings_are_those_that_were_given() -> None:
+    given = asked("World", 1, 2, 3, "contribution", (4, 5))
+    assert given["target"] == "World"
+    assert given["mute"] == [4, 5]
+    assert asked(None, 1, 2, 3).keys() == SETTINGS.keys()
+
+
+def test_there_are_no_other_kinds(explanation: Explanation) -> None:
+    with pytest.raises(ConfigError, match="no format 'pdf'; choose of html"):
+        report(explanation).to_bytes("pdf")

@@ -1,0 +1,118 @@
+"""A stream of records comes to the same as texts in memory, in files of bounded reading."""
+
+import dataclasses
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import ModelConfig
+from icaps.errors import DataError
+from icaps.text.sentences import encode
+from icaps.text.vocabulary import Vocabulary
+from icaps.train import corpus_files
+from icaps.train.corpus_files import open_corpus, write_corpus
+from icaps.train.dataset import Words, prepare_stream, prepare_texts
+from tests.conftest import MODEL, TRAIN, make_texts
+
+
+class Row(NamedTuple):
+    text: str
+    label: str
+
+
+def rows(count: int = 90, seed: int = 1) -> list[Row]:
+    return [Row(*pair) for pair in zip(*make_texts(count, seed), strict=True)]
+
+
+LONG = dataclasses.replace(MODEL, hierarchical=True, max_words=5, max_sentences=3)
+
+
+def folder_maker(home: Path) -> object:
+    """As the cache does it, without locks."""
+
+    def make(key: str, fill: object) -> Path:
+        folder = home / key
+        if not folder.exists():
+            folder.mkdir()
+            fill(folder)
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("model", [MODEL, LONG], ids=["short", "long"])
+def test_files_hold_what_encoding_gives(
+    tmp_path: Path, model: ModelConfig, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_files, "CHUNK", 20)
+    texts = ["", *(f"{row.text} {row.text}" for row in rows()), " ", "Zzz."]
+    vocabulary = Vocabulary.build(texts[:50], 0)
+    write_corpus(texts, vocabulary, model, tmp_path, workers)
+    corpus = open_corpus(tmp_path, np.arange(len(texts)))
+    assert len(corpus) == len(texts)
+    for n, text in enumerate(encode(vocabulary, texts, model)):
+        packed = corpus.select(np.array([n])).pack()
+        assert packed.ids.tolist() == text.ids.tolist()
+        assert packed.lengths.tolist() == text.sentences.tolist()
+        assert packed.sentences.tolist() == [len(text.sentences)]
+
+
+def test_texts_without_words_are_kept(tmp_path: Path) -> None:
+    write_corpus(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
+    packed = open_corpus(tmp_path, np.zeros(2, np.int64)).pack()
+    assert (packed.ids.tolist(), packed.sentences.tolist()) == ([], [0, 0])
+
+
+def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
+    records = rows()
+    texts, names = zip(*records, strict=True)
+    classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
+    memory = prepare_texts(texts, classes, labels, MODEL, TRAIN)
+    stream = prepare_stream(records, MODEL, TRAIN, folder_maker(tmp_path), 1)
+    assert stream.classes.tolist() == classes.tolist()
+    assert stream.vocabulary == memory.vocabulary
+    assert stream.training.tolist() == memory.training.tolist()
+    assert stream.corpus.labels.tolist() == labels.tolist()
+    assert stream.corpus.pack().ids.tolist() == memory.corpus.pack().ids.tolist()
+
+
+def test_the_files_are_made_once_for_the_same_texts_words_and_splitting(tmp_path: Path) -> None:
+    make = folder_maker(tmp_path)
+    prepare_stream(rows(), MODEL, TRAIN, make, 1)
+    prepare_stream(rows(), dataclasses.replace(MODEL, dropout=0.5), TRAIN, make, 1)
+    assert len(list(tmp_path.iterdir())) == 1
+    prepare_stream(rows(seed=2), MODEL, TRAIN, make, 1)
+    prepare_stream(rows(), LONG, TRAIN, make, 1)
+    prepare_stream(rows(), MODEL, dataclasses.replace(TRAIN, min_frequency=3), make, 1)
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_words_are_those_of_the_vocabulary() -> None:
+    texts = ["a b zzz.", "", "c a"]
+    vocabulary = Vocabulary.build(["a a a b b c ."], 0)
+    prepared = prepare_texts(texts * 4, np.array(["x", "y"]), np.array([0, 1] * 6), MODEL, TRAIN)
+    corpus = dataclasses.replace(prepared.corpus, texts=np.array([2, 0]))
+    assert [len(words) for words in Words(corpus, prepared.vocabulary)] == [2, 4]
+    assert "zzz" not in vocabulary
+
+
+def test_one_class_is_no_classifier(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="All 2 texts have one class"):
+        prepare_stream([Row("a", "x")] * 2, MODEL, TRAIN, folder_maker(tmp_path), 1)
+
+
+def test_fitting_a_stream_is_fitting_its_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
+    records = rows(120)
+    train = dataclasses.replace(TRAIN, epochs=2)
+    texts, labels = zip(*records, strict=True)
+    stream = ICapsClassifier(MODEL, train, device="cpu").fit_stream(records)
+    memory = ICapsClassifier(MODEL, train, device="cpu").fit(list(texts), list(labels))
+    np.testing.assert_array_equal(stream.class_norms(texts), memory.class_norms(texts))
+    assert stream.predict(texts[:1]).dtype == object

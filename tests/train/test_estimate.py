@@ -1,0 +1,283 @@
+"""What a training will take, and the settings that suit its texts."""
+
+import dataclasses
+import gzip
+import random
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import FLOAT32, PRESETS, TrainConfig
+from icaps.data.sample import draw_sample
+from icaps.data.source import open_source
+from icaps.errors import DataError
+from icaps.train import pace
+from icaps.train.estimate import Estimate, estimate, expected_words
+from icaps.train.recipe import suggest
+from tests.conftest import MODEL, TRAIN, make_texts
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps: what they take is measured by hand, since this machine may have others' work."""
+    monkeypatch.setattr(pace, "_SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def texts_and_labels() -> tuple[list[str], list[str]]:
+    return make_texts(360, seed=1)
+
+
+@pytest.fixture(scope="module")
+def made(texts_and_labels: tuple[list[str], list[str]]) -> Estimate:
+    return estimate(open_source(texts_and_labels), MODEL, TRAIN)
+
+
+def lines_of(rows: int) -> list[str]:
+    """Rows of a CSV with texts of different lengths, whose words follow Zipf's law."""
+    rng = random.Random(0)
+    words = [f"word{n}" for n in range(1, 20_001)]
+    weights = list(accumulate(1 / n for n in range(1, 20_001)))
+    return [
+        f"{rng.choice('abc')},"
+        f"{' '.join(rng.choices(words, cum_weights=weights, k=rng.randint(5, 60)))}\n"
+        for _ in range(rows)
+    ]
+
+
+def test_small_data_are_counted(
+    made: Estimate, texts_and_labels: tuple[list[str], list[str]]
+) -> None:
+    texts, _ = texts_and_labels
+    lengths = [len(text.removesuffix(".").split()) + 1 for text in texts]
+    assert (made.texts, made.exact) == (360, True)
+    assert made.classes == ("Cooking", "Gardens", "Sailing")
+    assert made.words.mean == pytest.approx(np.mean(lengths))
+    assert made.words.median == np.median(lengths)
+    assert made.words.most == np.quantile(lengths, 0.95, method="inverted_cdf")
+
+
+def test_sizes_are_those_of_the_trained_network(
+    made: Estimate, classifier: ICapsClassifier, model_folder: Path
+) -> None:
+    network = classifier.network_
+    assert made.vocabulary == pytest.approx(len(classifier.vocabulary_), abs=3)
+    rows = (made.vocabulary - len(classifier.vocabulary_)) * MODEL.trained_dim
+    parameters = sum(values.numel() for values in network.parameters())
+    assert made.parameters - rows == parameters
+    stored = sum(file.stat().st_size for file in model_folder.iterdir())
+    assert stored / 1.5 < made.checkpoint_bytes < stored * 1.5
+    assert made.seconds == pytest.approx(made.seconds_per_epoch * TRAIN.epochs)
+    assert made.seconds_per_epoch > 0
+    assert made.vector_seconds > 0
+
+
+def test_steps_for_unk_take_time(texts_and_labels: tuple[list[str], list[str]]) -> None:
+    train = dataclasses.replace(TRAIN, unk_steps=400)
+    made = estimate(open_source(texts_and_labels), MODEL, train)
+    assert made.seconds > 1.5 * made.seconds_per_epoch * TRAIN.epochs  # 80 steps of the epochs
+
+
+def test_vectors_of_a_file_count_by_their_size(
+    texts_and_labels: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "own.txt").write_text("2 5\nsoup 1 2 3 4 5\nrose 1 2 3 4 5\n")
+    source = open_source(texts_and_labels)
+    config = dataclasses.replace(MODEL, trained_dim=4)
+    alone = estimate(source, config, TRAIN, tmp_path / "own.txt")
+    both = estimate(source, config, TRAIN, [tmp_path / "own.txt", "texts"])
+    assert alone.vector_seconds == 0
+    taps = MODEL.kernel_size * MODEL.region_dim
+    assert both.parameters - alone.parameters == MODEL.fixed_dim * taps
+
+
+def test_the_time_is_that_of_the_steps(
+    texts_and_labels: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that a step moves by 1 second and another hundredth a word."""
+    now = 0.0
+
+    def step(_network: object, _updates: object, batch: object, _train: object) -> int:
+        nonlocal now
+        words = int(batch.pack().ids.shape[0])  # type: ignore[attr-defined]
+        now += 1 + words / 100
+        return words
+
+    monkeypatch.setattr(pace, "_step", step)
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
+    train = dataclasses.replace(TRAIN, product_precision=FLOAT32, accumulate=4, unk_steps=100)
+    made = estimate(open_source(texts_and_labels), MODEL, train)
+    training, steps = 324, 11
+    assert made.seconds_per_epoch == pytest.approx(
+        steps + training * made.words.mean / 100, rel=1e-6
+    )
+    # A step for <unk> is one of the four parts that another one has.
+    of_unk = 100 * (1 / 4 + 32 / 4 * made.words.mean / 100)
+    assert made.seconds - TRAIN.epochs * made.seconds_per_epoch == pytest.approx(of_unk, rel=1e-6)
+
+
+def test_the_random_state_stays(texts_and_labels: tuple[list[str], list[str]]) -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    threads = torch.get_num_threads()
+    estimate(open_source(texts_and_labels), MODEL, TRAIN)
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("parts", [1, 3, 40])
+def test_settings_of_a_step(texts_and_labels: tuple[list[str], list[str]], parts: int) -> None:
+    train = dataclasses.replace(TRAIN, accumulate=parts, purity_weight=0.1, spread_weight=0.1)
+    assert estimate(open_source(texts_and_labels), MODEL, train).seconds > 0
+
+
+def test_blank_texts_and_few() -> None:
+    """Even where nothing can be learnt."""
+    model = dataclasses.replace(MODEL, fixed_dim=0)
+    made = estimate(open_source((["", "", "a"], ["x", "y", "x"])), model, TrainConfig())
+    assert made.texts == 3
+    assert made.vocabulary == 2
+    with pytest.raises(DataError, match="All 2 texts have one class"):
+        estimate(open_source((["a", "b"], ["x", "x"])), model, TrainConfig())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_csv_goes_by_its_bytes(tmp_path: Path, packed: bool) -> None:
+    content = ("label,text\n" + "".join(lines_of(20_000))).encode()
+    path = tmp_path / ("x.csv.gz" if packed else "x.csv")
+    path.write_bytes(gzip.compress(content, 1) if packed else content)
+    sample = draw_sample(open_source(path), 100, seconds=0)
+    assert not sample.exact
+    assert sample.texts == pytest.approx(20_000, rel=0.05)
+    assert sample.classes == ("a", "b", "c")
+    assert len(sample.drawn) == len(sample.labels) == 100
+
+
+def test_an_estimate_of_a_part_is_near_that_of_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("label,text\n" + "".join(lines_of(20_000)))
+    model, train = dataclasses.replace(MODEL, fixed_dim=0), TrainConfig(min_frequency=5)
+    part, whole = (estimate(open_source(path), model, train, seconds=s) for s in (0.0, 600.0))
+    assert not part.exact
+    assert whole.exact
+    assert whole.texts == 20_000
+    assert part.texts == pytest.approx(20_000, rel=0.05)
+    assert part.words.mean == pytest.approx(whole.words.mean, rel=0.1)
+    assert part.vocabulary == pytest.approx(whole.vocabulary, rel=0.3)
+
+
+def test_several_files_and_their_formats(tmp_path: Path) -> None:
+    rows = lines_of(3_000)
+    for number, part in enumerate((rows[:1_000], rows[1_000:])):
+        (tmp_path / f"{number}.csv").write_text("label,text\n" + "".join(part))
+        table = pa.table({"label": ["a"] * len(part), "text": part})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    sample = draw_sample(open_source(str(tmp_path / "*.csv")), 10, seconds=0)
+    assert sample.texts == pytest.approx(3_000, rel=0.05)
+    sample = draw_sample(open_source(str(tmp_path / "*.parquet")), 10, seconds=0)
+    assert (sample.texts, sample.exact) == (3_000, False)
+    lists = (["a"] * 3_000, ["x", "y", "z"] * 1_000)
+    assert draw_sample(open_source(lists), 10, seconds=0).exact  # its size can't be told
+
+
+def test_a_sample_is_of_all_that_was_read() -> None:
+    """The mean place of a thousand texts of ten thousand, five times: within five deviations."""
+    source = open_source(([str(n) for n in range(10_000)], ["x", "y"] * 5_000))
+    for seed in range(5):
+        sample = draw_sample(source, 1_000, 60, seed)
+        places = np.array([int(text) for text in sample.drawn])
+        assert len(set(places)) == 1_000
+        assert abs(places.mean() - 5_000) < 5 * 2_887 / 1_000**0.5
+        assert abs(places[:200].mean() - 5_000) < 5 * 2_887 / 200**0.5  # in random order, too
+        assert [sample.classes[label] for label in sample.labels] == ["xy"[n % 2] for n in places]
+
+
+def test_bad_rows_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("text,label\none,a\ntwo,\nthree,b\n")
+    assert draw_sample(open_source(path), 9, 60).texts == 2
+    path.write_text("text,label\ntwo,\n")
+    with pytest.raises(DataError, match="holds no rows that can be read"):
+        draw_sample(open_source(path, text="text", label="label"), 9, 60)
+
+
+@pytest.mark.parametrize("least", [0, 1, 5, 50])
+@pytest.mark.parametrize("growth", [0.9, 2, 10])
+def test_words_of_a_larger_corpus(least: int, growth: float) -> None:
+    """Texts by Zipf's law with an exponent of 1.05, of which the sample is a part."""
+    rng = np.random.default_rng(0)
+    shares = 1 / np.arange(1, 200_000) ** 1.05
+    rates = 100_000 * shares / shares.sum()
+    sample = rng.poisson(rates)
+    true = (rng.poisson(rates * growth) > least).sum()
+    found = expected_words(sample[sample > 0], growth, least)
+    assert found == pytest.approx(true, rel=0.05 if growth < 1 else 0.3)
+
+
+def test_words_of_nothing() -> None:
+    assert expected_words(np.zeros(0, np.int64), 3.0, 5) == 0
+    assert expected_words(np.array([1, 1]), 9.0, 1) == 0
+
+
+def test_words_that_are_all_there() -> None:
+    assert expected_words(np.full(500, 9_999), 9.0, 5) == 500
+    assert expected_words(np.full(500, 9_999), 9.0, 0) == 500
+
+
+def suggestion_for(lengths: list[list[int]], texts: int):  # type: ignore[no-untyped-def]
+    """Of texts as the words of each sentence."""
+    return suggest(
+        np.array([sum(text) for text in lengths]),
+        np.array([len(text) for text in lengths]),
+        np.concatenate([np.array(text, np.int64) for text in lengths]),
+        texts,
+    )
+
+
+def test_short_texts() -> None:
+    made = suggestion_for([[n] for n in range(1, 101)], 120_000)
+    assert (made.hierarchical, made.max_words, made.max_sentences) == (False, 95, None)
+    assert (made.preset, made.min_frequency) == ("ag_news-short", 5)
+    assert made.reason == (
+        "A typical text has 50 words in 1 sentence: the network for short texts reads it as one."
+    )
+
+
+def test_long_texts() -> None:
+    lengths = [[20] * n for n in range(1, 20)] + [[20] * 4 + [200]]
+    made = suggestion_for(lengths, 650_000)
+    assert (made.hierarchical, made.max_words, made.max_sentences) == (True, 20, 18)
+    assert (made.preset, made.min_frequency) == ("yelp_full-long", 5)
+    assert "weighs sentences as well as words" in made.reason
+
+
+def test_a_long_text_of_one_sentence_is_short() -> None:
+    assert not suggestion_for([[500]], 100).hierarchical
+
+
+def test_a_sentence_that_is_split_counts_by_its_parts() -> None:
+    """Of a hundred sentences four are longer than N, and are two."""
+    made = suggestion_for([[30] * 24 + [60]] * 4, 100)
+    assert (made.max_words, made.max_sentences) == (30, 26)
+
+
+@pytest.mark.parametrize(
+    ("texts", "short", "long"),
+    [(300, 1, 1), (120_000, 5, 5), (560_000, 50, 5), (1_400_000, 100, 10), (3_600_000, 200, 10)],
+)
+def test_frequencies_of_the_tables(texts: int, short: int, long: int) -> None:
+    assert suggestion_for([[9]], texts).min_frequency == short
+    assert suggestion_for([[20] * 9], texts).min_frequency == long
+
+
+def test_every_size_has_a_preset() -> None:
+    for texts in (1, 10**9):
+        for lengths in ([[0]], [[1]], [[30] * 999]):
+            assert suggestion_for(lengths, texts).preset in PRESETS

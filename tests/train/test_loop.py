@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+import torch
+
+from icaps.config import TrainConfig
+from icaps.errors import DataError
+from icaps.evaluate.metrics import evaluate
+from icaps.model import ICapsNet
+from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.corpus import Corpus
+from icaps.train.loop import Epoch, Step, accuracy, choose_device, margin_loss, predict_norms, train
+from icaps.train.optimizer import rate_shares
+from tests.conftest import MODEL
+
+
+def toy_corpus(count: int, seed: int) -> Corpus:
+    """Texts of words 2..11; word 2 or 3, one of them in each text, is the label."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(4, 12, (count, 6)).astype(np.int32)
+    labels = rng.integers(0, 2, count)
+    ids[np.arange(count), rng.integers(0, 6, count)] = labels + 2
+    texts = np.arange(count + 1)
+    return Corpus(ids.ravel(), 6 * texts, texts, labels, texts[:-1])
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.epochs: list[Epoch] = []
+
+    def on_step(self, step: Step) -> None:
+        self.steps.append(step)
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        self.epochs.append(epoch)
+
+
+def network() -> ICapsNet:
+    torch.manual_seed(0)
+    return ICapsNet(MODEL, 12, 2)
+
+
+def test_margin_loss_by_hand() -> None:
+    norms = torch.tensor([[0.8, 0.3], [0.95, 0.05]])
+    # (0.9 - 0.8)^2 + 0.5 (0.3 - 0.1)^2 = 0.03; second text: (0.9 - 0.05)^2 + 0.5 (0.95 - 0.1)^2
+    expected = (0.03 + 0.85**2 + 0.5 * 0.85**2) / 2
+    loss = margin_loss(norms, torch.tensor([0, 1]), TrainConfig())
+    assert loss.item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_training_learns_and_tells_what_it_does() -> None:
+    recorder, net = Recorder(), network()
+    training, validation = toy_corpus(300, 1), toy_corpus(100, 2)
+    fixed = net.fixed_embedding.clone()
+    config = TrainConfig(
+        batch_size=50, epochs=30, patience=30, learning_rate=0.03, average_decay=0.9
+    )
+    course = train(net, training, validation, config, [recorder])
+    assert course.best_accuracy > 0.95
+    assert accuracy(predict_norms(net, validation), validation) == pytest.approx(
+        course.best_accuracy
+    )
+    assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 31))
+    assert recorder.epochs == course.history
+    assert len(recorder.steps) == 30 * 6
+    assert recorder.steps[-1].step == recorder.steps[-1].steps == 6
+    assert course.history[-1].loss < course.history[0].loss / 2
+    assert not net.training
+    assert torch.equal(net.fixed_embedding, fixed)
+
+
+def test_it_keeps_the_best_epoch_and_stops_after_patience() -> None:
+    net = network()
+    config = TrainConfig(batch_size=50, epochs=50, patience=2, learning_rate=0.01)
+    course = train(net, toy_corpus(300, 1), toy_corpus(100, 2), config)
+    scores = [epoch.validation_accuracy for epoch in course.history]
+    assert course.best_epoch == scores.index(max(scores)) + 1
+    assert len(scores) == course.best_epoch + 2
+
+
+def test_ctrl_c_keeps_the_best_so_far() -> None:
+    class Stop(Recorder):
+        def on_step(self, step: Step) -> None:
+            if step.epoch == 3:
+                raise KeyboardInterrupt
+
+    net = network()
+    validation = toy_corpus(100, 2)
+    config = TrainConfig(batch_size=50, epochs=9, learning_rate=0.01)
+    course = train(net, toy_corpus(300, 1), validation, config, [Stop()])
+    assert course.interrupted
+    assert len(course.history) == 2
+    assert accuracy(predict_norms(net, validation), validation) == pytest.approx(
+        course.best_accuracy
+    )
+
+
+def test_the_average_follows_the_weights_it_averages() -> None:
+    """With a decay of 0 the averaged weights are the last ones; a late decay lags behind."""
+    training, validation = toy_corpus(100, 1), toy_corpus(50, 2)
+    results = {}
+    for decay in (0.0, 0.99):
+        net = network()
+        start = net.capsules.capsule_weight.detach().clone()
+        config = TrainConfig(epochs=1, batch_size=5, average_decay=decay, decay=False)
+        train(net, training, validation, config)
+        results[decay] = (net.capsules.capsule_weight - start).norm().item()
+    assert 0 < results[0.99] < results[0.0]
+
+
+def test_the_learning_rate_rises_then_falls_in_a_line() -> None:
+    """Of 10 steps 4 are warm-up: 1/5, 2/5, 3/5, 4/5, then 1 down to 1/6 in sixths."""
+    config = TrainConfig(epochs=2, warmup_share=0.4)
+    rate = rate_shares(config, steps_per_epoch=5)
+    expected = [0.2, 0.4, 0.6, 0.8, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]
+    assert [rate(step) for step in range(10)] == pytest.approx(expected)
+    flat = rate_shares(TrainConfig(epochs=2, warmup_share=0, decay=False), steps_per_epoch=5)
+    assert {flat(step) for step in range(10)} == {1.0}
+
+
+def test_norms_of_a_corpus_are_those_of_its_texts() -> None:
+    net, corpus = network().eval(), toy_corpus(1100, 3)
+    norms = predict_norms(net, corpus)
+    one = net(corpus.select(np.array([1050])).pack()).class_norms[0]
+    torch.testing.assert_close(norms[1050], one.detach(), rtol=0, atol=1e-6)
+
+
+def test_calibration_finds_the_factor_that_made_the_labels() -> None:
+    generator = torch.Generator().manual_seed(0)
+    norms = torch.rand(20_000, 3, generator=generator)
+    labels = torch.multinomial((norms * 7).softmax(1), 1, generator=generator)[:, 0]
+    assert fit_inverse_temperature(norms, labels.numpy()) == pytest.approx(7, rel=0.03)
+
+
+def test_device() -> None:
+    assert choose_device("cpu").type == "cpu"
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+
+
+def test_metrics_by_hand() -> None:
+    class Fixed:
+        classes_ = np.array(["a", "b", "c"], dtype=object)
+
+        def predict(self, texts: list[str]) -> list[str]:
+            return texts
+
+    scores = evaluate(Fixed(), zip("aabc", "abbb", strict=True))
+    assert (scores["n"], scores["accuracy"]) == (4, 0.5)
+    assert scores["confusion"] == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
+    assert scores["per_class"]["b"] == pytest.approx(
+        {"precision": 1, "recall": 1 / 3, "f1": 0.5, "support": 3}
+    )
+    assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.5 + 0) / 3)
+    with pytest.raises(DataError, match="class 'd', which the model lacks; it knows a, b, c"):
+        evaluate(Fixed(), [("a", "d")])
+    with pytest.raises(DataError, match="no texts to score"):
+        evaluate(Fixed(), [])

@@ -1,0 +1,84 @@
+"""The term that gives capsules subjects, against its formula in plain Python."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from icaps.classifier import ICapsClassifier
+from icaps.config import TrainConfig
+from icaps.interpret import controls
+from icaps.interpret.corpus import count
+from icaps.train.objectives import specialisation_loss
+from tests.conftest import MODEL, TRAIN, make_texts
+
+
+def expected(routing: torch.Tensor, labels: list[int], config: TrainConfig) -> float:
+    capsules, classes = routing.shape[1:]
+    joint = [[0.0] * capsules for _ in range(classes)]
+    for text, label in zip(routing.tolist(), labels, strict=True):
+        powers = [math.exp(config.winner_sharpness * betas[label]) for betas in text]
+        for i in range(capsules):
+            joint[label][i] += powers[i] / sum(powers) / len(labels)
+    winner = [sum(row[i] for row in joint) for i in range(capsules)]
+    given = -sum(p * math.log(p / winner[i]) for row in joint for i, p in enumerate(row) if p)
+    spread = -sum(p * math.log(p) for p in winner)
+    return config.purity_weight * given - config.spread_weight * spread
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 3.0, 40.0])
+def test_it_is_its_formula(sharpness: float) -> None:
+    torch.manual_seed(0)
+    routing = torch.rand(7, 5, 3, dtype=torch.float64).softmax(2)
+    labels = [0, 2, 2, 0, 0, 2, 2]  # one class is missing
+    config = TrainConfig(purity_weight=0.3, spread_weight=0.7, winner_sharpness=sharpness)
+    found = specialisation_loss(routing, torch.tensor(labels), config)
+    assert float(found) == pytest.approx(expected(routing, labels, config), abs=1e-12)
+
+
+def test_its_best_and_its_worst() -> None:
+    config = TrainConfig(purity_weight=1, spread_weight=0, winner_sharpness=1e4)
+    labels = torch.tensor([0, 1, 0, 1])
+    own = torch.zeros(4, 2, 2, dtype=torch.float64)
+    own[labels == 0, 0] = own[labels == 1, 1] = 1  # a capsule a class
+    assert float(specialisation_loss(own, labels, config)) == pytest.approx(0, abs=1e-9)
+    same = torch.zeros(4, 2, 2, dtype=torch.float64)
+    same[:, 0] = 1  # one for both
+    assert float(specialisation_loss(same, labels, config)) == pytest.approx(math.log(2))
+    spread = TrainConfig(purity_weight=0, spread_weight=1, winner_sharpness=1e4)
+    assert float(specialisation_loss(own, labels, spread)) == pytest.approx(-math.log(2))
+    assert float(specialisation_loss(same, labels, spread)) == pytest.approx(0, abs=1e-9)
+
+
+def test_gradients_are_right_where_nobody_wins() -> None:
+    config = TrainConfig(purity_weight=0.5, spread_weight=0.5, winner_sharpness=200)
+    labels = torch.tensor([0, 1, 1])
+    torch.manual_seed(1)
+    logits = torch.randn(3, 4, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda x: specialisation_loss(x.softmax(2), labels, config), logits
+    )
+    hard = (torch.tensor([[[9.0, -9]] + [[-9.0, 9]] * 3] * 3)).requires_grad_()
+    specialisation_loss(hard.softmax(2), labels, config).backward()
+    assert hard.grad is not None
+    assert torch.isfinite(hard.grad).all()
+
+
+def fitted(**settings: float) -> ICapsClassifier:
+    train = dataclasses.replace(TRAIN, **settings)
+    return ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(360, seed=1))
+
+
+def test_training_with_it_makes_capsules_pure(classifier: ICapsClassifier) -> None:
+    special = fitted(purity_weight=0.3, spread_weight=0.1, winner_sharpness=100)
+    labelled = list(zip(*make_texts(150, seed=5), strict=True))
+    plain, pure = (count(c, labelled).tally.frequency for c in (classifier, special))
+    assert controls.purity(pure) > 0.95 > controls.purity(plain)
+    assert controls.alive(pure).sum() >= controls.alive(plain).sum()
+
+
+def test_off_is_the_papers_training(classifier: ICapsClassifier) -> None:
+    off = fitted(winner_sharpness=7).network_.state_dict()
+    for name, value in classifier.network_.state_dict().items():
+        assert torch.equal(off[name], value)
