@@ -6,11 +6,25 @@ Offsets are code points into the text as it was given: `text[start:end]` is what
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 RARE = 0.05  # share of random choices below which something is no chance
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its interval, of 95% confidence unless stated otherwise."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self, name: str = "value") -> dict[str, float | None]:
+        """Plain data for JSON, with the value under `name`; NaN becomes None."""
+        numbers = {name: self.value, "low": self.low, "high": self.high}
+        return {key: None if math.isnan(number) else number for key, number in numbers.items()}
 
 
 @dataclass(frozen=True)
@@ -169,15 +183,6 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A class norm under random choices of words: the mean, and what nine of ten lie between."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Trial:
     """What the shaded words of a text do to the class that is explained, and what chance does.
 
@@ -190,7 +195,8 @@ class Trial:
         words, shaded: How many were read, and how many of them lie under K-grams.
         whole, without, alone: Norm of `target` for the whole text, without the shaded words, and
             for these alone.
-        random_without, random_alone: The same for random words.
+        random_without, random_alone: The same for random words: the mean over the draws, and the
+            interval that holds nine of ten of them.
         as_far, as_much: How many random choices drop the norm as far as the shaded words do, and
             keep as much of it alone.
         draws, seed: How many random choices, and of which seed.
@@ -205,8 +211,8 @@ class Trial:
     whole: float
     without: float
     alone: float
-    random_without: Drawn
-    random_alone: Drawn
+    random_without: Interval
+    random_alone: Interval
     as_far: int
     as_much: int
     draws: int
@@ -235,8 +241,13 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with what follows from the numbers."""
-        follows = ("comprehensiveness", "sufficiency", "decides", "suffices")
-        return dataclasses.asdict(self) | {name: getattr(self, name) for name in follows}
+        derived = ("comprehensiveness", "sufficiency", "decides", "suffices")
+        return {
+            **dataclasses.asdict(self),
+            "random_without": self.random_without.to_dict("mean"),
+            "random_alone": self.random_alone.to_dict("mean"),
+            **{name: getattr(self, name) for name in derived},
+        }
 
 
 @dataclass(frozen=True)

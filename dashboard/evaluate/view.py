@@ -23,10 +23,11 @@ from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.scores import MEASURES
 from icaps.evaluate.selective import kept_at
-from icaps.evaluate.stats import RESAMPLES, Score
 from icaps.explore.saved_slices import Slice, slices
 from icaps.reports import charts
 from icaps.reports.files import to_csv
+from icaps.results import Interval
+from icaps.stats import RESAMPLES
 
 _DOWNLOAD = ":material/download:"
 _SETTINGS = Settings(None, 2, 2, 1)
@@ -232,7 +233,7 @@ def show_learning(report: EvaluationReport) -> None:
     st.caption("A dot is a model; lines go through the means of seeds, one for each setting.")
 
 
-def _metric(label: str, score: Score, width: int | str = 150) -> None:
+def _metric(label: str, score: Interval, width: int | str = 150) -> None:
     st.metric(
         label,
         f"{score.value:.2%}",
@@ -298,7 +299,7 @@ def _same_classes(other: ModelFolder, report: EvaluationReport) -> bool:
     return set(models.load(other).classes_) == set(report.predictions.classes)
 
 
-def _kept_sentence(coverage: float, accuracy: Score, rejected: Score) -> str:
+def _kept_sentence(coverage: float, accuracy: Interval, rejected: Interval) -> str:
     if not coverage:
         return "The model is silent about all texts."
     told = f"It answers {coverage:.1%} of the texts, and {accuracy.value:.2%} of the answers are "
@@ -308,6 +309,6 @@ def _kept_sentence(coverage: float, accuracy: Score, rejected: Score) -> str:
     return f"{told} Of what it would have said of the others, {rejected.value:.2%} are right."
 
 
-def _plain(score: Score) -> str:
+def _plain(score: Interval) -> str:
     """A share with its interval in per cent."""
     return f"{100 * score.value:.1f} ({100 * score.low:.1f}–{100 * score.high:.1f})"

@@ -58,12 +58,12 @@ def add_parser(commands: Commands) -> None:
 def _faithfulness(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
-    from icaps.evaluate.bootstrap import plain
     from icaps.faithfulness import eraser, rankings, table
     from icaps.faithfulness.perturbation import REMOVALS
     from icaps.faithfulness.sanity import cascade
     from icaps.faithfulness.stability import CHANGES, after_a_change, between_models
     from icaps.interpret.spotting import CAPSULE_RANKINGS, Top
+    from icaps.stats import plain
 
     progress, seed = Progress(sys.stderr), options.seed
     left_out = () if options.rankings else rankings.missing()

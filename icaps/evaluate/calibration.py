@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.evaluate.stats import RESAMPLES, TAILS, Counts, Score, Values, resampled, share
+from icaps.results import Interval
+from icaps.stats import RESAMPLES, TAILS, Counts, Values, bootstrap, wilson
 
 BINS = 15
 _STEPS = 1_000  # of confidence, within which texts are alike to a resample
@@ -21,7 +22,7 @@ class Bin(NamedTuple):
     high: float
     texts: int
     confidence: float
-    accuracy: Score
+    accuracy: Interval
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Calibration:
     """
 
     bins: tuple[Bin, ...]
-    error: Score
+    error: Interval
     perfect: float
     perfect_high: float
     seed: int
@@ -85,7 +86,7 @@ def calibrate(
         hits = int(correct[inside].sum())
         mean = float(confidence[inside].mean())
         parts.append(
-            Bin(n / bins, (n + 1) / bins, int(inside.sum()), mean, share(hits, int(inside.sum())))
+            Bin(n / bins, (n + 1) / bins, int(inside.sum()), mean, wilson(hits, int(inside.sum())))
         )
     error = sum(part.texts * abs(part.accuracy.value - part.confidence) for part in parts)
     error /= len(confidence)
@@ -96,7 +97,7 @@ def calibrate(
     highest = max(2 * error - float(low), 0.0)
     return Calibration(
         tuple(parts),
-        Score(error, lowest, highest),
+        Interval(error, lowest, highest),
         float(perfect.mean()),
         perfect_high,
         seed,
@@ -118,7 +119,7 @@ def _drawn_errors(
         found: Values = np.abs(drawn @ gaps).sum(1) / len(confidence)
         return found
 
-    return resampled(counts, errors, seed)
+    return bootstrap(counts, errors, seed)
 
 
 def _perfect_errors(

@@ -12,7 +12,8 @@ from scipy.stats import binomtest
 
 from icaps.errors import DataError
 from icaps.evaluate.scores import class_scores
-from icaps.evaluate.stats import Counts, Score, Values, percentile, resampled
+from icaps.results import Interval
+from icaps.stats import Counts, Values, bootstrap, percentile_interval
 
 
 class Answered(Protocol):
@@ -54,8 +55,8 @@ class Comparison:
     only_second: int
     neither: int
     p_value: float
-    accuracy: Score
-    macro_f1: Score
+    accuracy: Interval
+    macro_f1: Interval
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,15 +100,15 @@ def compare(first: Answered, second: Answered, seed: int = 0) -> Comparison:
         )
 
     values = differences(counts[None])[0]
-    draws = resampled(counts, differences, seed)
+    draws = bootstrap(counts, differences, seed)
     return Comparison(
         int((right[0] & right[1]).sum()),
         only[0],
         only[1],
         int((~right[0] & ~right[1]).sum()),
         binomtest(only[0], sum(only)).pvalue if any(only) else 1.0,
-        percentile(values[0], draws[:, 0]),
-        percentile(values[1], draws[:, 1]),
+        percentile_interval(values[0], draws[:, 0]),
+        percentile_interval(values[1], draws[:, 1]),
         seed,
     )
 

@@ -51,7 +51,7 @@ class Published:
 @cache
 def published() -> tuple[Published, ...]:
     """All rows, in the order of the table."""
-    with (files("icaps.comparison") / "published.csv").open(encoding="utf-8") as file:
+    with (files("icaps.evaluate") / "published.csv").open(encoding="utf-8") as file:
         return tuple(
             Published(
                 row["model"],

@@ -31,8 +31,8 @@ from icaps.evaluate.slices import (
     by_unknown,
     score_slice,
 )
-from icaps.evaluate.stats import Score
 from icaps.explore.saved_slices import Slice
+from icaps.results import Interval
 
 _BLOCK = 1_000  # texts of the table that are held at once
 
@@ -160,6 +160,6 @@ class EvaluationReport:
         return (score_slice(kind, name, correct, mask) for name, mask in masks.items())
 
 
-def percent(score_: Score) -> str:
+def percent(score_: Interval) -> str:
     """A share with its interval, such as "92.16% (91.53 to 92.74)"."""
     return f"{score_.value:.2%} ({100 * score_.low:.2f} to {100 * score_.high:.2f})"

@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.evaluate.metrics import scores_of
-from icaps.evaluate.stats import (
-    LEVEL,
-    RESAMPLES,
-    Counts,
-    Score,
-    Values,
-    percentile,
-    resampled,
-    share,
-)
+from icaps.results import Interval
+from icaps.stats import LEVEL, RESAMPLES, Counts, Values, bootstrap, percentile_interval, wilson
 
 MEASURES = ("precision", "recall", "f1")
 
@@ -40,9 +32,9 @@ class Scores:
     """
 
     plain: dict[str, Any]
-    accuracy: Score
-    macro: dict[str, Score]
-    per_class: dict[str, dict[str, Score]]
+    accuracy: Interval
+    macro: dict[str, Interval]
+    per_class: dict[str, dict[str, Interval]]
     chance: dict[str, float]
     seed: int
 
@@ -84,23 +76,23 @@ def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -
     def by_class(drawn: Counts) -> Values:
         return class_scores(drawn, true, predicted, len(classes))
 
-    draws = resampled(confusion[true, predicted], by_class, seed)
+    draws = bootstrap(confusion[true, predicted], by_class, seed)
     hits, rows, columns = confusion.diagonal(), confusion.sum(1), confusion.sum(0)
     per_class, values = {}, np.empty((len(MEASURES), len(classes)))
     for j, (name, row) in enumerate(plain["per_class"].items()):
         values[:, j] = [row[measure] for measure in MEASURES]
-        precision, recall = (share(int(hits[j]), int(total[j])) for total in (columns, rows))
+        precision, recall = (wilson(int(hits[j]), int(total[j])) for total in (columns, rows))
         per_class[name] = {
             "precision": precision._replace(value=row["precision"]),
             "recall": recall._replace(value=row["recall"]),
-            "f1": percentile(row["f1"], draws[:, 2, j]),
+            "f1": percentile_interval(row["f1"], draws[:, 2, j]),
         }
     means, drawn_means = values.mean(1), draws.mean(2)
     expected = scores_of(np.outer(rows, columns) / confusion.sum(), classes)
     return Scores(
         plain,
-        share(int(confusion.trace()), int(confusion.sum())),
-        {name: percentile(means[k], drawn_means[:, k]) for k, name in enumerate(MEASURES)},
+        wilson(int(confusion.trace()), int(confusion.sum())),
+        {name: percentile_interval(means[k], drawn_means[:, k]) for k, name in enumerate(MEASURES)},
         per_class,
         {name: expected[name] for name in ("accuracy", "macro_f1")},
         seed,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.evaluate.stats import Score, share
+from icaps.results import Interval
+from icaps.stats import wilson
 
 POINTS = 200  # of a curve
 
@@ -22,8 +23,8 @@ class Kept(NamedTuple):
     threshold: float
     texts: int
     coverage: float
-    accuracy: Score
-    rejected_accuracy: Score
+    accuracy: Interval
+    rejected_accuracy: Interval
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; None for the accuracy of no text."""
@@ -44,8 +45,8 @@ def kept_at(confidence: NDArray[np.float64], correct: NDArray[np.bool_], thresho
         threshold,
         texts,
         texts / len(kept),
-        share(int(correct[kept].sum()), texts),
-        share(int(correct[~kept].sum()), len(kept) - texts),
+        wilson(int(correct[kept].sum()), texts),
+        wilson(int(correct[~kept].sum()), len(kept) - texts),
     )
 
 

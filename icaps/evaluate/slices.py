@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from icaps.data.source import open_source
-from icaps.evaluate.stats import TAILS, Score, share
 from icaps.explore.saved_slices import Slice
 from icaps.explore.texts import Texts
+from icaps.results import Interval
+from icaps.stats import TAILS, wilson
 
 LENGTH, UNKNOWN, SAVED = "length", "unknown words", "saved slice"
 _PARTS = 5  # of texts by length, of about the same size
@@ -33,7 +34,7 @@ class SliceScore(NamedTuple):
     kind: str
     name: str
     texts: int
-    accuracy: Score
+    accuracy: Interval
     random_low: float
     random_high: float
 
@@ -66,7 +67,7 @@ def score_slice(kind: str, name: str, correct: Mask, inside: Mask) -> SliceScore
     texts = int(inside.sum())
     subset = hypergeom(len(correct), int(correct.sum()), texts)
     low, high = (float(subset.ppf(tail)) / texts for tail in TAILS)
-    return SliceScore(kind, name, texts, share(int(correct[inside].sum()), texts), low, high)
+    return SliceScore(kind, name, texts, wilson(int(correct[inside].sum()), texts), low, high)
 
 
 def by_length(words: NDArray[np.integer[Any]]) -> dict[str, Mask]:

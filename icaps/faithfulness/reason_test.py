@@ -17,7 +17,7 @@ from icaps.errors import ConfigError
 from icaps.faithfulness.eraser import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
 from icaps.inference import norms_of
-from icaps.results import RARE, Drawn, Explanation, Flip, KGram, Trial
+from icaps.results import RARE, Explanation, Flip, Interval, KGram, Trial
 from icaps.text.batch import EncodedText
 from icaps.text.sentences import encode
 
@@ -218,5 +218,5 @@ def _trial(
     )
 
 
-def _drawn(norms: NDArray[np.float64]) -> Drawn:
-    return Drawn(float(norms.mean()), *np.quantile(norms, _BOUNDS).tolist())
+def _drawn(norms: NDArray[np.float64]) -> Interval:
+    return Interval(float(norms.mean()), *np.quantile(norms, _BOUNDS).tolist())

@@ -15,11 +15,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from icaps.evaluate.bootstrap import Estimate, estimate
 from icaps.faithfulness.rankings import RANDOM, word_orders
 from icaps.faithfulness.stability import read_again
 from icaps.faithfulness.word_scores import Texts
 from icaps.model import ICapsNet
+from icaps.results import Interval
+from icaps.stats import bootstrap_mean
 
 LAYERS = ("capsules", "attention", "region", "trained_embedding")  # of ICapsNet, from the top
 
@@ -37,8 +38,8 @@ class Randomised:
 
     layers: tuple[str, ...]
     ranking: str
-    correlation: Estimate
-    random: Estimate
+    correlation: Interval
+    random: Interval
 
 
 def cascade(texts: Texts, rankings: Sequence[str], seed: int = 0) -> Iterator[Randomised]:
@@ -80,10 +81,12 @@ def randomise(network: ICapsNet, layers: Sequence[str], seed: int) -> ICapsNet:
 
 def _alike(
     one: Sequence[NDArray[np.floating]], other: Sequence[NDArray[np.floating]], seed: int
-) -> Estimate:
+) -> Interval:
     """The correlation of the first order of each text with its other orders."""
     pairs = zip(one, other, strict=True)
-    return estimate(np.array([np.mean([_spearman(a[0], b) for b in c]) for a, c in pairs]), seed)
+    return bootstrap_mean(
+        np.array([np.mean([_spearman(a[0], b) for b in c]) for a, c in pairs]), seed
+    )
 
 
 def _spearman(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:

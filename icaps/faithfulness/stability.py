@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from icaps.evaluate.bootstrap import Estimate, estimate
 from icaps.faithfulness.eraser import Choices, covered_words, random_places
 from icaps.faithfulness.word_scores import Texts
 from icaps.inference import Reading, read_encoded
 from icaps.interpret.spotting import Top
 from icaps.interpret.words import is_telling
 from icaps.model import ICapsNet
+from icaps.results import Interval
+from icaps.stats import bootstrap_mean
 from icaps.text.batch import EncodedText
 from icaps.text.clean import UNK
 from icaps.text.vocabulary import Vocabulary
@@ -41,8 +42,8 @@ class Overlap:
     of: str
     ranking: str
     texts: int
-    jaccard: Estimate
-    random: Estimate
+    jaccard: Interval
+    random: Interval
     same_class: float
 
 
@@ -179,7 +180,7 @@ def _overlap(
     placed = random_places(other, seed)
     control = np.array([_jaccard(*pair) for pair in zip(one, placed, strict=True)])
     same_class = float(np.mean(same)) if same else float("nan")
-    jaccard, random = estimate(found, seed), estimate(control, seed)
+    jaccard, random = bootstrap_mean(found, seed), bootstrap_mean(control, seed)
     return Overlap(of, ranking, len(found), jaccard, random, same_class)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from icaps.evaluate.bootstrap import Estimate, estimate
 from icaps.faithfulness.eraser import BINS, KGRAMS, Measured
 from icaps.faithfulness.sanity import Randomised
 from icaps.faithfulness.stability import Overlap
+from icaps.results import Interval
+from icaps.stats import bootstrap_mean
 
 PAPER, CONTROL = "routing", "random"  # the paper's ranking; what it has to do better than
 
@@ -29,14 +30,14 @@ class Row:
     ranking: str
     words: str
     removal: str
-    comprehensiveness: Estimate
-    sufficiency: Estimate
-    flips: Estimate
-    covered: Estimate
-    agreement: Estimate | None
-    gain: Estimate | None
-    control: Estimate | None
-    control_sufficiency: Estimate | None
+    comprehensiveness: Interval
+    sufficiency: Interval
+    flips: Interval
+    covered: Interval
+    agreement: Interval | None
+    gain: Interval | None
+    control: Interval | None
+    control_sufficiency: Interval | None
 
 
 def make_rows(measured: Sequence[Measured], seed: int = 0) -> list[Row]:
@@ -53,14 +54,14 @@ def make_rows(measured: Sequence[Measured], seed: int = 0) -> list[Row]:
                 one.ranking,
                 one.words,
                 one.removal,
-                estimate(effect.comprehensiveness, seed),
-                estimate(effect.sufficiency, seed),
-                estimate(effect.flips, seed),
-                estimate(effect.covered, seed),
-                None if one.agreement is None else estimate(one.agreement, seed),
-                None if gain is None else estimate(gain, seed),
-                None if control is None else estimate(control.comprehensiveness, seed),
-                None if control is None else estimate(control.sufficiency, seed),
+                bootstrap_mean(effect.comprehensiveness, seed),
+                bootstrap_mean(effect.sufficiency, seed),
+                bootstrap_mean(effect.flips, seed),
+                bootstrap_mean(effect.covered, seed),
+                None if one.agreement is None else bootstrap_mean(one.agreement, seed),
+                None if gain is None else bootstrap_mean(gain, seed),
+                None if control is None else bootstrap_mean(control.comprehensiveness, seed),
+                None if control is None else bootstrap_mean(control.sufficiency, seed),
             )
         )
     return rows
@@ -129,28 +130,28 @@ def sanity_table(rows: Sequence[Randomised]) -> Iterator[str]:
 
 
 def _line(row: Row) -> str:
-    agreement = "" if row.agreement is None else f"{row.agreement.mean:.2f}"
+    agreement = "" if row.agreement is None else f"{row.agreement.value:.2f}"
     line = f"{row.ranking:<21}{row.removal:<9}{_number(row.comprehensiveness):<24}"
-    line += f"{_number(row.sufficiency):<24}{_share(row.flips):<21}{row.covered.mean:<7.0%}"
+    line += f"{_number(row.sufficiency):<24}{_share(row.flips):<21}{row.covered.value:<7.0%}"
     return f"{line}{agreement}".rstrip()
 
 
-def _number(found: Estimate) -> str:
-    return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def _number(found: Interval) -> str:
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
-def _share(found: Estimate) -> str:
-    return f"{found.mean:.1%} [{found.low:.1%}, {found.high:.1%}]"
+def _share(found: Interval) -> str:
+    return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"
 
 
 def _beside_control(row: Row) -> str:
     assert row.control is not None
     assert row.control_sufficiency is not None
-    comprehensiveness = f"comprehensiveness {row.comprehensiveness.mean:.3f}"
-    if row.control.mean > 0:
-        times = row.comprehensiveness.mean / row.control.mean
+    comprehensiveness = f"comprehensiveness {row.comprehensiveness.value:.3f}"
+    if row.control.value > 0:
+        times = row.comprehensiveness.value / row.control.value
         comprehensiveness += f", {times:.1f} times that of random places"
     return (
-        f"{comprehensiveness} ({row.control.mean:.3f}), and sufficiency "
-        f"{row.sufficiency.mean:.3f} beside {row.control_sufficiency.mean:.3f}"
+        f"{comprehensiveness} ({row.control.value:.3f}), and sufficiency "
+        f"{row.sufficiency.value:.3f} beside {row.control_sufficiency.value:.3f}"
     )

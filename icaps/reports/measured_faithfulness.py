@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icaps.errors import ConfigError, DataError
-from icaps.evaluate.bootstrap import plain
 from icaps.evaluate.cache import Evaluated
 from icaps.faithfulness.eraser import measure_rankings
 from icaps.faithfulness.rankings import LEAVE_ONE_OUT
 from icaps.faithfulness.table import CONTROL, PAPER, make_rows, verdicts
 from icaps.faithfulness.word_scores import Texts
 from icaps.inference import read_texts
+from icaps.stats import plain
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from icaps.results import Drawn, Explanation, Flip, KGram, Trial
+from icaps.results import Explanation, Flip, Interval, KGram, Trial
 
 MAX_LEVEL = 4  # shades; a word under more K-grams than this is no darker
 FAINT = 0.01  # neighbouring sentences that weigh less than this share a row
@@ -313,8 +313,8 @@ def _moves(before: float, after: float, name: str) -> str:
     return f"{verb} {name} from {before:.2f} to {after:.2f}"
 
 
-def _drawn(drawn: Drawn) -> str:
-    return f"{drawn.mean:.2f} ({drawn.low:.2f} to {drawn.high:.2f} in nine of ten draws)"
+def _drawn(drawn: Interval) -> str:
+    return f"{drawn.value:.2f} ({drawn.low:.2f} to {drawn.high:.2f} in nine of ten draws)"
 
 
 def flip_line(explanation: Explanation, flip: Flip | None) -> str:

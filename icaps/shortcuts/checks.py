@@ -64,10 +64,10 @@ class Outcome(NamedTuple):
         about += f"{self.check.label}: "
         if self.masked is None or self.inserted is None:
             return f"{about}the model doesn't know it"
-        masked = min(effect.above.mean for effect in self.masked.values())
+        masked = min(effect.above.value for effect in self.masked.values())
         return (
             f"{about}masked in {self.texts} texts {masked:+.1%} flips above random words (at most "
-            f"{self.check.most_masked:.1%}), added {self.inserted.above.mean:+.1%} (at most "
+            f"{self.check.most_masked:.1%}), added {self.inserted.above.value:+.1%} (at most "
             f"{self.check.most_inserted:.1%})"
         )
 
@@ -79,8 +79,8 @@ class Outcome(NamedTuple):
             "class": self.check.label,
             "holds": self.holds,
             "texts": self.texts,
-            "masked": {how: effect.above.mean for how, effect in (self.masked or {}).items()},
-            "inserted": self.inserted.above.mean if known and self.inserted else None,
+            "masked": {how: effect.above.value for how, effect in (self.masked or {}).items()},
+            "inserted": self.inserted.above.value if known and self.inserted else None,
         }
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from icaps.evaluate.stats import share
 from icaps.faithfulness.perturbation import REMOVALS
 from icaps.shortcuts.heuristics import Sign, signs
 from icaps.shortcuts.interventions import (
@@ -28,6 +27,7 @@ from icaps.shortcuts.interventions import (
     norms_without,
 )
 from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
+from icaps.stats import wilson
 from icaps.text.clean import UNK
 
 KGRAM, CAPSULE = "K-gram", "capsule"
@@ -162,7 +162,7 @@ def candidates(texts: Answered) -> list[Candidate]:
             continue
         counts = np.bincount(texts.predicted[rows], minlength=len(texts.classes))
         target = int(counts.argmax())
-        if share(int(counts[target]), len(rows)).low >= PURE:
+        if wilson(int(counts[target]), len(rows)).low >= PURE:
             for part in parts:
                 del found[part]
             found[words] = Candidate(words, target, rows)
@@ -203,17 +203,17 @@ def _judge(texts: Answered, candidate: Candidate, seed: int) -> Finding | None:
     return Finding(
         *(KGRAM, texts.spell(words), None, texts.classes[target], texts.numbers[rows]),
         *(float((texts.predicted[rows] == target).mean()), given, masked, inserted),
-        lost=own * float(np.mean([effect.above.mean for effect in masked.values()])),
+        lost=own * float(np.mean([effect.above.value for effect in masked.values()])),
     )
 
 
 def is_above(effect: Effect, most: float) -> bool:
     """Whether more flips than may, and surely more than by random words."""
-    return effect.above.mean > most and effect.above.low > 0
+    return effect.above.value > most and effect.above.low > 0
 
 
 def _order(finding: Finding) -> tuple[bool, float, float, str]:
-    added = finding.inserted.above.mean if finding.inserted else 0.0
+    added = finding.inserted.above.value if finding.inserted else 0.0
     return finding.weak, -max(finding.lost, 0.0), -added, finding.name
 
 
@@ -263,7 +263,7 @@ def _capsules(texts: Answered, kgrams: list[Finding], seed: int) -> Iterator[Fin
             yield Finding(
                 *(CAPSULE, (), capsule, finding.label, texts.numbers[rows]),
                 *(float((texts.predicted[rows] == target).mean()), (why,), {"off": off}, None),
-                lost=len(right) * off.above.mean,
+                lost=len(right) * off.above.value,
             )
 
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.evaluate.bootstrap import Estimate, estimate
 from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.results import Interval
 from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
+from icaps.stats import bootstrap_mean
 from icaps.text.batch import Encoded, EncodedText
 from icaps.text.clean import UNK
 
@@ -37,7 +38,7 @@ class Effect(NamedTuple):
     texts: int
     flips: float
     control: float
-    above: Estimate
+    above: Interval
     change: float
     control_change: float
 
@@ -125,7 +126,7 @@ def effect(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
     """Of what flipped and by how much norms changed (texts, 1 + controls), the cause first."""
     own, control = flipped[:, 0].astype(float), flipped[:, 1:].mean(1)
     return Effect(
-        *(len(own), _mean(own), _mean(control), estimate(own - control)),
+        *(len(own), _mean(own), _mean(control), bootstrap_mean(own - control)),
         *(_mean(changes[:, 0]), _mean(changes[:, 1:])),
     )
 

@@ -62,7 +62,7 @@ def _told(effect: Effect) -> str:
     low, high = effect.above.low, effect.above.high
     return (
         f"{effect.flips:.1%} of {effect.texts} flip, {effect.control:.1%} by chance "
-        f"({100 * effect.above.mean:+.1f}, {100 * low:+.1f} to {100 * high:+.1f})"
+        f"({100 * effect.above.value:+.1f}, {100 * low:+.1f} to {100 * high:+.1f})"
     )
 
 

@@ -1,15 +1,11 @@
-"""Scores equal scikit-learn's, and intervals hold what they promise."""
+"""Scores equal scikit-learn's."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import norm
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from icaps.errors import DataError
 from icaps.evaluate.scores import MEASURES, class_scores, score
-from icaps.evaluate.stats import RESAMPLES, percentile, resampled, share
 
 CLASSES = ("a", "b", "c", "d")
 
@@ -68,45 +64,3 @@ def test_the_intervals_are_repeatable_and_of_a_seed() -> None:
 def test_nothing_to_score() -> None:
     with pytest.raises(DataError, match="no texts to score"):
         score(np.zeros((2, 2), np.int64), "ab")
-
-
-def test_wilson_by_hand() -> None:
-    """The roots of (p - 8/10)² = z² p (1 - p) / 10."""
-    z = norm.ppf(0.975)
-    middle, half = (0.8 + z**2 / 20) / (1 + z**2 / 10), z * np.sqrt(0.016 + z**2 / 400)
-    half /= 1 + z**2 / 10
-    assert share(8, 10) == pytest.approx((0.8, middle - half, middle + half))
-    assert share(10, 10).high == pytest.approx(1)
-    assert np.isnan(share(0, 0).value)
-    assert share(0, 0)[1:] == (0, 1)
-
-
-def test_the_bootstrap_covers_a_known_value() -> None:
-    """Of 95% intervals of a share that is 0.3, about 95% hold it."""
-    random = np.random.default_rng(0)
-    held = 0
-    for seed in range(200):
-        hits = random.binomial(200, 0.3)
-        draws = resampled(np.array([hits, 200 - hits]), lambda drawn: drawn[:, 0] / 200, seed)
-        found = percentile(hits / 200, draws)
-        held += found.low <= 0.3 <= found.high
-    assert 0.9 <= held / 200 <= 0.99
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 99))
-def test_a_resample_has_as_many_texts(counts: list[int], seed: int) -> None:
-    totals = resampled(np.array(counts), lambda drawn: drawn.sum(1), seed)
-    assert totals.shape == (RESAMPLES,)
-    assert set(totals.tolist()) == {sum(counts)}
-
-
-def test_many_cells_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icaps.evaluate.stats._HELD", 21)
-    sizes: list[int] = []
-
-    def statistic(drawn: np.ndarray) -> np.ndarray:
-        sizes.append(len(drawn))
-        return drawn[:, 0] / 1.0
-
-    assert len(resampled(np.array([1, 2, 3]), statistic, 0)) == RESAMPLES
-    assert max(sizes) == 7

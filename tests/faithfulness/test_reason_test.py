@@ -22,7 +22,7 @@ from icaps.faithfulness.reason_test import (
     words_under,
 )
 from icaps.reports.render import flip_line, trial_lines
-from icaps.results import Drawn, Explanation, Trial
+from icaps.results import Explanation, Interval, Trial
 from icaps.text.sentences import encode
 from tests.conftest import make_texts
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -86,7 +86,7 @@ def test_chance_is_every_place_of_as_many_words(removal: str) -> None:
             places.append(norms(classifier, explanation, ~words, removal)[target])
         (trial,) = try_reasons(classifier, [explanation], removal, draws=500)
         assert trial is not None
-        assert trial.random_without.mean == pytest.approx(np.mean(places), abs=0.03)
+        assert trial.random_without.value == pytest.approx(np.mean(places), abs=0.03)
         assert min(places) - 1e-6 <= trial.random_without.low
         assert trial.random_without.high <= max(places) + 1e-6
         far = np.mean(np.array(places) <= trial.without + 1e-9)
@@ -105,9 +105,7 @@ def test_a_text_is_tried_alike_alone_and_among_others() -> None:
         assert alone is not None
         assert trial is not None
         assert alone.without == pytest.approx(trial.without)
-        assert dataclasses.astuple(alone.random_alone) == pytest.approx(
-            dataclasses.astuple(trial.random_alone)
-        )
+        assert alone.random_alone == pytest.approx(trial.random_alone)
     (other,) = try_reasons(classifier, explanations[:1], seed=1)
     assert other != together[0]
 
@@ -205,9 +203,9 @@ def test_a_blank_text_has_nothing_to_flip() -> None:
     assert flipping_set(classifier, next(classifier.explain([""]))) is None
 
 
-NOTHING = Drawn(0.8, 0.7, 0.9)
+NOTHING = Interval(0.8, 0.7, 0.9)
 TRIAL = Trial(
-    *("Sports", "deletion", 40, 8, 0.83, 0.21, 0.9, NOTHING, Drawn(0.4, 0.1, 0.7)),
+    *("Sports", "deletion", 40, 8, 0.83, 0.21, 0.9, NOTHING, Interval(0.4, 0.1, 0.7)),
     *(0, 1, 50, 0, True),
 )
 

@@ -36,7 +36,7 @@ def test_a_change_outside_of_the_reasons(classifier: ICapsClassifier) -> None:
     for change in ("synonym", "neutral"):
         found = after_a_change(given, classifier.vocabulary_, change)
         assert 0 < found.texts <= len(given)
-        assert found.random.mean < found.jaccard.mean <= 1
+        assert found.random.value < found.jaccard.value <= 1
         assert found.same_class > 0.8
         assert after_a_change(given, classifier.vocabulary_, change) == found
     # Where K-grams cover all words there is nothing to change.
@@ -44,13 +44,13 @@ def test_a_change_outside_of_the_reasons(classifier: ICapsClassifier) -> None:
     assert all(chosen.all() for chosen in covered_words(given, everything))
     none = after_a_change(given, classifier.vocabulary_, "synonym", everything)
     assert none.texts == 0
-    assert np.isnan(none.jaccard.mean)
+    assert np.isnan(none.jaccard.value)
 
 
 def test_two_models_are_compared_where_they_agree() -> None:
     classifier, given = some(12)
     same = between_models(given, given)
-    assert (same.jaccard.mean, same.same_class, same.texts) == (1, 1, 12)
+    assert (same.jaccard.value, same.same_class, same.texts) == (1, 1, 12)
     targets = (*[(target + 1) % 3 for target in given.targets[:9]], *given.targets[9:])
     other = dataclasses.replace(given, targets=targets)
     assert between_models(given, other).texts == 3
@@ -75,7 +75,7 @@ def test_the_overlap_of_two_models_by_plain_sets() -> None:
         left, right = set(np.flatnonzero(one).tolist()), set(np.flatnonzero(two).tolist())
         expected.append(len(left & right) / len(left | right))
     found = between_models(given, other)
-    assert found.jaccard.mean == pytest.approx(np.mean(expected[:10]))
+    assert found.jaccard.value == pytest.approx(np.mean(expected[:10]))
     assert (found.texts, found.same_class) == (10, 10 / 12)
 
 
@@ -98,6 +98,6 @@ def test_explanations_depend_on_what_was_learnt(classifier: ICapsClassifier) -> 
     rows = list(cascade(given, ["routing", "contribution"]))
     assert [row.layers for row in rows[::2]] == [LAYERS[: n + 1] for n in range(4)]
     for row in rows:
-        assert row.correlation.mean < 1
-        assert abs(row.random.mean) < 0.2
-    assert rows[-1].correlation.mean < 0.8
+        assert row.correlation.value < 1
+        assert abs(row.random.value) < 0.2
+    assert rows[-1].correlation.value < 0.8

@@ -1,0 +1,95 @@
+"""Confidence intervals: Wilson's for a share, and the bootstrap for everything else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from math import isnan, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.results import Interval
+
+LEVEL = 0.95  # of all intervals
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+RESAMPLES = 1_000
+_MAX_CELLS = 4_000_000  # counts of cells in memory at a time
+
+Counts = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+def wilson(hits: int, total: int) -> Interval:
+    """A share of independent texts with Wilson's score interval (1927).
+
+    NaN with the interval 0 to 1 if `total` is 0.
+    """
+    if not total:
+        return Interval(float("nan"), 0.0, 1.0)
+    z = NormalDist().inv_cdf(TAILS[1])
+    centre = (hits + z**2 / 2) / (total + z**2)
+    half = z / (total + z**2) * sqrt(hits * (total - hits) / total + z**2 / 4)
+    low = max(centre - half, 0.0) if hits else 0.0
+    high = min(centre + half, 1.0) if hits < total else 1.0
+    return Interval(hits / total, low, high)
+
+
+def bootstrap(
+    counts: NDArray[np.integer[Any]], statistic: Callable[[Counts], Values], seed: int
+) -> Values:
+    """A statistic of RESAMPLES resamples of the texts, drawn with replacement (Efron 1979).
+
+    Texts that are the same to the statistic form one cell. Resampling texts is then drawing from a
+    multinomial distribution over the cells, whose cost does not depend on the number of texts.
+
+    Args:
+        counts: Texts in each cell, (cells,), one or more in all.
+        statistic: From counts (draws, cells) to values (draws, ...).
+        seed: Of the draws.
+
+    Returns:
+        (RESAMPLES, ...).
+    """
+    random = np.random.default_rng(seed)
+    total = int(counts.sum())
+    size = max(1, _MAX_CELLS // len(counts))
+    return np.concatenate(
+        [
+            statistic(random.multinomial(total, counts / total, min(size, RESAMPLES - start)))
+            for start in range(0, RESAMPLES, size)
+        ]
+    )
+
+
+def percentile_interval(value: float, draws: Values) -> Interval:
+    """A value with the percentile interval of its resamples, (draws,)."""
+    low, high = np.quantile(draws, TAILS)
+    return Interval(float(value), float(low), float(high))
+
+
+def bootstrap_mean(values: NDArray[np.floating], seed: int = 0) -> Interval:
+    """The mean of one value per text, (texts,), with its percentile bootstrap interval.
+
+    NaN values are left out; the result is NaN if nothing remains. Where all values differ, drawing
+    their indices is faster than `bootstrap`, which would need one cell per text.
+    """
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return Interval(float("nan"), float("nan"), float("nan"))
+    random = np.random.default_rng(seed)
+    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(RESAMPLES)]
+    return percentile_interval(values.mean(), np.array(means))
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """A dataclass of plain values and intervals of means as data for JSON; NaN becomes None."""
+    return {field.name: _plain(getattr(result, field.name)) for field in dataclasses.fields(result)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Interval):
+        return value.to_dict("mean")
+    return None if isinstance(value, float) and isnan(value) else value
