@@ -14,7 +14,7 @@ One text's time is that of a warm model, which has its table of words. The other
 one text at a time, from a string on, and ask the same network about the class that it predicts,
 with its table: LIME of 1,000 samples, captum's Integrated Gradients of 50 steps over the embeddings
 of the words, and, without --quick, SHAP's Partition of as many evaluations as it makes by default.
-`short_gradients` are the same Integrated Gradients as `icaps.interpret.post_hoc` shortens them. A
+`short_gradients` are the same Integrated Gradients, shortened by `icaps.faithfulness.post_hoc`. A
 turn of a side is some texts, one after another; `explain_many` are our explanations of many texts
 in one call, which none of the others offers.
 """

@@ -80,7 +80,7 @@ def _prepared(preset: Preset, texts: list[str], labels: np.ndarray) -> Data:
 
 
 def own_seconds(preset: Preset, data: Data, steps: int, seed: int) -> float:
-    """Seconds a step of the network as `icaps.training` trains it, without the first one."""
+    """Seconds a step of the network as `icaps.train.loop` trains it, without the first one."""
     times: list[float] = []
 
     class Clock:

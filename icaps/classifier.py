@@ -358,7 +358,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             folder: What `save` wrote.
             device: Where the network is.
             keeps_table: Whether what it computes of each word, once it has read much, is left for
-                the next process that loads the same weights (`icaps.tables`), in ICAPS_DATA.
+                the next process that loads the same weights (`icaps.nn.lookup`), in ICAPS_DATA.
 
         Raises:
             CheckpointError: The folder is damaged, or is none.

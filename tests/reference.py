@@ -1,6 +1,6 @@
 """The network again, as plain loops over the paper's equations: the oracle of the fast layers.
 
-It takes nothing from `icaps.layers`. Scalars and small vectors of float64 tensors, so that
+It takes nothing from `icaps.nn.layers`. Scalars and small vectors of float64 tensors, so that
 autograd gives gradients to compare as well.
 """
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class DownloadProgress(Protocol):
-    """Lines for a person, and the bytes of a download; `icaps.progress.Progress` is one."""
+    """Lines for a person, and the bytes of a download; `icaps.cli.progress.Progress` is one."""
 
     def say(self, line: str) -> None:
         """Takes a line."""

@@ -21,7 +21,7 @@ class Scores:
     """How good predictions are.
 
     Attributes:
-        plain: As `icaps.metrics.evaluate` gives them, without intervals.
+        plain: As `icaps.evaluate.metrics.evaluate` gives them, without intervals.
         accuracy: Of all texts, with Wilson's interval.
         macro: Of each of MEASURES the mean over the model's classes, with a bootstrap interval.
         per_class: Of each class each of MEASURES; precision and recall are shares and have

@@ -72,7 +72,7 @@ class Facts:
         reading: The options with which it was read, those given.
         classes: Their names, in the order of their codes.
         splits: In the order of their rows: "train" before "test".
-        different_words: Of all splits together, cased, as `icaps.text.split_words` gives them.
+        different_words: Of all splits together, cased, as `split_words` gives them.
         growth: Of the first split's vocabulary, at some 50 points; texts are in the data's order.
         cuts: Of that vocabulary at several F.
         telling_of: How many of the most frequent words the telling ones were chosen from; their

@@ -37,7 +37,7 @@ def index_of(place: Path, reading: Mapping[str, Any]) -> Path | None:
     """The folder of the index of these data as they are now; None where it is not made yet.
 
     Args:
-        place: A file or a folder, as `icaps.data.names.resolve` gives it.
+        place: A file or a folder, as `icaps.data.resolve` gives it.
         reading: The options text, label, encoding and delimiter of `open_source`, those that are
             given; on_bad_rows makes no difference.
 
@@ -98,7 +98,7 @@ class Index:
         facts: What was counted.
         labels: The code of each row's class, of `classes`, (rows,).
         split: The code of each row's split, of `splits`, (rows,).
-        words: How many words each row has, as `icaps.text.split_words` counts them, (rows,).
+        words: How many words each row has, as `icaps.text.clean.split_words` counts them, (rows,).
         lines: Where each row is in its file: its line, or its row where a format has no lines, from
             1, (rows,).
         tokens: The numbers of each row's words.

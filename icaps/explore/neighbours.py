@@ -119,7 +119,7 @@ def sample_home(weights: str, place: Path, reading: Mapping[str, Any]) -> Path:
 
     Args:
         weights: The model's, by their fingerprint: `interpret.global_view.weights_fingerprint`.
-        place: A file or a folder, as `icaps.data.names.resolve` gives it.
+        place: A file or a folder, as `icaps.data.resolve` gives it.
         reading: Options of `open_source`.
 
     Raises:

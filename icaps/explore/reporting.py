@@ -9,7 +9,7 @@ from icaps.data.reporting import DownloadProgress
 
 
 class IndexProgress(DownloadProgress, Protocol):
-    """Lines for a person, and texts that were read; `icaps.progress.Progress` is one."""
+    """Lines for a person, and texts that were read; `icaps.cli.progress.Progress` is one."""
 
     def on_texts(self, count: int) -> None:
         """Takes how many more texts were read; how many there will be is not known."""

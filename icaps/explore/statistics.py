@@ -31,7 +31,7 @@ class Coverage(NamedTuple):
 
 
 def sentence_count(text: str) -> int:
-    """How many sentences with a word a text has, as `icaps.sentences` finds them.
+    """How many sentences with a word a text has, as `icaps.text.sentences` finds them.
 
     Of a longer text those of the first `SENTENCE_CHARACTERS` characters are counted.
     """
@@ -109,7 +109,7 @@ def vector_coverage(index: Index, words: Collection[str]) -> dict[str, Coverage]
     """What of each split's words has a vector, by the split's name.
 
     A word has one as it is or in lower case, as when vectors are aligned to a vocabulary
-    (`icaps.vectors.align_vectors`).
+    (`icaps.text.vectors.align_vectors`).
 
     Args:
         index: Of the data set.

@@ -34,7 +34,7 @@ _CUT = re.compile(
 
 
 def words_of(text: str) -> Iterable[str]:
-    """The words that `icaps.text.words_of` gives, some at a time where there are many."""
+    """The words that `icaps.text.clean.words_of` gives, some at a time where there are many."""
     if len(text) <= _PIECE:
         return words_at_once(text)
     return chain.from_iterable(map(words_at_once, _pieces(text)))

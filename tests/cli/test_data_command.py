@@ -118,12 +118,12 @@ def test_ctrl_c_keeps_what_was_downloaded(hub: HubServer, cache: Path) -> None:
 
 def test_help_brings_no_library() -> None:
     code = (
-        "import sys; from icaps.cli import main\n"
+        "import sys; from icaps.cli.main import main\n"
         "try: main(['data', 'list', '--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'torch', 'numpy', 'pandas', 'pyarrow', 'requests', 'datasets', 'tqdm'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "import icaps.progress, icaps.data.names, icaps.data.catalog\n"
+        "import icaps.cli.progress, icaps.data.resolve, icaps.data.catalog\n"
         "heavy.remove('tqdm')\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )

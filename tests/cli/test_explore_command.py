@@ -104,8 +104,8 @@ def test_mistakes(data: str) -> None:
 
 def test_it_brings_no_torch(data: str) -> None:
     code = (
-        "import argparse, sys; from icaps.explore.commands import add_parser\n"
-        "import icaps.explore.repeats, icaps.explore.slices\n"
+        "import argparse, sys; from icaps.cli.explore import add_parser\n"
+        "import icaps.explore.near_duplicates, icaps.explore.saved_slices\n"
         "print(sorted({'torch', 'sklearn', 'gensim', 'streamlit'} & set(sys.modules)))"
     )
     done = subprocess.run(

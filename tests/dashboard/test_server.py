@@ -54,7 +54,7 @@ def test_garbage_is_looked_for_again_once_all_is_imported() -> None:
 
 def test_what_an_early_visitor_runs_imports_nothing_large() -> None:
     """Else a thread of theirs would import what the server's is importing."""
-    head = HOME.read_text(encoding="utf-8").split("    from dashboard import gate")[0]
+    head = HOME.read_text(encoding="utf-8").split("    from dashboard import auth")[0]
     told = "import sys; print([n for n in ('numpy', 'pandas', 'torch') if n in sys.modules])"
     script = f"__file__ = {str(HOME)!r}\n{head}\n{told}"
     found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

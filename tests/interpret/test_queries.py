@@ -7,8 +7,8 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.interpret.ordering import column_order
+from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import (
-    METHODS,
     SPACES,
     cosines,
     map_queries,

@@ -28,7 +28,7 @@ SETTINGS += ["min_frequency=0", "learning_rate=0.01", "batch_size=4", "average_d
 LAUNCHER = """
 import os, signal, sys
 from pathlib import Path
-from icaps import jobs
+from icaps.runs import jobs
 jobs.start(Path(sys.argv[1]), "orphan", sys.argv[2:])
 os.kill(os.getpid(), signal.SIGKILL)
 """

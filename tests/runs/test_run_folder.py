@@ -21,7 +21,7 @@ from icaps.train.loop import Epoch, Step
 HOLD = """
 import sys, time
 from pathlib import Path
-from icaps.run_folder import RunFolder
+from icaps.runs.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).claimed():
     print("here", flush=True)
     time.sleep(60)

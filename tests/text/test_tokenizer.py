@@ -76,7 +76,7 @@ def vocabulary(*words: str) -> Vocabulary:
 
 
 def split_texts(texts: list[str]) -> list[list[tuple[str, tuple[int, int]]]]:
-    """The words of texts and their places, of those that `icaps.pieces` splits side by side."""
+    """The words of texts and their places, of texts that `icaps.text.pieces` splits at once."""
     seen: list[str] = []
 
     def number(word: str) -> int:

@@ -307,7 +307,7 @@ def test_number_that_has_no_length(value: float) -> None:
 
 
 TRAIN = f"""
-from icaps.vectors import train_vectors
+from icaps.text.vectors import train_vectors
 vectors = train_vectors({SENTENCES!r}, 5, seed=3)
 print(vectors.index_to_key, vectors.vectors.tobytes().hex())
 """
@@ -344,7 +344,7 @@ def test_training_needs_words(sentences: list[list[str]]) -> None:
 
 
 def test_import_is_light() -> None:
-    code = "import sys, icaps.vectors; sys.exit('gensim' in sys.modules)"
+    code = "import sys, icaps.text.vectors; sys.exit('gensim' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 

@@ -38,7 +38,7 @@ def test_round_trip_keeps_everything(classifier: ICapsClassifier, folder: Path) 
 def test_reading_it_imports_no_compiler(folder: Path) -> None:
     """torch._dynamo takes seconds to import, and filling new weights on "meta" would do so."""
     program = (
-        "import sys; from icaps.checkpoint import load_checkpoint; "
+        "import sys; from icaps.train.checkpoint import load_checkpoint; "
         "load_checkpoint(sys.argv[1]); print('torch._dynamo' in sys.modules)"
     )
     command = [sys.executable, "-c", program, str(folder)]

@@ -33,10 +33,10 @@ SETTINGS += ["dropout=0", "embedding_dropout=0", "word_dropout=0"]
 # The command itself, but for what befalls process 1 in the third step of the second epoch.
 WORKER = """
 import os, signal, sys
-from icaps import training
-from icaps.cli import main
+from icaps.train import loop
+from icaps.cli.main import main
 
-step = training._Run._step
+step = loop._Run._step
 
 def fateful(run, batch):
     if (run.course.epoch, run.course.step) == (2, 3):
@@ -44,7 +44,7 @@ def fateful(run, batch):
     return step(run, batch)
 
 if os.environ["RANK"] == "1":
-    training._Run._step = fateful
+    loop._Run._step = fateful
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -226,7 +226,7 @@ def test_nothing_holds_the_group_when_it_has_ended() -> None:
     """A group that lives on has threads that crash or hang the process as it exits."""
     code = """
 import sys, torch, torch.distributed
-from icaps.distributed import process_group
+from icaps.nn.distributed import process_group
 
 with process_group("cpu", 60):
     group = torch.distributed.group.WORLD
