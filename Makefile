@@ -27,6 +27,7 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 $(APP): requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -1,0 +1,1 @@
+"""A training as a process: its folder, its queue and its log."""
