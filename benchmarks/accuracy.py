@@ -38,10 +38,11 @@ from sklearn.svm import LinearSVC
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
+from icaps.data.source import LabelledTexts, read_part
 from icaps.model import ICapsNet
 from icaps.text.clean import words_of
 from icaps.text.sentences import encode
-from icaps.train.corpus import Corpus, LabelledTexts, read_part
+from icaps.train.corpus import Corpus
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.accuracy import Result, baselines, share_right, tell
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
-from icaps.train.corpus import LabelledTexts, read_part
+from icaps.data.source import LabelledTexts, read_part
 
 FASTTEXT_EPOCHS = (10, 50)  # a small data set needs more of them
 KINDS = {

@@ -45,7 +45,7 @@ from icaps.data.source import open_source
 from icaps.faithfulness.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
 from icaps.faithfulness.word_scores import Texts, packed
 from icaps.inference import CHUNK, norms_of, read_texts
-from icaps.train.corpus_files import encode_numbers
+from icaps.text.sentences import encode_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = (15, 60)  # shortest and longest text

@@ -28,7 +28,8 @@ from benchmarks.machine import machine
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, config_from_dict, override
 from icaps.data.resolve import resolve
-from icaps.train.corpus import Corpus, LabelledTexts, read_part
+from icaps.data.source import LabelledTexts, read_part
+from icaps.train.corpus import Corpus
 from icaps.train.loop import Epoch, Step
 
 TEXTS_DIM = 100  # of the texts' own vectors in that recipe

@@ -25,7 +25,7 @@ from benchmarks.timing import by_turns, ratio, show
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.data.resolve import resolve
-from icaps.train.corpus import LabelledTexts, read_part
+from icaps.data.source import LabelledTexts, read_part
 
 OWN = "icaps"
 QUICK = {"epochs": "4"}  # of the network, which then learns less than it could

@@ -27,8 +27,9 @@ from benchmarks.peers import HAN, kim_cnn
 from benchmarks.reference import PaddedICapsNet, pad
 from icaps.config import Preset, get_preset
 from icaps.data.resolve import resolve
+from icaps.data.source import read_part
 from icaps.model import ICapsNet
-from icaps.train.corpus import Corpus, read_part
+from icaps.train.corpus import Corpus
 from icaps.train.dataset import prepare_texts
 from icaps.train.loop import Step, margin_loss, train
 from icaps.train.precision import choose_precision

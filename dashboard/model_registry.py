@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icaps.interpret.global_view import FOLDER, VIEW
-from icaps.runs.folder import BASELINE, CONFIG
-from icaps.train.checkpoint import CAPSULES
-from icaps.train.folders import WEIGHTS
+from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
 _LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that come after the training

@@ -11,15 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from icaps.data.records import class_numbers
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
 from icaps.nn.layers import Packed
 from icaps.nn.lookup import run
 from icaps.text.batch import Encoded, EncodedText, Part, Placed
-from icaps.text.sentences import place
+from icaps.text.sentences import encode_numbers, place
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus import class_numbers
-from icaps.train.corpus_files import encode_numbers
 
 # A pass has as many words, or texts times capsules times classes, at most, and one text at least:
 # which bounds memory whatever the lengths of the texts.

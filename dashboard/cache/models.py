@@ -16,7 +16,7 @@ from icaps.interpret.queries import QueryMap, map_queries, query_vectors
 from icaps.interpret.queries import pointed_words as words_at
 from icaps.reports.global_report import Report
 from icaps.reports.naming import ModelName, model_name
-from icaps.runs.folder import BASELINE
+from icaps.train.checkpoint_files import BASELINE
 
 
 def load(model: ModelFolder) -> ICapsClassifier:

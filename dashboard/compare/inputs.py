@@ -19,8 +19,7 @@ from icaps.data.files import has_part
 from icaps.data.resolve import resolve
 from icaps.errors import CheckpointError
 from icaps.runs import jobs
-from icaps.runs.folder import CONFIG
-from icaps.train.folders import CLASSES, read_classes
+from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes
 
 MAX_MODELS = 6
 _DEFAULT = 3  # models that are compared at first

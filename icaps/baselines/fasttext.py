@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from icaps.baselines.base import Baseline
 from icaps.baselines.kinds import FASTTEXT
+from icaps.data.atomic import COPY_AGAIN
 from icaps.errors import CheckpointError, ConfigError
 from icaps.text.clean import words_of
-from icaps.train.folders import AGAIN, CLASSES
+from icaps.train.checkpoint_files import CLASSES
 
 MODEL = "model.bin"
 RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1
@@ -62,12 +63,12 @@ class FastTextBaseline(Baseline):
         """See `Baseline.read`; the library itself would crash on a damaged file."""
         path = folder / MODEL
         if not path.is_file():
-            raise CheckpointError(f"{path} is missing. {AGAIN}")
+            raise CheckpointError(f"{path} is missing. {COPY_AGAIN}")
         if _checksum(path) != settings["checksum"]:
-            raise CheckpointError(f"{path} is damaged. {AGAIN}")
+            raise CheckpointError(f"{path} is damaged. {COPY_AGAIN}")
         model = library().load_model(str(path))
         if len(model.get_labels()) != len(classes):
-            raise CheckpointError(f"{path} has other classes than {CLASSES}. {AGAIN}")
+            raise CheckpointError(f"{path} has other classes than {CLASSES}. {COPY_AGAIN}")
         return cls(classes, model)
 
 

@@ -18,17 +18,15 @@ from icaps.baselines.fasttext import MODEL, FastTextBaseline
 from icaps.baselines.kinds import FASTTEXT, LINEAR, NETWORKS
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.neural import NetworkBaseline
+from icaps.data.atomic import COPY_AGAIN, read_json, updated_folder, write_json
 from icaps.errors import CheckpointError, ICapsError
-from icaps.runs.folder import BASELINE, check_place
-from icaps.train.folders import (
-    AGAIN,
+from icaps.train.checkpoint_files import (
+    BASELINE,
     CLASSES,
     METRICS,
     VOCABULARY,
+    check_writable,
     read_classes,
-    read_json,
-    rewriting,
-    write_json,
 )
 
 FORMAT_VERSION = 1
@@ -47,8 +45,8 @@ def save_baseline(baseline: Baseline, folder: str | Path) -> None:
         CheckpointError: The place can't be written, or holds something else.
     """
     folder = Path(folder)
-    check_place(folder, BASELINE)
-    with rewriting(folder, _WRITTEN) as scratch:
+    check_writable(folder, BASELINE)
+    with updated_folder(folder, _WRITTEN) as scratch:
         settings = baseline.write(scratch)
         about = {"format_version": FORMAT_VERSION, "kind": baseline.kind, "settings": settings}
         write_json(about, scratch / BASELINE)
@@ -77,13 +75,13 @@ def load_baseline(folder: str | Path) -> Baseline:
         )
     kind, settings = about.get("kind"), about.get("settings")
     if not isinstance(kind, str) or kind not in _CLASSES or not isinstance(settings, dict):
-        raise CheckpointError(f"{folder / BASELINE} is damaged (it names no kind). {AGAIN}")
+        raise CheckpointError(f"{folder / BASELINE} is damaged (it names no kind). {COPY_AGAIN}")
     classes = np.array(read_classes(folder / CLASSES), dtype=object)
     try:
         baseline = _CLASSES[kind].read(folder, kind, classes, settings)
     except ICapsError:  # it says already what to do
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / BASELINE} is damaged ({error}). {AGAIN}") from error
+        raise CheckpointError(f"{folder / BASELINE} is damaged ({error}). {COPY_AGAIN}") from error
     baseline.metrics_ = read_json(folder / METRICS)
     return baseline

@@ -21,10 +21,11 @@ from sklearn.svm import LinearSVC
 
 from icaps.baselines.base import WEIGHTS, Baseline, positive
 from icaps.baselines.kinds import LINEAR
+from icaps.data.atomic import COPY_AGAIN, read_text
 from icaps.errors import CheckpointError, DataError
-from icaps.runs.folder import BASELINE
 from icaps.train.calibration import fit_inverse_temperature
-from icaps.train.folders import AGAIN, VOCABULARY, read_text, read_weights
+from icaps.train.checkpoint import read_weights
+from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
 MAX_TERMS = 500_000
 STRENGTHS = (0.1, 0.25, 0.5, 1.0)  # C: how little the weights are held back
@@ -85,7 +86,7 @@ class LinearBaseline(Baseline):
         factor = positive(settings["inverse_temperature"])
         terms = read_text(folder / VOCABULARY).removesuffix("\n").split("\n")
         if len(set(terms)) < len(terms):
-            raise CheckpointError(f"{folder / VOCABULARY} has an n-gram twice. {AGAIN}")
+            raise CheckpointError(f"{folder / VOCABULARY} has an n-gram twice. {COPY_AGAIN}")
         shapes = {
             "idf": (len(terms),),
             "weights": (len(classes), len(terms)),

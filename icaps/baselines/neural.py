@@ -16,10 +16,10 @@ from icaps.baselines.base import WEIGHTS, Baseline, positive
 from icaps.baselines.kinds import CAPSNET, REGION_EMBEDDINGS, WORD_CNN
 from icaps.baselines.networks import CapsNet, RegionEmbeddings, WordCNN
 from icaps.errors import ConfigError
-from icaps.runs.folder import BASELINE
 from icaps.text.clean import PAD
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.folders import VOCABULARY, read_weights, shapes, unfilled
+from icaps.train.checkpoint import read_weights, shapes, without_memory
+from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
 Network = WordCNN | RegionEmbeddings | CapsNet
 MAX_WORDS = 400  # of a text that are read
@@ -75,7 +75,7 @@ class NetworkBaseline(Baseline):
         """See `Baseline.read`."""
         factor = positive(settings["inverse_temperature"])
         vocabulary = Vocabulary.load(folder / VOCABULARY)
-        network = unfilled(lambda: make_network(kind, len(vocabulary), len(classes)))
+        network = without_memory(lambda: make_network(kind, len(vocabulary), len(classes)))
         weights = read_weights(folder / WEIGHTS, shapes(network), BASELINE)
         network.load_state_dict(
             {name: value.float() for name, value in weights.items()}, assign=True

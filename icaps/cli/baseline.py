@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from icaps.baselines.kinds import FASTTEXT, KINDS, NETWORKS
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
-from icaps.runs.folder import BASELINE, RunFolder, check_place
+from icaps.runs.folder import RunFolder
 from icaps.runs.jobs import add_queue
 from icaps.runs.logger import Recorder, recorded
+from icaps.train.checkpoint_files import BASELINE, check_writable
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -39,7 +40,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 
 def _baseline(options: argparse.Namespace) -> int:
     folder = RunFolder(Path(options.out or Path("runs", options.name)))
-    check_place(folder.path, BASELINE)
+    check_writable(folder.path, BASELINE)
     with recorded(folder, options.given, options.queue) as recorder:
         _train(options, recorder)
         recorder.end(interrupted=False)

@@ -13,9 +13,10 @@ from icaps.cli.baseline import add_parser as add_baseline
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.errors import ConfigError, RunError
-from icaps.runs.folder import LAST, RunFolder, check_place, check_resumable
+from icaps.runs.folder import RunFolder
 from icaps.runs.jobs import add_queue
 from icaps.runs.logger import Recorder, recorded
+from icaps.train.checkpoint_files import LAST, check_resumable, check_writable
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -108,7 +109,7 @@ def _train(options: argparse.Namespace) -> int:
     if int(os.environ.get("RANK", 0)):  # under torchrun the first process tells of all
         return _train_configured(options, None)
     folder = RunFolder(Path(options.out))
-    check_place(folder.path)  # before the work, not after it
+    check_writable(folder.path)  # before the work, not after it
     if options.resume:
         check_resumable(folder.path / LAST)
     with recorded(folder, options.given, options.queue, options.resume) as recorder:

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from icaps.data.columns import Choice
 from icaps.data.problems import Problem
 from icaps.data.table import ABSENT, FileDescription
+from icaps.errors import DataError
 
 _CLASSES_AT_HAND = 4096  # labels whose class is remembered
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -118,3 +120,21 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
         names.sort(key=int)
     return tuple(names)
+
+
+def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each label among a model's classes (labels,).
+
+    Raises:
+        DataError: A label is not among the classes.
+    """
+    number_of = {name: number for number, name in enumerate(classes)}
+    numbers = []
+    for label in labels:
+        if label not in number_of:
+            raise DataError(
+                f"The data has the class {label!r}, which the model lacks; it knows "
+                f"{', '.join(classes)}."
+            )
+        numbers.append(number_of[label])
+    return np.array(numbers, dtype=np.int64)

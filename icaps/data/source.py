@@ -14,7 +14,7 @@ from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
 from icaps.data.memory import memory_table
 from icaps.data.problems import Problem, Problems
-from icaps.data.records import Record, record_maker
+from icaps.data.records import Record, in_order, record_maker
 from icaps.data.table import FileDescription, Table
 from icaps.errors import ConfigError, DataError
 
@@ -161,3 +161,35 @@ def _opener(
     file: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
 ) -> Callable[[], Table]:
     return lambda: open_table(file, encoding, delimiter, wanted)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledTexts:
+    """Texts in memory, each with the name of its class; `classes` in the order of the labels."""
+
+    texts: list[str]
+    labels: list[str]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def from_source(cls, source: Source) -> LabelledTexts:
+        """All records of a source; classes without names are sorted as `records.in_order` does.
+
+        Raises:
+            DataError: A file cannot be read, a row is bad, or there is none.
+        """
+        pairs = list(source.pairs())
+        texts = [text for text, _ in pairs]
+        labels = [label for _, label in pairs]
+        return cls(texts, labels, source.describe().classes or in_order(labels))
+
+
+def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
+    """The texts of a file, or of the part ("train", "test") of a folder, in memory.
+
+    `options` are those of `open_source`.
+
+    Raises:
+        DataError: The file is missing, its columns are ambiguous, or a row is bad.
+    """
+    return LabelledTexts.from_source(open_source(path, part, **options))

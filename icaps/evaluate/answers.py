@@ -17,10 +17,10 @@ from sklearn.metrics import confusion_matrix
 from icaps.baselines.base import Baseline
 from icaps.baselines.folder import load_baseline
 from icaps.classifier import ICapsClassifier
+from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.evaluate.scorer import Scorer
-from icaps.runs.folder import BASELINE
-from icaps.train.corpus import class_numbers
+from icaps.train.checkpoint_files import BASELINE
 
 _WARMING = 64  # texts that are read before the time is taken
 

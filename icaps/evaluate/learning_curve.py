@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icaps.runs.folder import CONFIG
-from icaps.train.folders import CLASSES, METRICS
+from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS
 
 
 class Point(NamedTuple):

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
+from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import CHUNK
 from icaps.nn import distributed
-from icaps.train.corpus import class_numbers
 
 if TYPE_CHECKING:
     from icaps.evaluate.scorer import Scorer

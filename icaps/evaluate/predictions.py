@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.metrics import confusion_matrix
 
+from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import CHUNK
 from icaps.nn import distributed
-from icaps.train.corpus import class_numbers
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

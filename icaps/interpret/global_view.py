@@ -21,10 +21,11 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from icaps.data.atomic import replaced_folder
 from icaps.errors import CheckpointError
 from icaps.interpret.ablation import FewCapsules, KnockOut
 from icaps.interpret.tally import Cell, Tally, Typical
-from icaps.train.folders import WEIGHTS, replacing
+from icaps.train.checkpoint_files import WEIGHTS
 
 FOLDER = "global_view"
 _VERSION = 1
@@ -78,7 +79,7 @@ def save_view(view: GlobalView, checkpoint: str | Path) -> None:
         CheckpointError: The folder can't be written.
     """
     try:
-        with replacing(Path(checkpoint) / FOLDER) as folder:
+        with replaced_folder(Path(checkpoint) / FOLDER) as folder:
             _write(view, folder)
     except OSError as error:
         raise CheckpointError(f"The view can't be written to {checkpoint}: {error}") from error

@@ -29,14 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icaps.errors import CheckpointError, RunError
+from icaps.errors import RunError
+from icaps.train.checkpoint_files import LAST, RUN_FILES, STATE
 
-CONFIG = "config.json"  # of a checkpoint
-BASELINE = "baseline.json"  # of another kind of classifier
-LAST, STATE = "last", "state.safetensors"  # what --resume goes on from: a file in a folder
-REQUEST, STATUS, PROGRESS = "request.json", "status.json", "progress.jsonl"
-SNAPSHOTS, LOG, STOP, LOCK = "snapshots.jsonl", "train.log", "stop", ".lock"
-FILES = (REQUEST, STATUS, PROGRESS, SNAPSHOTS, LOG, STOP, LOCK)
+REQUEST, STATUS, PROGRESS, SNAPSHOTS, LOG, STOP, LOCK = RUN_FILES
 
 QUEUED, PREPARING, TRAINING = "queued", "preparing data", "training"
 STOPPING, STOPPED, DONE, FAILED = "stopping", "stopped", "done", "failed"
@@ -109,30 +105,6 @@ class Request:
     def of_a_baseline(self) -> bool:
         """Whether it is `icaps baseline`, and not `icaps train`."""
         return self.arguments[:1] == ("baseline",)
-
-
-def check_place(folder: str | Path, config: str = CONFIG) -> None:
-    """Raises CheckpointError where no folder with the file `config` may be written.
-
-    That is where something else is: CONFIG is that of a checkpoint, BASELINE that of a baseline.
-    """
-    folder = Path(folder)
-    if folder.is_dir():
-        inside = {entry.name for entry in folder.iterdir()}
-        if config in inside or inside <= {LAST, *FILES}:
-            return
-    if folder.exists():
-        kind = "checkpoint" if config == CONFIG else "baseline"
-        raise CheckpointError(f"{folder} exists and is no {kind}; choose another place.")
-
-
-def check_resumable(last: Path) -> None:
-    """Raises CheckpointError where a training can't go on, as no state is kept in `last`."""
-    if not (last / STATE).is_file():
-        raise CheckpointError(
-            f"There is nothing to resume in {last}: no training was stopped there after its first "
-            "epoch. Name the folder of one that was, or leave --resume out to train anew."
-        )
 
 
 class RunFolder:

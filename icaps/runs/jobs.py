@@ -21,7 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icaps.errors import RunError
-from icaps.runs.folder import CONFIG, LOG, PREPARING, QUEUED, REQUEST, STATUS, STOP, STOPPING, Request, RunFolder, Status
+from icaps.runs.folder import (
+    LOG,
+    PREPARING,
+    QUEUED,
+    REQUEST,
+    STATUS,
+    STOP,
+    STOPPING,
+    Request,
+    RunFolder,
+    Status,
+)
+from icaps.train.checkpoint_files import CONFIG
 
 LIMIT = 1  # trainings at a time
 NAME = re.compile(r"\w[\w .-]{0,59}")

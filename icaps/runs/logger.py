@@ -13,9 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.errors import ICapsError, TrainingError
-from icaps.train.signals import as_interrupts
+from icaps.runs.folder import (
+    DONE,
+    FAILED,
+    PREPARING,
+    PROGRESS,
+    QUEUED,
+    SNAPSHOTS,
+    STOP,
+    STOPPED,
+    TRAINING,
+    Request,
+    RunFolder,
+    Status,
+)
 from icaps.runs.jobs import wait_for_turn
-from icaps.runs.folder import DONE, FAILED, PREPARING, PROGRESS, QUEUED, SNAPSHOTS, STOP, STOPPED, TRAINING, Request, RunFolder, Status
+from icaps.train.signals import as_interrupts
 
 if TYPE_CHECKING:  # a job that waits for its turn needs no torch
     from icaps.train.loop import Epoch, Step

@@ -9,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
-from icaps.train.corpus import Corpus
 from icaps.inference import Pass
 from icaps.interpret.winners import find_winners
-from icaps.runs.folder import CONFIG, SNAPSHOTS, RunFolder
+from icaps.runs.folder import SNAPSHOTS, RunFolder
 from icaps.text.clean import UNK
+from icaps.train.checkpoint_files import CONFIG
+from icaps.train.corpus import Corpus
 
 COUNTED = 2_000  # validation texts, at most
 _BATCH = 512  # texts a pass

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import read_encoded
 from icaps.interpret.local import spot_kgrams
@@ -18,7 +19,6 @@ from icaps.model import ICapsNet
 from icaps.text.batch import EncodedText
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus import class_numbers
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier

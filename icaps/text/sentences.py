@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sentencex import get_sentence_boundaries
 
 from icaps.config import ModelConfig
-from icaps.text.batch import EncodedText, Placed
+from icaps.text.batch import Encoded, EncodedText, Placed
 from icaps.text.clean import replace_surrogates
 from icaps.text.vocabulary import Vocabulary
 
@@ -39,6 +39,13 @@ def place(vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig) -> 
         for text, places in zip(texts, starts, strict=True)
     ]
     return placed.shorten(np.concatenate(kept), np.array([len(lengths) for lengths in kept]))
+
+
+def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
+    """As `place`, without the places of words, which is faster; `texts` are one or more."""
+    if not config.hierarchical:  # a text is one sentence
+        return vocabulary.number(texts, config.max_words)
+    return place(vocabulary, texts, config).numbers
 
 
 def sentence_lengths(

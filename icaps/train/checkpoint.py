@@ -5,42 +5,47 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from filelock import FileLock
-from safetensors.torch import save_file
-from torch import Tensor
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
+from icaps.data.atomic import (
+    COPY_AGAIN,
+    check_regular_files,
+    read_json,
+    read_text,
+    updated_folder,
+    write_json,
+)
 from icaps.errors import CheckpointError, ConfigError
 from icaps.model import ICapsNet
-from icaps.runs.folder import BASELINE, CONFIG, check_place
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.folders import (
-    AGAIN,
+from icaps.train.checkpoint_files import (
+    BASELINE,
+    CAPSULES,
     CLASSES,
+    CONFIG,
+    HISTORY,
     METRICS,
     VOCABULARY,
     WEIGHTS,
-    check_regular,
+    check_writable,
     read_classes,
-    read_json,
-    read_text,
-    read_weights,
-    rewriting,
-    shapes,
-    unfilled,
-    write_json,
 )
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
-HISTORY = "history.jsonl"
-CAPSULES = "capsules.json"  # names that users gave to primary capsules
 MAX_NAME = 60  # characters of such a name
+Module = TypeVar("Module", bound=nn.Module)
 _WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
 
 
@@ -72,8 +77,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
         CheckpointError: The place can't be written, or holds something else.
     """
     folder = Path(folder)
-    check_place(folder)
-    with rewriting(folder, _WRITTEN) as scratch:
+    check_writable(folder)
+    with updated_folder(folder, _WRITTEN) as scratch:
         _write(checkpoint, scratch)
 
 
@@ -117,7 +122,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         raise CheckpointError(
             f"There is no checkpoint folder {folder}; give one that holds {CONFIG}."
         )
-    check_regular(folder)
+    check_regular_files(folder)
     if (folder / BASELINE).is_file():
         raise CheckpointError(
             f"{folder} holds a baseline, which has no capsules; `icaps compare` takes it."
@@ -131,7 +136,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         if not 0 < inverse_temperature < math.inf:
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
     except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {AGAIN}") from error
+        raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {COPY_AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY)
     classes = read_classes(folder / CLASSES)
     network = _read_network(folder / WEIGHTS, model_config, len(vocabulary), len(classes))
@@ -179,7 +184,7 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in read_text(path).splitlines()]
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). {AGAIN}") from error
+        raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
 
 
 def _read_names(path: Path) -> dict[int, str]:
@@ -190,7 +195,7 @@ def _read_names(path: Path) -> dict[int, str]:
     try:
         return {int(number): str(name) for number, name in names.items()}
     except ValueError as error:
-        raise CheckpointError(f"{path} is damaged ({error}). {AGAIN}") from error
+        raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
 
 
 def _check_version(config: dict[str, Any], folder: Path) -> None:
@@ -207,9 +212,65 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
 
 
 def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
-    network = unfilled(lambda: ICapsNet(config, words, classes))
+    network = without_memory(lambda: ICapsNet(config, words, classes))
     weights = read_weights(path, shapes(network), CONFIG)
     if weights["fixed_embedding"].dtype == torch.int8:
         weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
     network.load_state_dict({name: w.float() for name, w in weights.items()}, assign=True)
     return network
+
+
+def without_memory(make: Callable[[], Module]) -> Module:
+    """What `make` makes, its weights without memory: a hostile config must not allocate any."""
+    with torch.device("meta"), _NoInitialisation():
+        return make()
+
+
+def shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
+    """The shapes of a network's weights, by name."""
+    return {name: tuple(value.shape) for name, value in network.state_dict().items()}
+
+
+def read_weights(
+    path: Path, expected: Mapping[str, tuple[int, ...]], config: str
+) -> dict[str, Tensor]:
+    """The tensors of a safetensors file.
+
+    Args:
+        path: The file.
+        expected: The shapes that it must hold, by name.
+        config: The file beside it from which these shapes follow.
+
+    Raises:
+        CheckpointError: The file is damaged, has other names or shapes, or a value is not finite.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing. {COPY_AGAIN}")
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
+    stored = {name: tuple(value.shape) for name, value in weights.items()}
+    if stored != expected:
+        odd = min(name for name in {**expected, **stored} if expected.get(name) != stored.get(name))
+        raise CheckpointError(
+            f"{path} does not fit {config}, {VOCABULARY} and {CLASSES}: {odd} is "
+            f"{stored.get(odd, 'missing')} and should be {expected.get(odd, 'absent')}. "
+            f"{COPY_AGAIN}"
+        )
+    for name, value in weights.items():
+        if not math.isfinite(value.abs().sum(dtype=torch.float32).item()):
+            raise CheckpointError(f"{path} is damaged ({name} has NaN or infinity). {COPY_AGAIN}")
+    return weights
+
+
+class _NoInitialisation(TorchFunctionMode):
+    """Skips `torch.nn.init`: on "meta", normal_ alone imports torch's compiler, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return kwargs["tensor"]
+        return func(*args, **kwargs)

@@ -3,71 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.data.records import in_order
-from icaps.data.source import Source, open_source
-from icaps.errors import DataError
 from icaps.text.batch import Encoded, EncodedText
 
 if TYPE_CHECKING:
     from icaps.nn.layers import Packed
-
-
-@dataclass(frozen=True)
-class LabelledTexts:
-    """Texts with the name of each one's class; `classes` in the order of the labels."""
-
-    texts: list[str]
-    labels: list[str]
-    classes: tuple[str, ...]
-
-    @classmethod
-    def from_source(cls, source: Source) -> LabelledTexts:
-        """All records of a source, and its names of classes, or else the labels in their order.
-
-        Raises:
-            DataError: A file can't be read, a row is bad, or there is none.
-        """
-        records = [(text, label) for text, label, _, _ in source]
-        texts = [text for text, _ in records]
-        labels = [label for _, label in records]
-        return cls(texts, labels, source.describe().classes or in_order(labels))
-
-
-def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
-    """The texts of a file, or of the part ("train", "test") of a folder.
-
-    `options` are those of `icaps.data.source.open_source`, which says what is read.
-
-    Raises:
-        DataError: Nothing is there, the columns can't be told, or a row is bad.
-    """
-    return LabelledTexts.from_source(open_source(path, part, **options))
-
-
-def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each label among a model's classes (labels,).
-
-    Raises:
-        DataError: A label is none of them.
-    """
-    numbers = {name: n for n, name in enumerate(classes)}
-    found = []
-    for label in labels:
-        if label not in numbers:
-            raise DataError(
-                f"The data has the class {label!r}, which the model lacks; it knows "
-                f"{', '.join(classes)}."
-            )
-        found.append(numbers[label])
-    return np.array(found, dtype=np.int64)
 
 
 class Sliced(Protocol):

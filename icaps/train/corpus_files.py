@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from icaps.config import ModelConfig
 from icaps.text.batch import Encoded
-from icaps.text.sentences import place
+from icaps.text.sentences import encode_numbers
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.corpus import Corpus
 
@@ -101,13 +101,6 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
     stream = iter(texts)
     while chunk := list(islice(stream, CHUNK)):
         yield chunk
-
-
-def encode_numbers(vocabulary: Vocabulary, config: ModelConfig, texts: list[str]) -> Encoded:
-    """Texts, one or more, as the numbers of their words, without their places."""
-    if not config.hierarchical:  # a text is one sentence
-        return vocabulary.number(texts, config.max_words)
-    return place(vocabulary, texts, config).numbers
 
 
 _encode_here: Callable[[list[str]], Encoded]  # in a worker: what its start left there

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from icaps.errors import CheckpointError
 from icaps.nn import distributed
-from icaps.runs.folder import STATE, check_resumable
+from icaps.train.checkpoint_files import STATE, check_resumable
 
 FORMAT_VERSION = 1
 _ANEW = "or leave --resume out to train anew."

@@ -16,7 +16,7 @@ from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
 from icaps.interpret.tally import Tally
 from icaps.reports.global_report import Report
-from icaps.train.checkpoint import CAPSULES
+from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
 

@@ -6,8 +6,8 @@ import pytest
 
 from icaps.data import catalog
 from icaps.data.catalog import DATASETS, Dataset, locate, prepare
+from icaps.data.source import read_part
 from icaps.errors import DataError
-from icaps.train.corpus import read_part
 from tests.data.small import (
     archive_bytes,
     csv_bytes,

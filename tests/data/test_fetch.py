@@ -12,8 +12,8 @@ import pytest
 from icaps.data import catalog, download
 from icaps.data.catalog import DATASETS, fetch
 from icaps.data.resolve import resolve
+from icaps.data.source import read_part
 from icaps.errors import DataError
-from icaps.train.corpus import read_part
 from tests.data.hub_server import HubServer, serve
 from tests.data.small import archive_bytes, fields, hub_files, joined, small
 

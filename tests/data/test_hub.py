@@ -9,8 +9,8 @@ import pytest
 
 from icaps.data import hub
 from icaps.data.resolve import resolve
+from icaps.data.source import read_part
 from icaps.errors import DataError
-from icaps.train.corpus import read_part
 from tests.data.test_fetch import Recorder
 
 NAMED = datasets.Features(

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from icaps.data.source import Record, open_source
+from icaps.data.source import LabelledTexts, Record, open_source
 from icaps.errors import ConfigError, DataError, ICapsError
-from icaps.train.corpus import LabelledTexts
 
 WORDS = "oven bread onion soup butter recipe simmer garlic flour bake harbour sail mast tide "
 

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from icaps.data import synthetic
+from icaps.data.source import read_part
 from icaps.data.synthetic_words import GENERAL, SENTENCES, TOPICS
-from icaps.train.corpus import read_part
 
 PLACES = ("person", "thing", "place", "verb", "adjective")
 # Of these texts. Where they change, the version in synthetic.py must, too.

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from icaps.runs import jobs
 from icaps.errors import RunError
-from icaps.runs.jobs import Run, delete, find_runs, start, stop
+from icaps.runs import jobs
 from icaps.runs.folder import INTERRUPTED, QUEUED, STATUS, TRAINING, RunFolder, Status
+from icaps.runs.jobs import Run, delete, find_runs, start, stop
 
 
 @pytest.mark.parametrize("argument", ["a\0b", "half \ud83d", "x" * 3_000_000])

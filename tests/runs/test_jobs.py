@@ -14,12 +14,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from icaps.runs import jobs
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.errors import RunError
+from icaps.runs import jobs
+from icaps.runs.folder import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    PREPARING,
+    PROGRESS,
+    QUEUED,
+    SNAPSHOTS,
+    STATUS,
+    STOPPED,
+    TRAINING,
+)
 from icaps.runs.jobs import Run, delete, find_runs, resume, start, stop
-from icaps.runs.folder import DONE, FAILED, INTERRUPTED, PREPARING, PROGRESS, QUEUED, SNAPSHOTS, STATUS, STOPPED, TRAINING
 from tests.conftest import make_texts
 
 WAIT = 180.0  # seconds; only a failure takes as long

@@ -14,8 +14,26 @@ from typing import Any
 import pytest
 
 from icaps.errors import CheckpointError, RunError, TrainingError
+from icaps.runs.folder import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    LIVE,
+    LOG,
+    PROGRESS,
+    QUEUED,
+    REQUEST,
+    STATUS,
+    STOP,
+    STOPPED,
+    STOPPING,
+    TRAINING,
+    Request,
+    RunFolder,
+    Status,
+)
 from icaps.runs.logger import Recorder, explained
-from icaps.runs.folder import DONE, FAILED, INTERRUPTED, LIVE, LOG, PROGRESS, QUEUED, REQUEST, STATUS, STOP, STOPPED, STOPPING, TRAINING, Request, RunFolder, Status, check_place
+from icaps.train.checkpoint_files import check_writable
 from icaps.train.loop import Epoch, Step
 
 HOLD = """
@@ -169,13 +187,13 @@ def test_where_a_model_may_be_written(tmp_path: Path) -> None:
     foreign, fresh = tmp_path / "foreign", tmp_path / "fresh"
     foreign.mkdir()
     (foreign / "thesis.txt").touch()
-    with pytest.raises(CheckpointError, match="no checkpoint"):
-        check_place(foreign)
-    check_place(fresh)
+    with pytest.raises(CheckpointError, match="not a checkpoint"):
+        check_writable(foreign)
+    check_writable(fresh)
     fresh.mkdir()
     for name in (STATUS, REQUEST, LOG, STOP, PROGRESS, ".lock"):
         (fresh / name).touch()
-    check_place(fresh)
+    check_writable(fresh)
 
 
 def step(epoch: int, number: int, loss: float) -> Step:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from icaps.runs import snapshots
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig
-from icaps.train.corpus import Corpus
 from icaps.results import Explanation
+from icaps.runs import snapshots
 from icaps.runs.folder import SNAPSHOTS, RunFolder
-from icaps.text.sentences import encode
 from icaps.runs.snapshots import COUNTED, Follower, snapshot
+from icaps.text.sentences import encode
+from icaps.train.corpus import Corpus
 from tests.conftest import MODEL, TRAIN, make_texts
 
 TEXT = "We simmer the onion soup. It was old."

@@ -65,9 +65,9 @@ def test_a_folder_of_something_else_is_not_overwritten(
     classifier: ICapsClassifier, tmp_path: Path
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(CheckpointError, match="is no checkpoint; choose another place"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint; choose another folder"):
         classifier.save(tmp_path)
-    with pytest.raises(CheckpointError, match="choose another place"):
+    with pytest.raises(CheckpointError, match="choose another folder"):
         classifier.save(tmp_path / "thesis.txt")
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
@@ -117,7 +117,7 @@ def test_binary_rubbish(folder: Path, name: str) -> None:
 def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    with pytest.raises(CheckpointError, match=rf"{name} is no file\. Copy the folder again"):
+    with pytest.raises(CheckpointError, match=rf"{name} is not a regular file\. Copy"):
         ICapsClassifier.load(folder)
 
 
@@ -201,7 +201,7 @@ def test_weights_that_are_no_numbers(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["region.bias"][0] = float("nan")
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(CheckpointError, match=r"region\.bias holds no numbers"):
+    with pytest.raises(CheckpointError, match=r"region\.bias has NaN or infinity"):
         load_checkpoint(folder)
 
 

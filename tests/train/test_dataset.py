@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from icaps.data.source import read_part
 from icaps.errors import DataError
 from icaps.text.batch import EncodedText
-from icaps.train.corpus import Corpus, read_part
+from icaps.train.corpus import Corpus
 
 TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})
 

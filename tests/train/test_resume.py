@@ -16,7 +16,7 @@ from icaps.cli.main import main
 from icaps.config import TrainConfig
 from icaps.errors import CheckpointError
 from icaps.model import ICapsNet
-from icaps.runs.folder import STATE
+from icaps.train.checkpoint_files import STATE
 from icaps.train.loop import Epoch, Step, Training, train
 from icaps.train.resume import Last, State, fingerprint
 from icaps.train.signals import Interruption

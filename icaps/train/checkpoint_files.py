@@ -1,0 +1,74 @@
+"""The files of a model's folder: their names, where they may be written, and the names of classes.
+
+    config.json        ModelConfig, TrainConfig, calibration factor, type of labels, format version
+    vocabulary.txt     a word and its count per line, in the order of ids
+    classes.txt        a name per line
+    model.safetensors  weights; the frozen vectors as bytes, which loses nothing
+    metrics.json       seed, sizes, validation and test scores
+    history.jsonl      a record per epoch
+    capsules.json      names that users gave to primary capsules
+    baseline.json      in place of config.json: the folder is that of a baseline
+    last/              state.safetensors, from which `icaps train --resume` continues
+
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from icaps.data.atomic import COPY_AGAIN, read_text
+from icaps.errors import CheckpointError
+
+CONFIG, BASELINE = "config.json", "baseline.json"
+VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
+WEIGHTS, METRICS = "model.safetensors", "metrics.json"
+HISTORY, CAPSULES = "history.jsonl", "capsules.json"
+LAST, STATE = "last", "state.safetensors"
+# Written by the process of a training; `icaps.runs.folder` says what each is.
+RUN_FILES = (
+    "request.json",
+    "status.json",
+    "progress.jsonl",
+    "snapshots.jsonl",
+    "train.log",
+    "stop",
+    ".lock",
+)
+
+
+def check_writable(folder: str | Path, config: str = CONFIG) -> None:
+    """Raises CheckpointError if `folder` exists and holds something else.
+
+    Args:
+        folder: Where a model is to be written.
+        config: CONFIG for a checkpoint, BASELINE for a baseline.
+    """
+    folder = Path(folder)
+    if folder.is_dir():
+        inside = {entry.name for entry in folder.iterdir()}
+        if config in inside or inside <= {LAST, *RUN_FILES}:
+            return
+    if folder.exists():
+        kind = "checkpoint" if config == CONFIG else "baseline"
+        raise CheckpointError(f"{folder} exists and is not a {kind}; choose another folder.")
+
+
+def check_resumable(last: Path) -> None:
+    """Raises CheckpointError if the folder `last` of a model holds no state to resume from."""
+    if not (last / STATE).is_file():
+        raise CheckpointError(
+            f"There is nothing to resume in {last}: no training was stopped there after its first "
+            "epoch. Give the folder of one that was, or omit --resume to train from the start."
+        )
+
+
+def read_classes(path: Path) -> tuple[str, ...]:
+    """The names of classes, one per line; CheckpointError if they are fewer than two or not unique.
+
+    Lines end at a line feed alone, so a name may hold any other character.
+    """
+    classes = tuple(read_text(path).removesuffix("\n").split("\n"))
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise CheckpointError(f"{path} must name two or more different classes. {COPY_AGAIN}")
+    return classes
