@@ -12,9 +12,8 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.address import VIEWS, parameter
-from dashboard.cache.explanations import Settings
 from dashboard.explain.examples import EXAMPLES
-from icaps.interpret.spotting import CAPSULE_RANKINGS
+from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 from icaps.reports.charts import SELECTED
 from icaps.reports.render import printable
 
@@ -104,9 +103,9 @@ def restore() -> None:
         state.run = state.pop("started")
 
 
-def first_question() -> tuple[str, Settings]:
+def first_question() -> tuple[str, ExplainOptions]:
     """What the landing page asks a visitor's first model, unless an address asks otherwise."""
-    return str(_START["text"]), Settings(None, *(int(_START[key]) for key in BOUNDS))
+    return str(_START["text"]), ExplainOptions(None, *(int(_START[key]) for key in BOUNDS))
 
 
 def publish(names: Sequence[str]) -> None:

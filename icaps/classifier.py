@@ -7,7 +7,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn.exceptions
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
-from icaps.config import ModelConfig, TrainConfig
+from icaps.config import ExplainKeywords, ExplainOptions, ModelConfig, TrainConfig
 from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
 from icaps.inference import ReadBatch, class_norms, read_batches
 from icaps.interpret.local import explain
-from icaps.interpret.reasons import Asked, Reasons, find_reasons
-from icaps.interpret.spotting import Top
+from icaps.interpret.reasons import Reasons, find_reasons
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.nn.lookup import keep_table
@@ -36,6 +35,9 @@ from icaps.train.inputs import check_texts, encode_labels
 from icaps.train.loop import Callback, Training, accuracy, choose_device, predict_norms, train
 from icaps.train.resume import Last, fingerprint
 from icaps.train.unk import fit_unk
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -253,61 +255,47 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(
         self,
         X: Sequence[str],  # noqa: N803
-        *,
-        target: str | None = None,
-        top_capsules: int = 2,
-        top_kgrams: int = 2,
-        top_sentences: int = 1,
-        ranking: str = "routing",
+        options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
+        **changes: Unpack[ExplainKeywords],
     ) -> Iterator[Explanation]:
         """Explains texts one by one, as they are computed (section 2.6).
 
         Args:
             X: Texts.
-            target: The class to explain; None explains each text's own prediction.
-            top_capsules: k1, how many capsules.
-            top_kgrams: k2, how many K-grams of each.
-            top_sentences: Of how many sentences, those with the largest rho, when texts are split;
-                the paper takes one.
-            ranking: "routing" takes the most routed capsules first, as the paper does;
-                "contribution" those that add most to the class (`inference.contributions`).
+            options: The class to explain, and how many capsules, K-grams and sentences to show.
+            changes: Single options as keywords, which replace those of `options`:
+                `explain(X, top_kgrams=3)`.
 
         Raises:
-            ConfigError: `target` is no class of the model, a number is below 1, or there is no
-                such ranking.
+            ConfigError: `target` is no class of the model, or an option is out of range.
         """
-        asked = self._asked(target, Top(top_capsules, top_kgrams, top_sentences, ranking))
-        classes, config = tuple(map(str, self.classes_)), self.network_.config
+        classes, config = tuple(map(str, self._fitted())), self.network_.config
+        options = _checked(dataclasses.replace(options, **changes), classes)
         for batch in self._read(X):
-            probabilities = self.calibrated(batch.activity.class_norms.numpy())
             yield from explain(
-                *(batch, asked, classes, probabilities, config.hierarchical, self.capsule_names_)
+                batch,
+                classes,
+                config.kernel_size,
+                options,
+                probabilities=self.calibrated(batch.activity.class_norms.numpy()),
+                hierarchical=config.hierarchical,
+                names=self.capsule_names_,
             )
 
     def reasons(
         self,
         X: Sequence[str],  # noqa: N803
-        *,
-        target: str | None = None,
-        top_capsules: int = 2,
-        top_kgrams: int = 2,
-        top_sentences: int = 1,
-        ranking: str = "routing",
+        options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
+        **changes: Unpack[ExplainKeywords],
     ) -> Iterator[Reasons]:
-        """The K-grams of `explain` as columns, a batch of texts at a time, for much less.
+        """The K-grams of `explain` as columns, one batch of texts at a time, which is faster.
 
-        Args and errors are those of `explain`.
+        Arguments and errors are those of `explain`.
         """
-        asked = self._asked(target, Top(top_capsules, top_kgrams, top_sentences, ranking))
+        classes, config = tuple(map(str, self._fitted())), self.network_.config
+        options = _checked(dataclasses.replace(options, **changes), classes)
         for batch in self._read(X):
-            yield find_reasons(batch, asked)
-
-    def _asked(self, target: str | None, top: Top) -> Asked:
-        classes = tuple(map(str, self._fitted()))
-        if target is not None and target not in classes:
-            raise ConfigError(f"The model has no class {target!r}; choose {', '.join(classes)}.")
-        number = None if target is None else classes.index(target)
-        return Asked(self.network_.config.kernel_size, number, top)
+            yield find_reasons(batch, classes, config.kernel_size, options)
 
     def without(self, capsules: Iterable[int]) -> ICapsClassifier:
         """The same model with these primary capsules switched off, too; `save` knows nothing of it.
@@ -424,3 +412,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _say(self, line: str) -> None:
         if self.report is not None and distributed.rank() == 0:
             self.report(line)
+
+
+def _checked(options: ExplainOptions, classes: tuple[str, ...]) -> ExplainOptions:
+    """The options; ConfigError where their target is none of the classes."""
+    if options.target is not None and options.target not in classes:
+        raise ConfigError(
+            f"The model has no class {options.target!r}; choose {', '.join(classes)}."
+        )
+    return options

@@ -10,12 +10,21 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 OOV_CHOICES = ("zeros", "mean", "normal")
+CAPSULE_RANKINGS = ("routing", "contribution")
 AUTO, FLOAT32, BFLOAT16 = PRECISIONS = ("auto", "float32", "bfloat16")
 VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
@@ -252,6 +261,48 @@ PRESETS: dict[str, Preset] = {
         _preset("dbpedia-long", 50, 64, 100, 5e-4, 10),
     )
 }
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """Which class an explanation is for, and how much of it is shown (section 2.6).
+
+    Numbers that are larger than what a text has mean all of it.
+
+    Attributes:
+        target: Name of the class to explain; None for each text's predicted class.
+        top_capsules: k1, how many primary capsules.
+        top_kgrams: k2, how many K-grams per capsule and sentence.
+        top_sentences: How many sentences per capsule, those with the largest rho, for models that
+            split texts into sentences; the paper takes one.
+        ranking: Which capsules come first: "routing", those with the largest beta_ij, as in the
+            paper; "contribution", those that add most to the class (`inference.contributions`).
+
+    Raises:
+        ConfigError: A number is below 1, or the ranking is unknown.
+    """
+
+    target: str | None = None
+    top_capsules: int = 2
+    top_kgrams: int = 2
+    top_sentences: int = 1
+    ranking: str = CAPSULE_RANKINGS[0]
+
+    def __post_init__(self) -> None:
+        for name in ("top_capsules", "top_kgrams", "top_sentences"):
+            value = getattr(self, name)
+            _check(value >= 1, name, value, "at least 1")
+        _check(self.ranking in CAPSULE_RANKINGS, "ranking", self.ranking, _one_of(CAPSULE_RANKINGS))
+
+
+class ExplainKeywords(TypedDict, total=False):
+    """The fields of `ExplainOptions` as keyword arguments."""
+
+    target: str | None
+    top_capsules: int
+    top_kgrams: int
+    top_sentences: int
+    ranking: str
 
 
 class About(NamedTuple):

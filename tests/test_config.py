@@ -1,9 +1,19 @@
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
-from icaps.config import PRESETS, ModelConfig, TrainConfig, config_from_dict, get_preset, override
+from icaps.config import (
+    PRESETS,
+    ExplainKeywords,
+    ExplainOptions,
+    ModelConfig,
+    TrainConfig,
+    config_from_dict,
+    get_preset,
+    override,
+)
 from icaps.errors import ConfigError
 
 # Tables 2 and 3 of the paper: F, fixed and trained part of d_e, K, d_w, d_q = d_p (= d_s), d_c, N,
@@ -116,3 +126,21 @@ def test_foreign_data_is_refused(values: dict[str, object]) -> None:
     kind = TrainConfig if "seed" in values else ModelConfig
     with pytest.raises(ConfigError, match=next(iter(values))):
         config_from_dict(kind, values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"top_capsules": 0}, "top_capsules is 0; it must be at least 1"),
+        ({"top_kgrams": -1}, "top_kgrams is -1; it must be at least 1"),
+        ({"top_sentences": 0}, "top_sentences is 0; it must be at least 1"),
+        ({"ranking": "loud"}, "ranking is 'loud'; it must be one of routing, contribution"),
+    ],
+)
+def test_options_of_an_explanation_are_checked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ExplainOptions(**changes)
+
+
+def test_keywords_of_an_explanation_are_its_options() -> None:
+    assert ExplainKeywords.__annotations__.keys() == ExplainOptions.__annotations__.keys()

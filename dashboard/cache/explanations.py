@@ -1,13 +1,13 @@
 """What a model says of a text, and why, kept between reruns and shared by sessions."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import streamlit as st
 
 from dashboard import quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
+from icaps.config import ExplainOptions
 from icaps.faithfulness.reason_test import flipping_set, try_reasons
 from icaps.faithfulness.reason_test import scores_after as words_tried
 from icaps.interpret.reasons import Reasons
@@ -16,25 +16,15 @@ from icaps.results import Explanation, Flip, Trial
 _HOUR = 3600  # seconds that a visitor's text is kept
 
 
-class Settings(NamedTuple):
-    """How to explain: the class, None for the predicted one, and how many of what."""
-
-    target: str | None
-    top_capsules: int
-    top_kgrams: int
-    top_sentences: int
-    ranking: str = "routing"
-
-
 def explain(
-    model: ModelFolder, text: str, settings: Settings, muted: tuple[int, ...] = ()
+    model: ModelFolder, text: str, options: ExplainOptions, muted: tuple[int, ...] = ()
 ) -> Explanation:
     """Explains one text, with capsules switched off; the same question is answered from memory."""
-    return _explain(str(model.path), model.stamp, text, settings, muted)
+    return _explain(str(model.path), model.stamp, text, options, muted)
 
 
 def explain_many(
-    model: ModelFolder, texts: Sequence[str], settings: Settings
+    model: ModelFolder, texts: Sequence[str], options: ExplainOptions
 ) -> Iterator[Explanation]:
     """Explains texts one by one, without keeping the answers.
 
@@ -42,11 +32,11 @@ def explain_many(
         NotAllowedError: The visitor asks too often.
     """
     quotas.request()
-    return models.load(model).explain(texts, **settings._asdict())
+    return models.load(model).explain(texts, options)
 
 
 def reasons_of_many(
-    model: ModelFolder, texts: Sequence[str], settings: Settings
+    model: ModelFolder, texts: Sequence[str], options: ExplainOptions
 ) -> Iterator[Reasons]:
     """As `explain_many`, as columns, some texts at a time.
 
@@ -54,7 +44,7 @@ def reasons_of_many(
         NotAllowedError: The visitor asks too often.
     """
     quotas.request()
-    return models.load(model).reasons(texts, **settings._asdict())
+    return models.load(model).reasons(texts, options)
 
 
 def trial(model: ModelFolder, explanation: Explanation) -> Trial | None:
@@ -81,11 +71,11 @@ def flip(model: ModelFolder, explanation: Explanation) -> Flip | None:
 
 @st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
 def _explain(
-    path: str, stamp: int, text: str, settings: Settings, muted: tuple[int, ...]
+    path: str, stamp: int, text: str, options: ExplainOptions, muted: tuple[int, ...]
 ) -> Explanation:
     quotas.request()
     classifier = models.load_from(path, stamp).without(muted)
-    (explanation,) = classifier.explain([text], **settings._asdict())
+    (explanation,) = classifier.explain([text], options)
     return explanation
 
 

@@ -10,11 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import error_boundary, nav, url_state
 from dashboard.address import CAPSULE_TABS
 from dashboard.cache import explanations, models
-from dashboard.cache.explanations import Settings
 from dashboard.explain import view
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card
 from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
 from icaps.errors import DataError
 from icaps.interpret import controls, tables
 from icaps.interpret.tally import Typical
@@ -23,7 +23,7 @@ from icaps.reports.global_report import Report
 from icaps.reports.render import escape
 
 _SHOWN = 3  # typical texts
-_WINNER = Settings(None, top_capsules=1, top_kgrams=1, top_sentences=1)
+_WINNER = ExplainOptions(top_capsules=1, top_kgrams=1)
 
 
 def report_of(model: ModelFolder | None) -> Report | None:

@@ -14,11 +14,11 @@ from dashboard.cache import answers as cached_answers
 from dashboard.cache import explanations
 from dashboard.cache import models as cached_models
 from dashboard.cache.answers import Sampled
-from dashboard.cache.explanations import Settings
 from dashboard.compare import charts
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card
 from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
 from icaps.data.resolve import available
 from icaps.evaluate import comparison_tables
 from icaps.evaluate.answers import Answers, Texts
@@ -33,7 +33,7 @@ _LISTED = 200  # texts of a table
 _CUT = 300  # characters of a text in it
 _WORDS = 6  # of a capsule
 _DOWNLOAD = ":material/download:"
-_SETTINGS = Settings(None, 2, 2, 1)
+_OPTIONS = ExplainOptions()
 
 
 def tabs() -> Sequence[DeltaGenerator]:
@@ -154,7 +154,7 @@ def show_reasons(data: Sampled, models: Mapping[str, ModelFolder], pair: tuple[s
     text = found[rows[0] if rows else 0].text
     for name, model in zip(pair, (one, other), strict=True):
         st.html(f'<p class="chart-title">{escape(name)}</p>')
-        st.html(text_card(explanations.explain(model, text, _SETTINGS)))
+        st.html(text_card(explanations.explain(model, text, _OPTIONS)))
 
 
 def show_matched(models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dashboard import error_boundary, settings, url_state
 from dashboard.cache import evaluations, explanations, models
-from dashboard.cache.explanations import Settings
 from dashboard.evaluate import charts as figures
 from dashboard.evaluate import inputs
 from dashboard.explore.view import open_in_explain, while_working
@@ -18,6 +17,7 @@ from dashboard.model_registry import ModelFolder, find_models
 from dashboard.widgets import chart_card
 from dashboard.widgets.data_picker import Choice
 from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
 from icaps.errors import DataError
 from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.report import EvaluationReport
@@ -30,7 +30,7 @@ from icaps.results import Interval
 from icaps.stats import RESAMPLES
 
 _DOWNLOAD = ":material/download:"
-_SETTINGS = Settings(None, 2, 2, 1)
+_OPTIONS = ExplainOptions()
 _LABELS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
@@ -95,7 +95,7 @@ def show_texts(
     table = report.table(inputs.which_texts(rows, key))
     texts = table["text"].tolist()
     cut = [text[: settings.current().text_characters] for text in texts]
-    shown = explanations.explain_many(model, cut, _SETTINGS)
+    shown = explanations.explain_many(model, cut, _OPTIONS)
     for row, text, explanation in zip(table.to_dict("records"), texts, shown, strict=True):
         said = f"predicted {row['predicted']}, {row['probability']:.1%} probable"
         if explanation.blank:

@@ -4,12 +4,11 @@ import streamlit as st
 
 from dashboard import quotas, settings, url_state
 from dashboard.cache import models
-from dashboard.cache.explanations import Settings
 from dashboard.explain.examples import EXAMPLES
 from dashboard.many import table
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import live_text
-from icaps.interpret.spotting import CAPSULE_RANKINGS
+from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 from icaps.reports.render import printable
 from icaps.results import capsule_label
 
@@ -53,7 +52,7 @@ def ask_text() -> str:
     return printable(text)
 
 
-def ask_settings(model: ModelFolder) -> Settings:
+def ask_settings(model: ModelFolder) -> ExplainOptions:
     """The class to explain, k1, k2, the sentences where texts are split, and the ranking."""
     classifier = models.load(model)
     targets = [url_state.PREDICTED, *map(str, classifier.classes_)]
@@ -75,7 +74,7 @@ def ask_settings(model: ModelFolder) -> Settings:
         help=_MEASURED,
     )
     chosen = None if target == url_state.PREDICTED else target
-    return Settings(chosen, *(st.session_state[key] for key in url_state.BOUNDS), ranking)
+    return ExplainOptions(chosen, *(st.session_state[key] for key in url_state.BOUNDS), ranking)
 
 
 def ask_muted(model: ModelFolder) -> tuple[int, ...]:

@@ -1,16 +1,18 @@
 """Whether the reason can be trusted, on the page: each function shows one part."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import error_boundary
 from dashboard.cache import data, explanations, models
-from dashboard.cache.explanations import Settings
 from dashboard.explain import trust_inputs, view
 from dashboard.explore.view import while_working
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BOUNDS
 from dashboard.widgets.data_picker import as_arguments, show_preview
 from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
 from icaps.explore.neighbours import Nearest
 from icaps.reports.render import escape, flip_line, trial_lines
 from icaps.results import Explanation, Trial
@@ -31,9 +33,9 @@ def show_badge(model: ModelFolder, explanation: Explanation) -> None:
     )
 
 
-def show_try(model: ModelFolder, explanation: Explanation, settings: Settings) -> None:
+def show_try(model: ModelFolder, explanation: Explanation, options: ExplainOptions) -> None:
     """Words deleted, masked or kept alone; the set that flips the class; the text, changed."""
-    _show_flip(model, explanation, settings)
+    _show_flip(model, explanation, options)
     tried = trust_inputs.which_words(explanation)
     if tried.words:
         scores = explanations.scores_after(model, explanation, tried.words, tried.action)
@@ -44,7 +46,7 @@ def show_try(model: ModelFolder, explanation: Explanation, settings: Settings) -
     if edited == explanation.text:
         st.caption("What you change is answered beside the scores of before.")
         return
-    other = explanations.explain(model, edited, settings)
+    other = explanations.explain(model, edited, options)
     view.show_change(explanation, other.scores, "before", "as changed")
     if edited:
         st.html(text_card(other))
@@ -74,10 +76,9 @@ def _kind(trial: Trial) -> str:
     return "good" if trial.decides else "doubt"
 
 
-def _show_flip(model: ModelFolder, explanation: Explanation, settings: Settings) -> None:
+def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOptions) -> None:
     """Of more K-grams than are shown, those that decide between classes."""
-    many = {"top_capsules": BOUNDS["k1"][1], "top_kgrams": 3}
-    more = settings._replace(target=None, **many)
+    more = replace(options, target=None, top_capsules=BOUNDS["k1"][1], top_kgrams=3)
     wide = explanations.explain(model, explanation.text, more)
     flip = explanations.flip(model, wide)
     st.write(error_boundary.plain(flip_line(wide, flip)))

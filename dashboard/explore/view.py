@@ -15,14 +15,13 @@ from dashboard import file_access as places
 from dashboard import quotas as limits
 from dashboard.cache import data as cached_data
 from dashboard.cache import explanations, tasks
-from dashboard.cache.explanations import Settings
 from dashboard.explore import charts as figures
 from dashboard.model_registry import ModelFolder
 from dashboard.quotas import NotAllowedError
 from dashboard.url_state import MAX_LINK
 from dashboard.widgets import chart_card
 from dashboard.widgets.shaded_text import text_card
-from icaps.config import PRESETS
+from icaps.config import PRESETS, ExplainOptions
 from icaps.errors import VectorsError
 from icaps.explore.index import Index
 from icaps.explore.label_issues import BLANK, Judged
@@ -37,7 +36,7 @@ _CUT = 400  # characters of a text in a table
 _DOWNLOAD = ":material/download:"
 _PAIRS = 100  # shown; the file has more
 _KEPT: dict[str, Any] = {"persist_state": "session"}  # also while another part is open
-_SETTINGS = Settings(None, 2, 2, 1)
+_OPTIONS = ExplainOptions()
 
 
 def while_working(arguments: Sequence[str], label: str, about: str) -> None:
@@ -230,7 +229,7 @@ def show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str])
     """The texts with the K-grams shaded that decided."""
     shown = [text[: settings.current().text_characters] for text in texts]
     for explanation, label in zip(
-        explanations.explain_many(model, shown, _SETTINGS), labels, strict=True
+        explanations.explain_many(model, shown, _OPTIONS), labels, strict=True
     ):
         verdict = "" if explanation.blank else f", predicted {explanation.predicted}"
         st.caption(error_boundary.plain(f"Class {label}{verdict}"))

@@ -11,13 +11,13 @@ from scipy.special import softmax
 from dashboard import error_boundary, quotas, settings, url_state
 from dashboard.cache import explanations, models, shortcuts
 from dashboard.cache.answers import Sampled
-from dashboard.cache.explanations import Settings
 from dashboard.cache.shortcuts import Shortcuts
 from dashboard.evaluate.inputs import which_texts
 from dashboard.explore.view import open_in_explain
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets.data_picker import Choice
 from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
 from icaps.explore.saved_slices import save_texts
 from icaps.reports.files import to_csv
 from icaps.shortcuts.checks import checks_of, dump_checks
@@ -26,7 +26,7 @@ from icaps.shortcuts.interventions import Effect, norms_with_off, norms_without
 from icaps.shortcuts.table import to_table
 
 _DOWNLOAD = ":material/download:"
-_SETTINGS = Settings(None, 2, 2, 1)
+_OPTIONS = ExplainOptions()
 _SHARES = ("tied", "flips masked", "random masked", "flips added", "random added")
 _TABLE = "shortcut table"
 
@@ -128,7 +128,7 @@ def show_texts(model: ModelFolder, kept: Shortcuts, finding: Finding) -> None:
     shown = which_texts(order, "shortcut page")
     texts = [kept.labelled[finding.rows[place]][0] for place in shown]
     cut = [text[: settings.current().text_characters] for text in texts]
-    explained = explanations.explain_many(model, cut, _SETTINGS)
+    explained = explanations.explain_many(model, cut, _OPTIONS)
     for row, text, explanation in zip(
         told.loc[shown].to_dict("records"), texts, explained, strict=True
     ):

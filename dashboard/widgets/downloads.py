@@ -7,8 +7,8 @@ import streamlit as st
 
 from dashboard.address import CARD_LIMITS
 from dashboard.cache import evaluations, explanations, models
-from dashboard.cache.explanations import Settings
 from dashboard.model_registry import ModelFolder
+from icaps.config import ExplainOptions
 from icaps.evaluate.report import EvaluationReport
 from icaps.reports.files import KINDS
 from icaps.reports.model_card import STEM
@@ -21,7 +21,7 @@ _LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
 
 
 def show_exports(
-    model: ModelFolder, explanation: Explanation, settings: Settings, link: str
+    model: ModelFolder, explanation: Explanation, options: ExplainOptions, link: str
 ) -> None:
     """The report on a text as files, made when asked for, and the address that reopens it."""
 
@@ -29,7 +29,7 @@ def show_exports(
         trial = explanations.trial(model, explanation)
         flip = None if trial is None else explanations.flip(model, explanation)
         trust = trust_facts(trial, flip)
-        how = asked(**settings._asdict())
+        how = asked(options)
         return TextReport(explanation, models.named(model), how, trust).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.explain_options import read_explain_options
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -64,18 +65,12 @@ def write_text_report(
     given = list(islice(texts, 2))
     if len(given) != 1:
         raise DataError("A report is on one text; give one, or print lines of many with --json.")
-    how = {
-        "target": options.target,
-        "top_capsules": options.top_capsules,
-        "top_kgrams": options.top_kgrams,
-        "top_sentences": options.top_sentences,
-        "ranking": options.ranking,
-    }
-    (explanation,) = classifier.explain(given, **how)
+    how = read_explain_options(options)
+    (explanation,) = classifier.explain(given, how)
     report = TextReport(
         explanation,
         model_name(options.model),
-        asked(**how, mute=options.mute),
+        asked(how, mute=options.mute),
         None if check is None else check(explanation),
     )
     _deliver(report.to_bytes(kind), options.out)

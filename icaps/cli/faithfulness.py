@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, add_sample_options, draw_texts
+from icaps.cli.explain_options import add_explain_options, read_explain_options
+from icaps.config import CAPSULE_RANKINGS
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -35,11 +38,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--removal", choices=("deletion", "unk"), help="how words are removed; both without this"
     )
-    parser.add_argument("--top-capsules", type=int, default=2, metavar="K1")
-    parser.add_argument("--top-kgrams", type=int, default=2, metavar="K2")
-    parser.add_argument(
-        "--top-sentences", type=int, default=1, metavar="N", help="for models of long texts"
-    )
+    add_explain_options(parser, sizes_only=True)
     parser.add_argument(
         "--stability",
         action="store_true",
@@ -62,7 +61,6 @@ def _faithfulness(options: argparse.Namespace) -> int:
     from icaps.faithfulness.perturbation import REMOVALS
     from icaps.faithfulness.sanity import cascade
     from icaps.faithfulness.stability import CHANGES, after_a_change, between_models
-    from icaps.interpret.spotting import CAPSULE_RANKINGS, Top
     from icaps.stats import plain
 
     progress, seed = Progress(sys.stderr), options.seed
@@ -74,19 +72,19 @@ def _faithfulness(options: argparse.Namespace) -> int:
     drawn = list(draw_texts(options, progress).drawn)
     texts = _read(classifier, drawn)
     others = _read(_other(options, classifier), drawn) if options.other_model else None
-    top = Top(options.top_capsules, options.top_kgrams, options.top_sentences)
+    shown = read_explain_options(options)
     measured = eraser.measure_rankings(
         texts,
         names,
         (options.removal,) if options.removal else REMOVALS,
-        top,
+        shown,
         seed,
         lambda name, removal: progress.say(f"{name}, {removal}"),
     )
     rows = table.make_rows(list(measured), seed)
     overlaps = []
     for name in CAPSULE_RANKINGS:
-        own = top._replace(ranking=name)
+        own = replace(shown, ranking=name)
         if options.stability:
             for change in CHANGES:
                 overlaps.append(after_a_change(texts, classifier.vocabulary_, change, own, seed))

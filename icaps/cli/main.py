@@ -19,6 +19,7 @@ from icaps.cli.card import add_report_options, wants_report, write_text_report
 from icaps.cli.compare import add_parser as add_compare
 from icaps.cli.data import add_parser as add_data_commands
 from icaps.cli.evaluate import add_parser as add_evaluate
+from icaps.cli.explain_options import add_explain_options, read_explain_options
 from icaps.cli.explore import add_parser as add_explore
 from icaps.cli.faithfulness import add_parser as add_faithfulness
 from icaps.cli.interpret import add_parser as add_interpret
@@ -76,17 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help='read {"text": ...} a line, so that a text may hold line ends',
     )
-    explain.add_argument("--top-capsules", type=int, default=2, metavar="K1")
-    explain.add_argument("--top-kgrams", type=int, default=2, metavar="K2")
-    explain.add_argument(
-        "--top-sentences", type=int, default=1, metavar="N", help="for models of long texts"
-    )
-    explain.add_argument(
-        "--ranking",
-        choices=("routing", "contribution"),
-        default="routing",
-        help="of the capsules: routing, as in the paper, or what each adds to the class",
-    )
+    add_explain_options(explain)
     explain.add_argument(
         "--trust",
         action="store_true",
@@ -100,7 +91,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_mute(explain)
     add_report_options(explain)
-    explain.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
     explain.add_argument(
         "texts",
         nargs="*",
@@ -145,14 +135,7 @@ def _explain(options: argparse.Namespace) -> int:
         check = (lambda told: _try(classifier, told, options.removal)[0]) if options.trust else None
         return write_text_report(options, classifier, texts, check)
     while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
-        for explanation in classifier.explain(
-            batch,
-            target=options.target,
-            top_capsules=options.top_capsules,
-            top_kgrams=options.top_kgrams,
-            top_sentences=options.top_sentences,
-            ranking=options.ranking,
-        ):
+        for explanation in classifier.explain(batch, read_explain_options(options)):
             facts = explanation.to_dict()
             lines = explanation.to_text()
             if options.trust:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from icaps.classifier import ICapsClassifier
+from icaps.config import ExplainOptions
 from icaps.results import Explanation
 
-TOP = 2  # k1 and k2
+OPTIONS = ExplainOptions(top_capsules=2, top_kgrams=2)
 _DRAWS = 20  # random places of the second one's K-grams
 
 Words = frozenset[tuple[int, int]]  # where words start and end in a text
@@ -50,15 +51,13 @@ def shared_predictions(
 ) -> list[Shared]:
     """Texts that both networks predict alike, the most different reasons first.
 
-    Each explains with its TOP most routed capsules, and TOP K-grams of each.
+    Each explains with its two most routed capsules, and two K-grams per capsule.
 
     Texts without a known word are left out, as nothing explains them. Words are told apart by where
     they stand, whatever each network knows of them.
     """
     random = np.random.default_rng(seed)
-    first, second = (
-        network.explain(texts, top_capsules=TOP, top_kgrams=TOP) for network in (one, other)
-    )
+    first, second = (network.explain(texts, OPTIONS) for network in (one, other))
     pairs = zip(first, second, strict=True)
     found = list(_shared(enumerate(pairs), random))
     return sorted(found, key=lambda shared: (shared.overlap, shared.number))

@@ -8,12 +8,13 @@ much with them alone: a good reason has a high comprehensiveness and a low suffi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
+from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
 from icaps.faithfulness.rankings import (
     BY_REMOVAL,
@@ -25,7 +26,6 @@ from icaps.faithfulness.rankings import (
 )
 from icaps.faithfulness.word_scores import Texts
 from icaps.interpret.local import cover, spot_kgrams
-from icaps.interpret.spotting import CAPSULE_RANKINGS, Top
 
 PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: ERASER's bins
 BINS, KGRAMS = "bins", "k-grams"  # how many words are chosen
@@ -103,7 +103,7 @@ def measure_rankings(
     texts: Texts,
     rankings: Sequence[str],
     removals: Sequence[str] = REMOVALS,
-    top: Top = Top(),  # noqa: B008 (frozen)
+    options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
     on_ranking: Callable[[str, str], None] = lambda ranking, removal: None,
 ) -> Iterator[Measured]:
@@ -113,16 +113,15 @@ def measure_rankings(
         texts: To be explained.
         rankings: Names of `rankings.RANKINGS`.
         removals: Of `removal.REMOVALS`.
-        top: How many K-grams; its own ranking doesn't matter.
+        options: How many K-grams; its ranking and target are not read.
         seed: Of what is random.
         on_ranking: Told what is measured next.
 
     Raises:
-        ConfigError: A ranking or removal is unknown, a package is missing, or a number of `top` is
-            below 1.
+        ConfigError: A ranking or removal is unknown, or a package is missing.
     """
     check_rankings(rankings)
-    papers = covered_words(texts, top._replace(ranking="routing"))
+    papers = covered_words(texts, replace(options, ranking="routing"))
     kept: dict[str, list[NDArray[np.floating]]] = {}
     for removal in removals:
         alone = list(word_orders(LEAVE_ONE_OUT, texts, removal, seed))
@@ -136,7 +135,7 @@ def measure_rankings(
             effect = measure(texts, [bins(scores) for scores in orders], removal)
             yield Measured(name, BINS, removal, effect, agreement)
             if name in CAPSULE_RANKINGS:
-                choices = covered_words(texts, top._replace(ranking=name))
+                choices = covered_words(texts, replace(options, ranking=name))
             elif name == RANDOM:
                 choices = random_places(papers, seed)
             else:
@@ -156,11 +155,11 @@ def first(scores: NDArray[np.floating], size: int) -> Choices:
     return np.asarray(ranks < size)
 
 
-def covered_words(texts: Texts, top: Top) -> list[Choices]:
+def covered_words(texts: Texts, options: ExplainOptions) -> list[Choices]:
     """The words under the K-grams that explain each text, as one choice (1, words)."""
     size = texts.network.config.kernel_size
     return [
-        np.array([cover(spot_kgrams(reading, target, size, top), len(reading.encoded.ids))]) > 0
+        np.array([cover(spot_kgrams(reading, target, size, options), len(reading.encoded.ids))]) > 0
         for reading, target in texts
     ]
 

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from icaps.config import ExplainOptions
 from icaps.faithfulness.eraser import Choices, covered_words, random_places
 from icaps.faithfulness.word_scores import Texts
 from icaps.inference import Reading, read_encoded
-from icaps.interpret.spotting import Top
 from icaps.interpret.words import is_telling
 from icaps.model import ICapsNet
 from icaps.results import Interval
@@ -51,7 +51,7 @@ def after_a_change(
     texts: Texts,
     vocabulary: Vocabulary,
     change: str,
-    top: Top = Top(),  # noqa: B008 (frozen)
+    options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
 ) -> Overlap:
     """Explains each text again after one word that no K-gram covers was replaced.
@@ -64,10 +64,10 @@ def after_a_change(
         texts: To be explained.
         vocabulary: Of the network.
         change: "synonym" replaces a word that tells something, "neutral" a stop word or a mark.
-        top: How many K-grams, and by which ranking.
+        options: How many K-grams, and by which ranking.
         seed: Picks the word, and the random places.
     """
-    before = covered_words(texts, top)
+    before = covered_words(texts, options)
     random = np.random.default_rng(seed)
     places = {}  # of the word that changes, by text
     for n, (reading, (chosen,)) in enumerate(zip(texts.readings, before, strict=True)):
@@ -84,15 +84,15 @@ def after_a_change(
         texts.muted,
     )
     targets = tuple(texts.targets[n] for n, _, _ in rows)
-    after = covered_words(Texts(texts.network, texts.muted, changed, targets), top)
+    after = covered_words(Texts(texts.network, texts.muted, changed, targets), options)
     same = [int(r.norms.argmax()) == target for r, target in zip(changed, targets, strict=True)]
-    return _overlap(change, top.ranking, [before[n] for n, _, _ in rows], after, same, seed)
+    return _overlap(change, options.ranking, [before[n] for n, _, _ in rows], after, same, seed)
 
 
 def between_models(
     one: Texts,
     other: Texts,
-    top: Top = Top(),  # noqa: B008 (frozen)
+    options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
 ) -> Overlap:
     """Compares two models' explanations, such as of two seeds, where they predict the same class.
@@ -102,11 +102,11 @@ def between_models(
     Args:
         one: Texts as the one read them, with its predictions.
         other: As the other read them, which knows the same classes.
-        top: How many K-grams, and by which ranking.
+        options: How many K-grams, and by which ranking.
         seed: Of the random places.
     """
     number = {reading.text: n for n, reading in enumerate(other.readings)}
-    left, right = covered_words(one, top), covered_words(other, top)
+    left, right = covered_words(one, options), covered_words(other, options)
     same, pairs = [], []
     for (reading, target), chosen in zip(one, left, strict=True):
         if (n := number.get(reading.text)) is not None:
@@ -114,7 +114,9 @@ def between_models(
             if same[-1]:
                 words = min(chosen.shape[1], right[n].shape[1])  # one may have read more of them
                 pairs.append((chosen[:, :words], right[n][:, :words]))
-    return _overlap("model", top.ranking, [a for a, _ in pairs], [b for _, b in pairs], same, seed)
+    return _overlap(
+        "model", options.ranking, [a for a, _ in pairs], [b for _, b in pairs], same, seed
+    )
 
 
 def nearest_words(

@@ -11,9 +11,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.config import ExplainOptions
 from icaps.inference import ReadBatch, Reading
-from icaps.interpret.reasons import Asked, Reasons, attention_of, find_reasons, rank
-from icaps.interpret.spotting import Attention, Numbers, Top, begins, check, ranges, spot
+from icaps.interpret.reasons import Reasons, attention_of, find_reasons, rank
+from icaps.interpret.spotting import Attention, Numbers, begins, ranges, spot
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 _Item = TypeVar("_Item")
@@ -30,21 +31,21 @@ class Spotted:
     last: int
 
 
-def spot_kgrams(reading: Reading, target: int, kernel_size: int, top: Top) -> list[Spotted]:
-    """The K-grams that explain one text for class `target`, as `spotting.spot` finds them.
+def spot_kgrams(
+    reading: Reading, target: int, kernel_size: int, options: ExplainOptions
+) -> list[Spotted]:
+    """The K-grams that explain one text for class number `target`, as `spotting.spot` finds them.
 
-    Raises:
-        ConfigError: A number of `top` is below 1, or there is no such ranking.
+    The target of `options` is not read.
     """
-    check(top)
     sentences = reading.encoded.sentences
     attention = Attention(
         *(reading.attention.numpy(), reading.sentence_attention.numpy()),
         *(sentences, np.array([len(sentences)])),
     )
     routing, contribution = reading.routing[:, target], reading.contribution[:, target]
-    weights = rank(routing.numpy()[None], contribution.numpy()[None], top)
-    found = spot(weights, attention, kernel_size, top)
+    weights = rank(routing.numpy()[None], contribution.numpy()[None], options)
+    found = spot(weights, attention, kernel_size, options)
     return [Spotted(*row) for row in np.stack(found[1:], axis=1).tolist()]
 
 
@@ -57,8 +58,10 @@ def cover(spotted: Sequence[Spotted], length: int) -> list[int]:
 
 def explain(
     batch: ReadBatch,
-    asked: Asked,
     classes: tuple[str, ...],
+    kernel_size: int,
+    options: ExplainOptions,
+    *,
     probabilities: NDArray[np.float64],
     hierarchical: bool,
     names: Mapping[int, str] = MappingProxyType({}),
@@ -66,17 +69,15 @@ def explain(
     """The explanations of texts.
 
     Args:
-        batch: The texts as they were read.
-        asked: What to explain.
-        classes: Names, in the order of labels.
+        batch: The texts and what the network shows of them.
+        classes: Names of the classes; `options.target` is one of them, or None.
+        kernel_size: K.
+        options: What to explain, and how much of it.
         probabilities: (B, J), of the norms.
         hierarchical: Whether texts are split into sentences.
         names: What users called capsules, by number.
-
-    Raises:
-        ConfigError: A number of `asked.top` is below 1, or there is no such ranking.
     """
-    reasons = find_reasons(batch, asked)
+    reasons = find_reasons(batch, classes, kernel_size, options)
     columns = (
         *(batch.texts, batch.placed.truncated.tolist(), batch.blank.tolist(), _unknown(batch)),
         *(reasons.predicted.tolist(), reasons.targets.tolist(), reasons.norms.tolist()),
@@ -97,7 +98,7 @@ def explain(
             scores=tuple(scores),
             probabilities=tuple(shares),
             margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
-            kernel_size=asked.kernel_size,
+            kernel_size=kernel_size,
             kgrams=kgrams,
             words=words,
             sentences=sentences,
@@ -105,7 +106,7 @@ def explain(
             unknown_share=unknown,
             truncated=truncated,
             blank=blank,
-            ranking=asked.top.ranking,
+            ranking=options.ranking,
         )
 
 

@@ -9,22 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.config import ExplainOptions
 from icaps.inference import ReadBatch, to_classes
-from icaps.interpret.spotting import Attention, Numbers, Spots, Top, Weights, check, spot
-
-
-class Asked(NamedTuple):
-    """What is to be explained, and how much of it is shown.
-
-    Attributes:
-        kernel_size: K.
-        target: Number of the class to explain; None for the class that each text gets.
-        top: How much to show.
-    """
-
-    kernel_size: int
-    target: int | None = None
-    top: Top = Top()
+from icaps.interpret.spotting import Attention, Numbers, Spots, Weights, spot
 
 
 class KGrams(NamedTuple):
@@ -72,21 +59,27 @@ class Reasons(NamedTuple):
         return [self.texts[n][a:b] for n, a, b in zip(text, start, end, strict=True)]
 
 
-def find_reasons(batch: ReadBatch, asked: Asked) -> Reasons:
-    """The K-grams of each text that isn't blank (section 2.6).
+def find_reasons(
+    batch: ReadBatch, classes: Sequence[str], kernel_size: int, options: ExplainOptions
+) -> Reasons:
+    """The K-grams of each text that is not blank (section 2.6).
 
-    Raises:
-        ConfigError: A number of `asked.top` is below 1, or there is no such ranking.
+    Args:
+        batch: The texts and what the network shows of them.
+        classes: Names of the classes; `options.target` is one of them, or None.
+        kernel_size: K.
+        options: What to explain.
     """
-    check(asked.top)
     activity, texts = batch.activity, np.arange(len(batch.texts))
     norms = activity.class_norms.numpy()
     predicted = norms.argmax(1)
-    targets = predicted if asked.target is None else np.full_like(predicted, asked.target)
+    targets = predicted
+    if options.target is not None:
+        targets = np.full_like(predicted, classes.index(options.target))
     routing, contribution = to_classes(activity, texts, targets)
-    weights = rank(routing, contribution, asked.top)
+    weights = rank(routing, contribution, options)
     weights[batch.blank] = -inf
-    spots = spot(weights, attention_of(batch), asked.kernel_size, asked.top)
+    spots = spot(weights, attention_of(batch), kernel_size, options)
     kgrams = _kgrams(batch, spots, routing, contribution)
     return Reasons(batch.texts, batch.blank, norms, predicted, targets, routing, spots, kgrams)
 
@@ -100,9 +93,9 @@ def attention_of(batch: ReadBatch) -> Attention:
     )
 
 
-def rank(routing: Weights, contribution: Weights, top: Top) -> NDArray[np.float32]:
+def rank(routing: Weights, contribution: Weights, options: ExplainOptions) -> NDArray[np.float32]:
     """By what the capsules of texts (B, I) are ranked; -inf for those that are switched off."""
-    weights = contribution if top.ranking == "contribution" else routing
+    weights = contribution if options.ranking == "contribution" else routing
     ranked: NDArray[np.float32] = np.where(routing > 0, weights, np.float32(-inf))
     return ranked
 

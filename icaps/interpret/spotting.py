@@ -8,26 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.errors import ConfigError
+from icaps.config import ExplainOptions
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.floating[Any]]
-
-CAPSULE_RANKINGS = ("routing", "contribution")
-
-
-class Top(NamedTuple):
-    """How much to show: k1 capsules, k2 K-grams of each, from each one's best sentences.
-
-    Of a text that is not split into sentences all is one sentence. `ranking` says which capsules
-    come first: "routing", those of the largest beta_ij, as in the paper, or "contribution", those
-    that add most to the class (`inference.contributions`).
-    """
-
-    capsules: int = 2
-    kgrams: int = 2
-    sentences: int = 1
-    ranking: str = "routing"
 
 
 class Attention(NamedTuple):
@@ -62,21 +46,9 @@ class Spots(NamedTuple):
     last: Numbers
 
 
-def check(top: Top) -> None:
-    """Raises ConfigError where a number of `top` is below 1, or there is no such ranking."""
-    *numbers, ranking = top
-    if min(numbers) < 1:
-        raise ConfigError(
-            f"top_capsules, top_kgrams and top_sentences are {', '.join(map(str, numbers))}; each "
-            "must be at least 1."
-        )
-    if ranking not in CAPSULE_RANKINGS:
-        raise ConfigError(
-            f"The ranking is {ranking!r}; it must be one of {', '.join(CAPSULE_RANKINGS)}."
-        )
-
-
-def spot(weights: Weights, attention: Attention, kernel_size: int, top: Top) -> Spots:
+def spot(
+    weights: Weights, attention: Attention, kernel_size: int, options: ExplainOptions
+) -> Spots:
     """The K-grams that explain texts; ties go to the lower capsule, then the earlier place.
 
     Of each text's first capsules, the sentences with the largest rho, and in each the positions
@@ -87,22 +59,22 @@ def spot(weights: Weights, attention: Attention, kernel_size: int, top: Top) -> 
         weights: (B, I), by which capsules are ranked; -inf for one that is switched off.
         attention: Of the same texts; one without a word has no K-gram.
         kernel_size: K.
-        top: Checked.
+        options: How many capsules, sentences and K-grams.
     """
     lengths, counts = attention.lengths, attention.counts
     ends = lengths.cumsum()
     words = np.bincount(np.repeat(np.arange(len(counts)), counts), lengths, len(counts))
     texts = np.flatnonzero(words)
-    place, capsule = _largest(weights[texts], top.capsules)
+    place, capsule = _largest(weights[texts], options.top_capsules)
     text = texts[place]
 
     first_sentence = counts.cumsum() - counts
     sentence, pair = _tops(
-        *(attention.rho, capsule, first_sentence[text], counts[text]), top.sentences
+        *(attention.rho, capsule, first_sentence[text], counts[text]), options.top_sentences
     )
     text, capsule = text[pair], capsule[pair]
     start = ends[sentence] - lengths[sentence]
-    position, pair = _tops(attention.alpha, capsule, start, lengths[sentence], top.kgrams)
+    position, pair = _tops(attention.alpha, capsule, start, lengths[sentence], options.top_kgrams)
     text, capsule, sentence = text[pair], capsule[pair], sentence[pair]
     first = position - (kernel_size - 1) // 2
     return Spots(

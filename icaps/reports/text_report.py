@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from icaps.config import ExplainOptions
 from icaps.reports import document
 from icaps.reports.document import Prose, Section, Table, Verbatim, table
 from icaps.reports.files import DIGITS, check_kind, to_csv, to_json
@@ -24,22 +25,15 @@ _COLUMNS += ["contribution", "sentence", "sentence attention", "class", "norm of
 _COLUMNS += ["predicted", "model", "weights", "text"]
 
 
-def asked(
-    target: str | None,
-    top_capsules: int,
-    top_kgrams: int,
-    top_sentences: int,
-    ranking: str = "routing",
-    mute: Sequence[int] = (),
-) -> dict[str, Any]:
+def asked(options: ExplainOptions, mute: Sequence[int] = ()) -> dict[str, Any]:
     """How an explanation is asked for, as options of `icaps explain` without their dashes."""
     given = {
-        "top-capsules": top_capsules,
-        "top-kgrams": top_kgrams,
-        "top-sentences": top_sentences,
-        "ranking": ranking,
+        "top-capsules": options.top_capsules,
+        "top-kgrams": options.top_kgrams,
+        "top-sentences": options.top_sentences,
+        "ranking": options.ranking,
     }
-    given |= {} if target is None else {"target": target}
+    given |= {} if options.target is None else {"target": options.target}
     return given | ({"mute": list(mute)} if mute else {})
 
 

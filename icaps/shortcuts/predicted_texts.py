@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.config import ExplainOptions
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import read_encoded
 from icaps.interpret.local import spot_kgrams
-from icaps.interpret.spotting import Top
 from icaps.model import ICapsNet
 from icaps.text.batch import EncodedText
 from icaps.text.sentences import encode
@@ -134,7 +134,7 @@ def answer(
             if reading.blank:
                 continue
             target = int(reading.norms.argmax())
-            spotted = spot_kgrams(reading, target, network.config.kernel_size, Top())
+            spotted = spot_kgrams(reading, target, network.config.kernel_size, ExplainOptions())
             ids = reading.encoded.ids.tolist()
             known.append(number)
             encoded.append(reading.encoded)

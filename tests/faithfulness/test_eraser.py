@@ -9,6 +9,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.config import ExplainOptions
 from icaps.faithfulness.eraser import (
     BINS,
     KGRAMS,
@@ -25,7 +26,6 @@ from icaps.faithfulness.perturbation import REMOVALS
 from icaps.faithfulness.table import make_rows, table, verdicts
 from icaps.faithfulness.word_scores import Texts
 from icaps.interpret.local import spot_kgrams
-from icaps.interpret.spotting import Top
 from icaps.stats import plain
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
@@ -81,9 +81,9 @@ def test_a_text_of_one_word_is_all_reason() -> None:
 
 def test_words_of_several_kgrams_are_chosen_once() -> None:
     _, given = some(6)
-    top, shared = Top(3, 2), 0
-    for (reading, target), (chosen,) in zip(given, covered_words(given, top), strict=True):
-        spotted = spot_kgrams(reading, target, 3, top)
+    options, shared = ExplainOptions(top_capsules=3, top_kgrams=2), 0
+    for (reading, target), (chosen,) in zip(given, covered_words(given, options), strict=True):
+        spotted = spot_kgrams(reading, target, 3, options)
         words = {word for kgram in spotted for word in range(kgram.first, kgram.last)}
         assert set(np.flatnonzero(chosen).tolist()) == words
         shared += sum(kgram.last - kgram.first for kgram in spotted) - len(words)
@@ -248,6 +248,7 @@ def test_texts_of_a_hierarchical_model_by_kgrams() -> None:
     classifier = untrained(hierarchical=True)
     given = read(classifier, [text for text, _ in texts(6, seed=8)])
     assert isinstance(given, Texts)
-    for found in measure_rankings(given, ["routing", "random"], ["unk"], Top(2, 2, 2)):
+    options = ExplainOptions(top_capsules=2, top_kgrams=2, top_sentences=2)
+    for found in measure_rankings(given, ["routing", "random"], ["unk"], options):
         assert np.isfinite(found.effect.comprehensiveness).all()
         assert ((found.effect.covered > 0) & (found.effect.covered <= 1)).all()

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
+from icaps.config import ExplainOptions
 from icaps.faithfulness.eraser import covered_words
 from icaps.faithfulness.sanity import LAYERS, cascade, randomise
 from icaps.faithfulness.stability import after_a_change, between_models, nearest_words
 from icaps.faithfulness.word_scores import Texts
-from icaps.interpret.spotting import Top
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
@@ -40,7 +40,7 @@ def test_a_change_outside_of_the_reasons(classifier: ICapsClassifier) -> None:
         assert found.same_class > 0.8
         assert after_a_change(given, classifier.vocabulary_, change) == found
     # Where K-grams cover all words there is nothing to change.
-    everything = Top(6, 20)
+    everything = ExplainOptions(top_capsules=6, top_kgrams=20)
     assert all(chosen.all() for chosen in covered_words(given, everything))
     none = after_a_change(given, classifier.vocabulary_, "synonym", everything)
     assert none.texts == 0
@@ -70,7 +70,7 @@ def test_the_overlap_of_two_models_by_plain_sets() -> None:
     other = dataclasses.replace(other, targets=(*given.targets[:10], -1, -1))
     expected = []
     for (one,), (two,) in zip(
-        covered_words(given, Top()), covered_words(other, Top()), strict=True
+        covered_words(given, ExplainOptions()), covered_words(other, ExplainOptions()), strict=True
     ):
         left, right = set(np.flatnonzero(one).tolist()), set(np.flatnonzero(two).tolist())
         expected.append(len(left & right) / len(left | right))

@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from icaps.config import ModelConfig
-from icaps.errors import ConfigError
+from icaps.config import ExplainOptions, ModelConfig
 from icaps.inference import ReadBatch, Reading
 from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
-from icaps.interpret.reasons import Asked
-from icaps.interpret.spotting import Top
 from icaps.model import Activity, ICapsNet
 from icaps.nn.layers import Packed
-from icaps.results import CapsuleReason, KGram, SentenceWeight
+from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight
 from icaps.text.batch import EncodedText, Placed
 from icaps.text.clean import UNK
+
+
+def top(capsules: int, kgrams: int, sentences: int = 1) -> ExplainOptions:
+    return ExplainOptions(top_capsules=capsules, top_kgrams=kgrams, top_sentences=sentences)
+
 
 CHANCES = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 ROUTING = torch.tensor([[0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.5, 0.5]])
@@ -55,8 +57,20 @@ def batch_of(*readings: Reading) -> ReadBatch:
     return ReadBatch(texts, placed, blank, activity)
 
 
+def explain_by_hand(
+    batch: ReadBatch,
+    options: ExplainOptions,
+    probabilities: np.ndarray,
+    hierarchical: bool = False,
+    names: dict[int, str] | None = None,
+) -> list[Explanation]:
+    """The explanations of texts of classes a and b, for K = 3."""
+    more = {"hierarchical": hierarchical, "names": names or {}}
+    return list(explain(batch, ("a", "b"), 3, options, probabilities=probabilities, **more))
+
+
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
-    assert spot_kgrams(reading(), 1, 3, Top(2, 2)) == [
+    assert spot_kgrams(reading(), 1, 3, top(2, 2)) == [
         Spotted(
             capsule=0, sentence=0, position=1, first=0, last=3
         ),  # 0.4, a tie with word 2: earlier first
@@ -67,26 +81,24 @@ def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
 
 
 def test_ties_between_capsules_go_to_the_lower_number() -> None:
-    spotted = spot_kgrams(reading(), 0, 3, Top(2, 1))
+    spotted = spot_kgrams(reading(), 0, 3, top(2, 1))
     assert [(kgram.capsule, kgram.position) for kgram in spotted] == [(1, 2), (2, 3)]
     assert spotted[1] == Spotted(2, 0, 3, 2, 4)  # clipped at the end
 
 
 def test_overlaps_are_counted() -> None:
-    spotted = spot_kgrams(reading(), 1, 3, Top(2, 2))
+    spotted = spot_kgrams(reading(), 1, 3, top(2, 2))
     assert cover(spotted, 4) == [3, 4, 3, 1]
 
 
 def test_an_even_window_looks_further_right_as_the_convolution_does() -> None:
-    (kgram,) = spot_kgrams(reading(), 1, 2, Top(1, 1))
+    (kgram,) = spot_kgrams(reading(), 1, 2, top(1, 1))
     assert (kgram.first, kgram.last) == (1, 3)
 
 
 def test_more_than_there_is_means_all() -> None:
-    assert len(spot_kgrams(reading(), 0, 3, Top(99, 99))) == 16
-    assert spot_kgrams(reading(ATTENTION[:0]), 0, 3, Top(2, 2)) == []
-    with pytest.raises(ConfigError, match="at least 1"):
-        spot_kgrams(reading(), 0, 3, Top(0, 2))
+    assert len(spot_kgrams(reading(), 0, 3, top(99, 99))) == 16
+    assert spot_kgrams(reading(ATTENTION[:0]), 0, 3, top(2, 2)) == []
 
 
 def test_a_network_set_by_hand_attends_where_it_should() -> None:
@@ -121,8 +133,8 @@ def test_a_network_set_by_hand_attends_where_it_should() -> None:
     e4 = torch.tensor(4.0).exp()
     torch.testing.assert_close(activity.attention[:, 0], torch.tensor([1, e4, 1, 1, 1]) / (e4 + 4))
     shown = reading(activity.attention, routing=activity.routing[0])
-    assert spot_kgrams(shown, 0, 3, Top(1, 1)) == [Spotted(0, 0, 1, 0, 3)]
-    assert spot_kgrams(shown, 1, 3, Top(1, 1)) == [Spotted(1, 0, 4, 3, 5)]
+    assert spot_kgrams(shown, 0, 3, top(1, 1)) == [Spotted(0, 0, 1, 0, 3)]
+    assert spot_kgrams(shown, 1, 3, top(1, 1)) == [Spotted(1, 0, 4, 3, 5)]
 
 
 def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
@@ -138,14 +150,14 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     )
     rho = torch.tensor([[0.3, 0.5, 0.5, 0.9], [0.7, 0.5, 0.5, 0.1]])
     long = reading(attention, (3, 2), rho)
-    assert spot_kgrams(long, 1, 3, Top(2, 1)) == [
+    assert spot_kgrams(long, 1, 3, top(2, 1)) == [
         Spotted(capsule=0, sentence=1, position=4, first=3, last=5),
         Spotted(capsule=3, sentence=0, position=2, first=1, last=3),
     ]
-    two = spot_kgrams(long, 1, 3, Top(1, 1, sentences=2))
+    two = spot_kgrams(long, 1, 3, top(1, 1, 2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
-    (told,) = explain(batch_of(long), Asked(3, top=Top(2, 1)), ("a", "b"), CHANCES[:1], True)
+    (told,) = explain_by_hand(batch_of(long), top(2, 1), CHANCES[:1], hierarchical=True)
     assert told.probabilities == (0.25, 0.75)
     assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
         ("w3 w4", pytest.approx(0.7)),
@@ -188,8 +200,8 @@ def hand_batch() -> ReadBatch:
 
 
 def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
-    asked = Asked(3, top=Top(2, 1, ranking="contribution"))
-    told = list(explain(hand_batch(), asked, ("a", "b"), CHANCES, True, {1: "second"}))
+    options = replace(top(2, 1), ranking="contribution")
+    told = explain_by_hand(hand_batch(), options, CHANCES, hierarchical=True, names={1: "second"})
     assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
         ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
         ("w0", "a", "a", (0, 0), 0),
@@ -232,7 +244,7 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
 
 
 def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
-    told = list(explain(hand_batch(), Asked(3, 1, Top(sentences=2)), ("a", "b"), CHANCES, False))
+    told = explain_by_hand(hand_batch(), ExplainOptions(target="b", top_sentences=2), CHANCES)
     assert [(t.predicted, t.target, t.margin) for t in told] == [
         ("b", "b", 0.5),
         ("a", "b", 0),
@@ -242,14 +254,3 @@ def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
     assert kgrams == [[0, 0, 0, 1, 1, 1], [], [1, 1, 0, 0]]
     assert [[c.capsule for c in t.capsules] for t in told] == [[0, 1], [], [1, 0]]
     assert [t.sentences for t in told] == [()] * 3
-
-
-@pytest.mark.parametrize(
-    ("top", "message"),
-    [(Top(sentences=0), "2, 2, 0; each must be at least 1"), (Top(ranking="loud"), "'loud'; it")],
-)
-def test_what_cannot_be_shown_is_told(top: Top, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        next(explain(hand_batch(), Asked(3, top=top), ("a", "b"), CHANCES, False))
-    with pytest.raises(ConfigError, match=message):
-        spot_kgrams(reading(), 0, 3, top)

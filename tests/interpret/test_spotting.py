@@ -8,24 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icaps.classifier import ICapsClassifier
-from icaps.interpret.spotting import Attention, Top, spot
+from icaps.config import ExplainOptions
+from icaps.interpret.spotting import Attention, spot
 from tests.conftest import MODEL, TRAIN, make_texts
 
 
-def loops(weights, attention, kernel_size, top):
+def loops(weights, attention, kernel_size, options):
     """Section 2.6, text by text."""
     found, sentence, word = [], 0, 0
     for text, count in enumerate(attention.counts.tolist()):
         lengths = attention.lengths[sentence : sentence + count].tolist()
         on = [i for i, weight in enumerate(weights[text].tolist()) if weight > -np.inf]
         on.sort(key=lambda i: -weights[text, i])
-        for i in on[: top.capsules] if sum(lengths) else ():
+        for i in on[: options.top_capsules] if sum(lengths) else ():
             best = sorted(range(count), key=lambda m: -attention.rho[sentence + m, i])
-            for m in best[: top.sentences]:
+            for m in best[: options.top_sentences]:
                 start = word + sum(lengths[:m])
                 end = start + lengths[m]
                 places = sorted(range(start, end), key=lambda n: -attention.alpha[n, i])
-                for n in places[: top.kgrams]:
+                for n in places[: options.top_kgrams]:
                     first = n - (kernel_size - 1) // 2
                     window = max(first, start), min(first + kernel_size, end)
                     found.append((text, i, sentence + m, n, *window))
@@ -36,11 +37,18 @@ def loops(weights, attention, kernel_size, top):
 @settings(max_examples=200, deadline=None)
 @given(
     texts=st.lists(st.lists(st.integers(1, 5), max_size=4), min_size=1, max_size=5),
-    top=st.builds(Top, st.integers(1, 4), st.integers(1, 6), st.integers(1, 3)),
+    options=st.builds(
+        ExplainOptions,
+        top_capsules=st.integers(1, 4),
+        top_kgrams=st.integers(1, 6),
+        top_sentences=st.integers(1, 3),
+    ),
     kernel_size=st.integers(1, 4),
     seed=st.integers(0, 99),
 )
-def test_many_texts_at_once(texts: list[list[int]], top: Top, kernel_size: int, seed: int) -> None:
+def test_many_texts_at_once(
+    texts: list[list[int]], options: ExplainOptions, kernel_size: int, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     lengths = np.array([n for text in texts for n in text], dtype=np.int64)
     attention = Attention(
@@ -50,14 +58,14 @@ def test_many_texts_at_once(texts: list[list[int]], top: Top, kernel_size: int, 
         np.array([len(text) for text in texts]),
     )
     weights = random.choice([-np.inf, 0.25, 0.5, 0.75], (len(texts), 3))
-    found = spot(weights, attention, kernel_size, top)
+    found = spot(weights, attention, kernel_size, options)
     rows = [tuple(row) for row in np.stack(found, axis=1).tolist()]
-    assert rows == loops(weights, attention, kernel_size, top)
+    assert rows == loops(weights, attention, kernel_size, options)
 
 
 def test_a_text_without_words_is_one_empty_sentence_where_none_is_split() -> None:
     attention = Attention(np.ones((1, 2)), np.ones((2, 2)), np.array([0, 1]), np.array([1, 1]))
-    found = spot(np.ones((2, 2)), attention, 3, Top(1, 2))
+    found = spot(np.ones((2, 2)), attention, 3, ExplainOptions(top_capsules=1))
     assert np.stack(found, axis=1).tolist() == [[1, 0, 1, 0, 0, 1]]
 
 

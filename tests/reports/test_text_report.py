@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.config import ExplainOptions
 from icaps.errors import ConfigError
 from icaps.reports.document import plain
 from icaps.reports.files import KINDS, rounded
@@ -17,7 +18,7 @@ from icaps.results import Explanation
 from tests.reports.pages import Page
 
 HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
-SETTINGS = asked(target=None, top_capsules=2, top_kgrams=2, top_sentences=1)
+SETTINGS = asked(ExplainOptions())
 MODEL = ModelName("<b>small</b>", "0" * 64)
 
 
@@ -105,10 +106,10 @@ def test_a_text_without_words_has_a_report(classifier: ICapsClassifier) -> None:
 
 
 def test_the_settings_are_those_that_were_given() -> None:
-    given = asked("World", 1, 2, 3, "contribution", (4, 5))
+    given = asked(ExplainOptions("World", 1, 2, 3, "contribution"), (4, 5))
     assert given["target"] == "World"
     assert given["mute"] == [4, 5]
-    assert asked(None, 1, 2, 3).keys() == SETTINGS.keys()
+    assert asked(ExplainOptions(None, 1, 2, 3)).keys() == SETTINGS.keys()
 
 
 def test_there_are_no_other_kinds(explanation: Explanation) -> None:

@@ -1,0 +1,38 @@
+"""The options of the command line that say what to explain, and how much of it to show."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+
+
+def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = False) -> None:
+    """Adds --top-capsules, --top-kgrams and --top-sentences, then --ranking and --target.
+
+    `sizes_only` adds the first three alone.
+    """
+    defaults = ExplainOptions()
+    for flag, default, metavar, text in (
+        ("--top-capsules", defaults.top_capsules, "K1", "capsules that are shown"),
+        ("--top-kgrams", defaults.top_kgrams, "K2", "K-grams per capsule and sentence"),
+        ("--top-sentences", defaults.top_sentences, "N", "per capsule, for models of long texts"),
+    ):
+        help_text = f"{text}; {default} by default"
+        parser.add_argument(flag, type=int, default=default, metavar=metavar, help=help_text)
+    if sizes_only:
+        return
+    parser.add_argument(
+        "--ranking",
+        choices=CAPSULE_RANKINGS,
+        default=defaults.ranking,
+        help="of the capsules: routing, as in the paper, or what each adds to the class",
+    )
+    parser.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
+
+
+def read_explain_options(options: argparse.Namespace) -> ExplainOptions:
+    """The options that `add_explain_options` added; ConfigError where one is out of range."""
+    names = {field.name for field in dataclasses.fields(ExplainOptions)}
+    return ExplainOptions(**{name: n for name, n in vars(options).items() if name in names})
