@@ -1,21 +1,28 @@
-"""Work on data that takes minutes, as a command in a process of its own, and how it goes."""
+"""Commands of `icaps` that take minutes: each is a process of its own, started for a visitor."""
 
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from threading import Lock
 
+import streamlit as st
+
+from dashboard import quotas
+from dashboard.bounded import BoundedDict
 from icaps.errors import RunError
 from icaps.runs.jobs import environment, yield_to_others
 
 _TAIL = 2_000  # bytes of a log
+_TASKS = 50  # commands whose end is remembered
+_starting = Lock()
 
 
 class Task:
     """A command of `icaps` that was started.
 
-    What it makes is found on the disk, whole or not at all. So nothing is lost with the server: the
-    command goes on, and when it is asked for again it waits for the first.
+    Its result is written to disk, whole or not at all. So nothing is lost with the server: the
+    command goes on, and when it is started again it waits for the first.
 
     Raises:
         RunError: It can't be started.
@@ -38,22 +45,40 @@ class Task:
 
     @property
     def running(self) -> bool:
-        """Whether it is at work."""
+        """Whether the process is alive."""
         return self._process.poll() is None
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without making anything."""
+        """Whether it has ended without a result."""
         return self._process.poll() not in (None, 0)
 
     @property
     def last_line(self) -> str:
-        """What it said last."""
+        """The last line of its log."""
         size = self._log.seek(0, 2)
         self._log.seek(max(0, size - _TAIL))
         lines = self._log.read().decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def stop(self) -> None:
-        """Ends it; what it had begun is cleared away when it is next asked for."""
+        """Ends it; what it had begun is deleted when it is started the next time."""
         self._process.terminate()
+
+
+@st.cache_resource
+def started() -> BoundedDict[tuple[str, ...], Task]:
+    """The commands that this server has started, by their arguments."""
+    return BoundedDict(_TASKS, droppable=lambda task: not task.running)
+
+
+def start(arguments: tuple[str, ...]) -> None:
+    """Starts a command.
+
+    Raises:
+        NotAllowedError: Too many are running.
+        RunError: It can't be started.
+    """
+    with _starting:  # else two visitors could both start the last one that is allowed
+        quotas.new_task(task.running for _, task in started().items())
+        started().put(arguments, Task(arguments))

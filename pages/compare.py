@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import answers as cached_answers
+from dashboard.cache import evaluations
+from dashboard.cache import models as cached_models
 from dashboard.compare import inputs, view
 from dashboard.explain import view as views
 from dashboard.widgets import data_picker
@@ -35,9 +36,9 @@ def main() -> None:
         return
     with left:
         data = inputs.how_many(choice)
-    first = next(iter(models.values()))
-    asked = cached_answers.sampled(data, first)
-    answers = [cached_answers.answers(data, model, name, first) for name, model in models.items()]
+    classes = cached_models.classes(next(iter(models.values())))
+    asked = evaluations.texts(data, classes)
+    answers = [evaluations.answers(data, model, name, classes) for name, model in models.items()]
     scores, disagreements, reasons, matched, sizes, published = view.tabs()
     if scores.open:
         with scores:

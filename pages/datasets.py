@@ -29,7 +29,7 @@ def main() -> None:
     reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
     arguments = ["explore", choice.value, *data_picker.as_arguments(reading)]
     here = choice.ready and choice.preview is not None
-    data = cached_data.index(choice.value, choice.reading) if here else None
+    data = cached_data.index(choice.key) if here else None
     if data is None:
         data_picker.show_preview(choice)
         if choice.ready:

@@ -27,7 +27,7 @@ def main() -> None:
         return
     part = inputs.which_part(choice)
     here = choice.ready and choice.preview is not None
-    report = evaluations.evaluated(model, choice.value, part, choice.reading) if here else None
+    report = evaluations.evaluated(model, choice.key, part) if here else None
     if report is None:
         url_state.publish_data(choice.value, url_state.EVALUATE)
         data_picker.show_preview(choice)

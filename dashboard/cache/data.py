@@ -1,6 +1,9 @@
-"""Data, and what models say of its rows, kept between reruns and shared by sessions."""
+"""Cached views of data sets: previews, estimates, searches, and what a model predicts for rows."""
 
+import hashlib
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,181 +11,190 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import quotas, stamps
+from dashboard import file_access, quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
-from dashboard.stamps import Stamp
 from icaps.config import ModelConfig, TrainConfig
+from icaps.data import preview as previews
 from icaps.data.preview import Preview
-from icaps.data.preview import preview as look_at
 from icaps.data.resolve import resolve
-from icaps.data.source import open_source
+from icaps.data.source import Source, open_source
 from icaps.errors import DataError
 from icaps.explore.index import Index, index_of, open_index
 from icaps.explore.label_issues import Judged, judged_folder, load_judged
-from icaps.explore.near_duplicates import Repeats, repeats_of
 from icaps.explore.neighbours import TrainingSample, load_sample, sample_home
 from icaps.explore.query import Query
 from icaps.explore.statistics import Coverage, vector_coverage
 from icaps.explore.text_map import TextMap, map_texts, text_vectors
 from icaps.text.vectors import load_vectors
-from icaps.train.estimate import Estimate, suggest_settings
-from icaps.train.estimate import estimate as measure
+from icaps.train import estimate as estimates
+from icaps.train.estimate import Estimate
 from icaps.train.recipe import Suggestion
 
 Rows = NDArray[np.int64]
 
 
-def preview(value: str, reading: Mapping[str, Any]) -> Preview:
-    """A look at data that is on this machine, by path or name.
+@dataclass(frozen=True)
+class DataKey:
+    """Data as cached functions take it.
+
+    Attributes:
+        value: A path or a name, as `--data` takes it.
+        options: Options of `open_source`, as pairs.
+        fingerprint: Of its files; empty for data that has no files yet.
+    """
+
+    value: str
+    options: tuple[tuple[str, Any], ...]
+    fingerprint: str
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of `open_source`."""
+        return dict(self.options)
+
+    def read_with(self, reading: Mapping[str, Any]) -> "DataKey":
+        """The same data, read with these options of `open_source`."""
+        options = ((name, tuple(x) if isinstance(x, list) else x) for name, x in reading.items())
+        return replace(self, options=tuple(options))
+
+    def open(self, part: str) -> Source:
+        """One part of the data.
+
+        Raises:
+            DataError: It can't be read.
+        """
+        return open_source(resolve(self.value), part, **self.reading)
+
+
+def key_of(value: str, reading: Mapping[str, Any]) -> DataKey:
+    """The key of data in its present state."""
+    return DataKey(value, (), _fingerprint(Path(value))).read_with(reading)
+
+
+@st.cache_data(max_entries=20, show_spinner="Reading …")
+def preview(data: DataKey) -> Preview:
+    """The first rows of data on this machine.
 
     Raises:
-        DataError: It is no file of texts.
+        DataError: It is not a file of texts.
     """
-    return _preview(value, stamps.of_data(value), dict(reading))
+    quotas.request()
+    return previews.preview(resolve(data.value), data.reading)
 
 
-def suggestion(value: str, reading: Mapping[str, Any]) -> Suggestion:
+@st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
+def suggestion(data: DataKey) -> Suggestion:
     """Settings that suit the texts.
 
     Raises:
         DataError: They can't be read.
     """
-    return _suggestion(value, stamps.of_data(value), dict(reading))
-
-
-def estimate(
-    value: str,
-    reading: Mapping[str, Any],
-    model: ModelConfig,
-    train: TrainConfig,
-    vectors: tuple[str, ...],
-) -> Estimate:
-    """What a training will take.
-
-    Raises:
-        DataError: The texts can't be read, or are of one class.
-        VectorsError: The vectors can't be loaded.
-    """
-    return _estimate(value, stamps.of_data(value), dict(reading), model, train, vectors)
-
-
-def index(value: str, reading: Mapping[str, Any]) -> Index | None:
-    """The index of data; None where it was not made yet.
-
-    Raises:
-        DataError: The data isn't there, or the index is damaged.
-    """
-    folder = index_of(resolve(value), reading)
-    return None if folder is None else _index(str(folder))
-
-
-def rows(data: Index, query: Query, among: str, mask: NDArray[np.bool_] | None) -> Rows:
-    """Numbers of the rows that are found; `among` names the mask, and tells one from another."""
-    return _rows(str(data.folder), query, among, mask)
-
-
-def repeats(data: Index) -> Repeats | None:
-    """What recurs in the data; None where nobody has looked."""
-    return repeats_of(data)
-
-
-def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
-    """Of each split's words the shares that vectors have, by a path or a name of gensim-data.
-
-    Raises:
-        VectorsError: They can't be loaded.
-    """
-    return _coverage(str(data.folder), vectors)
-
-
-def judged(data: Index, model: ModelFolder) -> Judged | None:
-    """What a model says of each row; None where it was not asked yet.
-
-    Raises:
-        DataError: It is damaged.
-    """
-    folder = Path(_judged_folder(str(data.folder), str(model.path), model.stamp))
-    found = load_judged(folder)
-    if found is not None and len(found.predicted) != len(data):
-        raise DataError(
-            f"{folder} can't be read (it is of other rows). Delete the folder, so that it is made "
-            "anew."
-        )
-    return found
-
-
-def text_map(
-    data: Index, model: ModelFolder, chosen: tuple[int, ...], space: str, method: str
-) -> TextMap:
-    """Some rows in the plane, by the capsules that a model gives them."""
-    return _text_map(str(data.folder), str(model.path), model.stamp, chosen, space, method)
-
-
-def training_sample(
-    model: ModelFolder, value: str, reading: Mapping[str, Any]
-) -> TrainingSample | None:
-    """The training texts as a model sees them; None where they were not looked through yet.
-
-    Raises:
-        DataError: The data isn't there, or the sample is damaged.
-    """
-    home = sample_home(models.fingerprint(model), resolve(value), reading)
-    return load_sample(home)
-
-
-@st.cache_data(max_entries=20, show_spinner="Reading …")
-def _preview(value: str, stamp: Stamp, reading: dict[str, Any]) -> Preview:
     quotas.request()
-    return look_at(resolve(value), reading)
-
-
-@st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
-def _suggestion(value: str, stamp: Stamp, reading: dict[str, Any]) -> Suggestion:
-    quotas.request()
-    return suggest_settings(open_source(resolve(value), "train", **reading), seconds=0.5)
+    return estimates.suggest_settings(data.open("train"), seconds=0.5)
 
 
 @st.cache_data(max_entries=50, show_spinner="Estimating …")
-def _estimate(
-    value: str,
-    stamp: Stamp,
-    reading: dict[str, Any],
-    model: ModelConfig,
-    train: TrainConfig,
-    vectors: tuple[str, ...],
+def estimate(
+    data: DataKey, model: ModelConfig, train: TrainConfig, vectors: tuple[str, ...]
 ) -> Estimate:
+    """The time and memory that a training needs.
+
+    Raises:
+        DataError: The texts can't be read, or have only one class.
+        VectorsError: The vectors can't be loaded.
+    """
     quotas.request()
-    source = open_source(resolve(value), "train", **reading)
-    return measure(source, model, train, vectors, seconds=1.0)
+    return estimates.estimate(data.open("train"), model, train, vectors, seconds=1.0)
+
+
+def index(data: DataKey) -> Index | None:
+    """The index of data; None if it was not built yet.
+
+    Raises:
+        DataError: The data does not exist, or the index is damaged.
+    """
+    folder = index_of(resolve(data.value), data.reading)
+    return None if folder is None else _index(folder)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _index(folder: str) -> Index:
-    return open_index(Path(folder))
+def _index(folder: Path) -> Index:
+    return open_index(folder)
 
 
-@st.cache_data(max_entries=12, show_spinner="Searching …")
-def _rows(folder: str, query: Query, among: str, _mask: NDArray[np.bool_] | None) -> Rows:
+def _folder_of(data: Index) -> str:
+    return str(data.folder)  # its name is a hash of the data's files
+
+
+@st.cache_data(max_entries=12, show_spinner="Searching …", hash_funcs={Index: _folder_of})
+def rows(data: Index, query: Query, among: str, _mask: NDArray[np.bool_] | None) -> Rows:
+    """Numbers of the matching rows; `among` is a name for the mask, unique for its values."""
     quotas.request()
-    return _index(folder).find(query, _mask)
+    return data.find(query, _mask)
 
 
-@st.cache_data(max_entries=8, show_spinner="Loading the vectors …")
-def _coverage(folder: str, vectors: str) -> dict[str, Coverage]:
+@st.cache_data(max_entries=8, show_spinner="Loading the vectors …", hash_funcs={Index: _folder_of})
+def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
+    """For each split the share of its words with a vector, from a path or a gensim-data name.
+
+    Raises:
+        VectorsError: The vectors can't be loaded.
+    """
     quotas.request()
-    return vector_coverage(_index(folder), set(load_vectors(vectors).key_to_index))
+    return vector_coverage(data, set(load_vectors(vectors).key_to_index))
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
-def _judged_folder(folder: str, path: str, stamp: int) -> str:
-    return str(judged_folder(Path(folder), Path(path)))
+def judged(data: Index, model: ModelFolder) -> Judged | None:
+    """What a model predicts for each row; None if it was not computed yet.
+
+    Raises:
+        DataError: The stored predictions are damaged.
+    """
+    folder = _judged_folder(data, model)
+    predictions = load_judged(folder)
+    if predictions is not None and len(predictions.predicted) != len(data):
+        raise DataError(
+            f"{folder} can't be read (it is of other rows). Delete the folder, so that it is "
+            "computed again."
+        )
+    return predictions
 
 
-@st.cache_data(max_entries=8, show_spinner="Drawing the texts …")
-def _text_map(
-    folder: str, path: str, stamp: int, chosen: tuple[int, ...], space: str, method: str
+@st.cache_data(max_entries=20, show_spinner=False, hash_funcs={Index: _folder_of})
+def _judged_folder(data: Index, model: ModelFolder) -> Path:
+    return judged_folder(data.folder, model.path)
+
+
+@st.cache_data(max_entries=8, show_spinner="Projecting the texts …", hash_funcs={Index: _folder_of})
+def text_map(
+    data: Index, model: ModelFolder, numbers: tuple[int, ...], space: str, method: str
 ) -> TextMap:
+    """Some rows in two dimensions, by the capsules that a model computes for them."""
     quotas.request()
-    texts = _index(folder).text(chosen)
-    return map_texts(text_vectors(models.load_from(path, stamp), texts, space), method)
+    texts = data.text(numbers)
+    return map_texts(text_vectors(models.load(model), texts, space), method)
+
+
+def training_sample(model: ModelFolder, data: DataKey) -> TrainingSample | None:
+    """The training texts as a model sees them; None if that was not computed yet.
+
+    Raises:
+        DataError: The data does not exist, or the sample is damaged.
+    """
+    home = sample_home(models.fingerprint(model), resolve(data.value), data.reading)
+    return load_sample(home)
+
+
+def _fingerprint(place: Path) -> str:
+    """Changes with the size or time of any file of `place`, whatever its depth."""
+    if not file_access.exists(place):
+        return ""
+    files = sorted(place.rglob("*")) if place.is_dir() else [place, place.parent / "classes.txt"]
+    states = hashlib.sha256()
+    for file in files:
+        if os.path.lexists(file):
+            facts = file.stat() if file.exists() else file.lstat()  # the latter of a dangling link
+            state = f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0"
+            states.update(state.encode("utf-8", "surrogateescape"))
+    return states.hexdigest()

@@ -1,100 +1,176 @@
-"""Evaluations of models and their cards, kept between reruns and shared by sessions."""
+"""Cached results of models on labelled texts: evaluations, comparisons and shortcuts."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard import quotas, stamps
+from dashboard import quotas
+from dashboard.bounded import BoundedDict
 from dashboard.cache import models
+from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
-from dashboard.stamps import Stamp
 from icaps.data.cache import ready_folder
 from icaps.data.resolve import resolve
+from icaps.data.sample import draw_sample
+from icaps.evaluate import answers as predictions
+from icaps.evaluate import compare
+from icaps.evaluate.answers import Answers, Texts
 from icaps.evaluate.cache import Evaluation, load_evaluated
-from icaps.evaluate.compare import Comparison, compare
+from icaps.evaluate.compare import Comparison
 from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.same_reasons import Shared, shared_predictions
 from icaps.evaluate.slices import SliceScore
 from icaps.explore.saved_slices import Slice
 from icaps.reports import measured_faithfulness
 from icaps.reports.model_card import ModelCard, make_card, source_of
+from icaps.shortcuts.find import Finding, find_shortcuts
+from icaps.shortcuts.predicted_texts import Answered, answer
+
+_SHORTCUTS = 4  # pairs of a model and data
 
 
-def evaluated(
-    model: ModelFolder, value: str, part: str, reading: Mapping[str, Any]
-) -> EvaluationReport | None:
-    """What a model says of labelled texts; None where it was not asked yet.
+def _file_state(piece: Slice) -> str:
+    facts = piece.path.stat()
+    return f"{piece.path}\0{facts.st_size}\0{facts.st_mtime_ns}"
+
+
+def _folder_of(report: EvaluationReport) -> str:
+    return str(report.evaluated.folder)  # its name is a hash of the model's and the data's files
+
+
+def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport | None:
+    """The evaluation of a model on one part of labelled data; None if it was not computed yet.
 
     Raises:
         CheckpointError: The model can't be read.
-        DataError: The data isn't there, or the answer is damaged.
+        DataError: The data does not exist, or the stored evaluation is damaged.
     """
     weights = models.fingerprint(model)
-    classes = [str(name) for name in models.load(model).classes_]
-    home = Evaluation(weights, classes, resolve(value), part, reading).home()
-    return _evaluated(str(home), str(model.path), model.stamp) if ready_folder(home) else None
+    classes = list(models.classes(model))
+    home = Evaluation(weights, classes, resolve(data.value), part, data.reading).home()
+    return _evaluated(home, model) if ready_folder(home) else None
 
 
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _evaluated(home: Path, model: ModelFolder) -> EvaluationReport:
+    evaluation = load_evaluated(home, models.load(model).inverse_temperature_)
+    assert evaluation is not None
+    return EvaluationReport(evaluation)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs={EvaluationReport: _folder_of})
 def card(
     model: ModelFolder, value: str, part: str, report: EvaluationReport, limit: int
 ) -> ModelCard:
-    """The card of a model, evaluated on a part of data; reasons are measured on `limit` texts.
+    """The card of a model with its evaluation; faithfulness is measured on `limit` texts.
 
     Raises:
-        CheckpointError: The model, or what it has learnt, can't be read.
-        DataError: The model knows no word of the texts that reasons are measured on.
+        CheckpointError: The model or its global view can't be read.
+        DataError: The model knows no word of the texts on which faithfulness is measured.
     """
-    home = str(report.evaluated.folder)
-    return _card(str(model.path), model.stamp, home, value, part, limit, report)
+    classifier = models.load(model)
+    faithfulness = (
+        measured_faithfulness.measured(classifier, report.evaluated, limit) if limit else None
+    )
+    tested = source_of(value, resolve(value), part, report)
+    return make_card(classifier, str(model.path), tested, models.report(model), faithfulness)
 
 
-def saved_slices(report: EvaluationReport, kept: Sequence[Slice]) -> list[SliceScore]:
-    """How a model does on the texts of saved slices."""
-    stamp = stamps.of_files(part.path for part in kept)
-    return _saved_slices(str(report.evaluated.folder), stamp, report, kept)
+@st.cache_data(
+    max_entries=20,
+    show_spinner="Reading the slices …",
+    hash_funcs={EvaluationReport: _folder_of, Slice: _file_state},
+)
+def saved_slices(report: EvaluationReport, slices: Sequence[Slice]) -> list[SliceScore]:
+    """The scores of a model on the texts of saved slices."""
+    quotas.request()
+    return report.saved_slices(slices)
 
 
+@st.cache_data(
+    max_entries=20, show_spinner="Comparing …", hash_funcs={EvaluationReport: _folder_of}
+)
 def comparison(first: EvaluationReport, second: EvaluationReport) -> Comparison:
-    """Two models on the same texts."""
-    folders = str(first.evaluated.folder), str(second.evaluated.folder)
-    return _comparison(folders, first, second)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _evaluated(home: str, path: str, stamp: int) -> EvaluationReport:
-    found = load_evaluated(Path(home), models.load_from(path, stamp).inverse_temperature_)
-    assert found is not None
-    return EvaluationReport(found)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _card(
-    path: str,
-    stamp: int,
-    home: str,
-    value: str,
-    part: str,
-    limit: int,
-    _report_: EvaluationReport,
-) -> ModelCard:
-    classifier = models.load_from(path, stamp)
-    told = measured_faithfulness.measured(classifier, _report_.evaluated, limit) if limit else None
-    tested = source_of(value, resolve(value), part, _report_)
-    return make_card(classifier, path, tested, models.report_from(path, stamp), told)
-
-
-@st.cache_data(max_entries=20, show_spinner="Looking for the texts of slices …")
-def _saved_slices(
-    folder: str, stamp: Stamp, _report: EvaluationReport, _kept: Sequence[Slice]
-) -> list[SliceScore]:
+    """Two models compared on the same texts."""
     quotas.request()
-    return _report.saved_slices(_kept)
+    return compare.compare(first.predictions, second.predictions)
 
 
-@st.cache_data(max_entries=20, show_spinner="Comparing …")
-def _comparison(
-    folders: tuple[str, str], _first: EvaluationReport, _second: EvaluationReport
-) -> Comparison:
+@dataclass(frozen=True)
+class Sample:
+    """At most `limit` texts of one part of labelled data."""
+
+    data: DataKey
+    part: str
+    limit: int
+
+
+@st.cache_data(max_entries=3, show_spinner="Reading the texts …")
+def texts(sample: Sample, classes: tuple[str, ...]) -> Texts:
+    """The texts of a sample, labelled by these classes.
+
+    Raises:
+        DataError: They can't be read, or have other classes.
+    """
     quotas.request()
-    return compare(_first.predictions, _second.predictions)
+    return predictions.read_texts(sample.data.open(sample.part).pairs(), classes, sample.limit)
+
+
+@st.cache_data(max_entries=20, show_spinner="Predicting …")
+def answers(sample: Sample, model: ModelFolder, name: str, classes: tuple[str, ...]) -> Answers:
+    """What a model or a baseline, shown as `name`, predicts for the texts of a sample.
+
+    Raises:
+        DataError: It has other classes.
+    """
+    quotas.request()
+    return predictions.ask(name, models.scorer(model), texts(sample, classes))
+
+
+@st.cache_data(max_entries=6, show_spinner="Explaining …")
+def shared(sample: Sample, first: ModelFolder, second: ModelFolder, limit: int) -> list[Shared]:
+    """The texts, among the first `limit` of a sample, for which both predict the same class."""
+    quotas.request()
+    some = texts(sample, models.classes(first)).texts[:limit]
+    return shared_predictions(models.load(first), models.load(second), some)
+
+
+class Shortcuts(NamedTuple):
+    """Texts with class names, what a model predicts for those it can read, and its shortcuts."""
+
+    labelled: list[tuple[str, str]]
+    texts: Answered
+    found: list[Finding]
+
+
+def shortcuts(sample: Sample, model: ModelFolder) -> Shortcuts | None:
+    """The shortcuts of a model on a random sample; None if they were not computed yet."""
+    return _shortcuts().get((sample, model))
+
+
+def find_model_shortcuts(
+    sample: Sample, model: ModelFolder, on_measured: Callable[[int, int], None]
+) -> Shortcuts:
+    """Finds the shortcuts of a model, and caches them; see `icaps.shortcuts.find`.
+
+    Raises:
+        DataError: The texts can't be read, have other classes, or have no word that it knows.
+        NotAllowedError: The visitor exceeds the rate limit.
+    """
+    quotas.request()
+    source = sample.data.open(sample.part)
+    labelled = draw_sample(source, sample.limit, math.inf).pairs()
+    read = answer(models.load(model), labelled)
+    result = Shortcuts(labelled, read, find_shortcuts(read, on_measured=on_measured))
+    _shortcuts().put((sample, model), result)
+    return result
+
+
+@st.cache_resource
+def _shortcuts() -> BoundedDict[tuple[Sample, ModelFolder], Shortcuts]:
+    # Not cached by Streamlit, as a cached function can't move a progress bar.
+    return BoundedDict(_SHORTCUTS)

@@ -1,4 +1,7 @@
-"""What a model says of a text, and why, kept between reruns and shared by sessions."""
+"""Cached predictions and explanations of single texts.
+
+A visitor's text is kept for an hour.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,28 +11,35 @@ from dashboard import quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ExplainOptions
-from icaps.faithfulness.reason_test import flipping_set, try_reasons
-from icaps.faithfulness.reason_test import scores_after as words_tried
+from icaps.faithfulness import reason_test
 from icaps.interpret.reasons import Reasons
 from icaps.results import Explanation, Flip, Trial
 
-_HOUR = 3600  # seconds that a visitor's text is kept
+_HOUR = 3600  # seconds
 
 
+@st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
 def explain(
     model: ModelFolder, text: str, options: ExplainOptions, muted: tuple[int, ...] = ()
 ) -> Explanation:
-    """Explains one text, with capsules switched off; the same question is answered from memory."""
-    return _explain(str(model.path), model.stamp, text, options, muted)
+    """Explains one text, with the capsules in `muted` switched off.
+
+    Raises:
+        NotAllowedError: The visitor exceeds the rate limit.
+    """
+    quotas.request()
+    classifier = models.load(model).without(muted)
+    (explanation,) = classifier.explain([text], options)
+    return explanation
 
 
 def explain_many(
     model: ModelFolder, texts: Sequence[str], options: ExplainOptions
 ) -> Iterator[Explanation]:
-    """Explains texts one by one, without keeping the answers.
+    """Explains texts one by one, without a cache.
 
     Raises:
-        NotAllowedError: The visitor asks too often.
+        NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
     return models.load(model).explain(texts, options)
@@ -38,54 +48,36 @@ def explain_many(
 def reasons_of_many(
     model: ModelFolder, texts: Sequence[str], options: ExplainOptions
 ) -> Iterator[Reasons]:
-    """As `explain_many`, as columns, some texts at a time.
+    """As `explain_many`, in batches of columns.
 
     Raises:
-        NotAllowedError: The visitor asks too often.
+        NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
     return models.load(model).reasons(texts, options)
 
 
+@st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
 def trial(model: ModelFolder, explanation: Explanation) -> Trial | None:
-    """The reason of a text tried against chance; None for a blank text."""
-    return _trial(str(model.path), model.stamp, explanation)
+    """The test of an explanation against random words; None for a blank text."""
+    (result,) = reason_test.try_reasons(models.load(model), [explanation])
+    return result
 
 
 def scores_after(
     model: ModelFolder, explanation: Explanation, words: Sequence[int], action: str
 ) -> tuple[float, ...]:
-    """Class norms of a text when something is done to some of its words: see `interpret.trial`.
+    """Class norms of a text after an action on some of its words; see `reason_test`.
 
     Raises:
-        NotAllowedError: The visitor asks too often.
+        NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
-    return words_tried(models.load(model), explanation, words, action)
-
-
-def flip(model: ModelFolder, explanation: Explanation) -> Flip | None:
-    """The smallest set of an explanation's K-grams without which another class wins."""
-    return _flip(str(model.path), model.stamp, explanation)
-
-
-@st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
-def _explain(
-    path: str, stamp: int, text: str, options: ExplainOptions, muted: tuple[int, ...]
-) -> Explanation:
-    quotas.request()
-    classifier = models.load_from(path, stamp).without(muted)
-    (explanation,) = classifier.explain([text], options)
-    return explanation
-
-
-@st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
-def _trial(path: str, stamp: int, explanation: Explanation) -> Trial | None:
-    (found,) = try_reasons(models.load_from(path, stamp), [explanation])
-    return found
+    return reason_test.scores_after(models.load(model), explanation, words, action)
 
 
 @st.cache_data(max_entries=50, ttl=_HOUR, show_spinner="Removing K-grams …")
-def _flip(path: str, stamp: int, explanation: Explanation) -> Flip | None:
+def flip(model: ModelFolder, explanation: Explanation) -> Flip | None:
+    """The smallest set of an explanation's K-grams whose removal changes the prediction."""
     quotas.request()
-    return flipping_set(models.load_from(path, stamp), explanation)
+    return reason_test.flipping_set(models.load(model), explanation)

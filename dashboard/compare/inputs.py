@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import error_boundary, quotas, url_state
 from dashboard.address import SIZES
-from dashboard.cache.answers import Sampled
+from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder, find_baselines, find_models, runs_folder
 from dashboard.train import launcher
 from dashboard.train.view import command_line
@@ -58,7 +58,7 @@ def which_data() -> Choice | None:
     return data_picker.ask(url_state.COMPARE_PLACE)
 
 
-def how_many(choice: Choice) -> Sampled:
+def how_many(choice: Choice) -> Sample:
     """Asks for the number of texts; of a data set with a test part these are test texts."""
     url_state.begin("compare size")
     size = st.select_slider(
@@ -73,7 +73,7 @@ def how_many(choice: Choice) -> Sampled:
     part = "test" if not place.is_dir() or has_part(place, "test") else "train"
     if part == "train":
         st.caption("This data has no test part, so these are texts that models may be trained on.")
-    return Sampled(choice.value, choice.reading, part, size)
+    return Sample(choice.key, part, size)
 
 
 def which_pair(models: Mapping[str, ModelFolder]) -> tuple[str, str] | None:

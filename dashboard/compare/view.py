@@ -10,10 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import error_boundary
 from dashboard.address import COMPARE_TABS
-from dashboard.cache import answers as cached_answers
-from dashboard.cache import explanations
+from dashboard.cache import evaluations, explanations
 from dashboard.cache import models as cached_models
-from dashboard.cache.answers import Sampled
+from dashboard.cache.evaluations import Sample
 from dashboard.compare import charts
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card
@@ -109,10 +108,10 @@ def show_disagreements(asked: Texts, answers: Sequence[Answers]) -> None:
     _save(table, "disagreements")
 
 
-def show_reasons(data: Sampled, models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
+def show_reasons(data: Sample, models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
     """Texts that two networks predict alike, the most different reasons first."""
     one, other = (models[name] for name in pair)
-    found = cached_answers.shared(data, one, other, EXPLAINED)
+    found = evaluations.shared(data, one, other, EXPLAINED)
     if not found:
         st.info("There is no text that both predict alike.")
         return
@@ -218,7 +217,7 @@ def show_sizes(answers: Sequence[Answers], models: Mapping[str, ModelFolder]) ->
     _save(table, "speed and size")
 
 
-def show_published(data: Sampled, answers: Sequence[Answers]) -> None:
+def show_published(data: Sample, answers: Sequence[Answers]) -> None:
     """Published accuracies, and those that were measured here."""
     rows = [
         {
@@ -229,18 +228,18 @@ def show_published(data: Sampled, answers: Sequence[Answers]) -> None:
         }
         for row in published()
     ]
-    whole = {row.name: row.test_rows for row in available()}.get(data.value)
-    if data.value in COLUMNS and whole == len(answers[0].labels):
+    whole = {row.name: row.test_rows for row in available()}.get(data.data.value)
+    if data.data.value in COLUMNS and whole == len(answers[0].labels):
         rows += [
             {
                 "model": given.name,
                 "from": f"all {whole:,} test texts, just now",
                 "source": KINDS["measured"],
-                COLUMNS[data.value]: 100 * float(given.correct.mean()),
+                COLUMNS[data.data.value]: 100 * float(given.correct.mean()),
             }
             for given in answers
         ]
-    elif data.value in COLUMNS:
+    elif data.data.value in COLUMNS:
         st.caption("Take all test texts, and what is measured stands beside the published numbers.")
     table = pd.DataFrame(rows)
     measured = table["source"] == KINDS["measured"]

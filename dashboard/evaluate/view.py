@@ -177,7 +177,7 @@ def show_comparison(
         st.caption("There is no other model of these classes.")
         return
     other = inputs.which_other(others)
-    second = evaluations.evaluated(other, choice.value, part, choice.reading)
+    second = evaluations.evaluated(other, choice.key, part)
     if second is None:
         arguments = inputs.command(other.path, choice, part)
         while_working(arguments, f"Evaluate {other.name}, too", "On the same texts.")

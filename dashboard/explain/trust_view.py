@@ -60,7 +60,7 @@ def show_similar(model: ModelFolder, text: str) -> None:
     if choice.preview is None or not choice.ready:
         show_preview(choice)
         return
-    sample = data.training_sample(model, choice.value, choice.reading)
+    sample = data.training_sample(model, choice.key)
     if sample is None:
         arguments = ["explore", choice.value, *as_arguments(choice.reading)]
         about = "Reads up to 20,000 of these texts with the model, once; the result is kept."

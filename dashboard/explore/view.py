@@ -10,11 +10,11 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import error_boundary, nav, settings
+from dashboard import error_boundary, nav, settings, tasks
 from dashboard import file_access as places
 from dashboard import quotas as limits
 from dashboard.cache import data as cached_data
-from dashboard.cache import explanations, tasks
+from dashboard.cache import explanations
 from dashboard.explore import charts as figures
 from dashboard.model_registry import ModelFolder
 from dashboard.quotas import NotAllowedError
@@ -25,7 +25,7 @@ from icaps.config import PRESETS, ExplainOptions
 from icaps.errors import VectorsError
 from icaps.explore.index import Index
 from icaps.explore.label_issues import BLANK, Judged
-from icaps.explore.near_duplicates import Pairs
+from icaps.explore.near_duplicates import Pairs, repeats_of
 from icaps.explore.statistics import SENTENCE_TEXTS
 from icaps.reports import charts
 from icaps.reports.files import to_csv
@@ -251,7 +251,7 @@ def open_in_explain(model: ModelFolder, text: str) -> None:
 
 def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     """Texts that recur, in numbers and pairs; they are looked for when that is asked."""
-    repeats = cached_data.repeats(data)
+    repeats = repeats_of(data)
     if repeats is None:
         about = "Compares all texts with each other: the same, nearly the same, test and training."
         while_working([*arguments, "--repeats"], "Look for texts that recur", about)
@@ -301,8 +301,8 @@ def _pair_table(data: Index, pairs: Pairs) -> pd.DataFrame:
 
 def _watch(key: tuple[str, ...], label: str) -> None:
     """What a task says, until it ends."""
-    task = tasks.started()[key]
-    if not task.running:
+    task = tasks.started().get(key)
+    if task is None or not task.running:
         st.rerun()
     st.info(error_boundary.plain(task.last_line or f"{label} …"), icon=":material/hourglass_top:")
     if st.button("Stop", key=f"stop {label}"):

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from dashboard import error_boundary, quotas, settings, url_state
-from dashboard.cache import explanations, models, shortcuts
-from dashboard.cache.answers import Sampled
-from dashboard.cache.shortcuts import Shortcuts
+from dashboard.cache import evaluations, explanations, models
+from dashboard.cache.evaluations import Sample, Shortcuts
 from dashboard.evaluate.inputs import which_texts
 from dashboard.explore.view import open_in_explain
 from dashboard.model_registry import ModelFolder
@@ -31,7 +30,7 @@ _SHARES = ("tied", "flips masked", "random masked", "flips added", "random added
 _TABLE = "shortcut table"
 
 
-def ask_sample(choice: Choice, part: str) -> Sampled:
+def ask_sample(choice: Choice, part: str) -> Sample:
     """How many texts are looked at, at random."""
     url_state.choose_among("looked_at", url_state.LOOKED_AT)
     limit = st.selectbox(
@@ -41,12 +40,12 @@ def ask_sample(choice: Choice, part: str) -> Sampled:
         help="A random sample of so many, or all.",
         persist_state="session",
     )
-    return Sampled(choice.value, choice.reading, part, int(limit.replace(",", "")))
+    return Sample(choice.key, part, int(limit.replace(",", "")))
 
 
-def look(data: Sampled, model: ModelFolder) -> Shortcuts | None:
+def look(data: Sample, model: ModelFolder) -> Shortcuts | None:
     """The shortcuts, looked for when that is asked; until then None."""
-    found = shortcuts.kept(data, model)
+    found = evaluations.shortcuts(data, model)
     if found is not None:
         return found
     st.caption(
@@ -60,7 +59,7 @@ def look(data: Sampled, model: ModelFolder) -> Shortcuts | None:
     def move(done: int, of: int) -> None:
         bar.progress(done / of, f"Measured {done} of {of} K-grams")
 
-    found = shortcuts.find(data, model, move)
+    found = evaluations.find_model_shortcuts(data, model, move)
     bar.empty()
     st.rerun()
     return found

@@ -123,7 +123,7 @@ def _form() -> None:
 
 
 def _ask_plan(choice: Choice) -> _Plan:
-    found = None if choice.preview is None else data.suggestion(choice.value, choice.reading)
+    found = None if choice.preview is None else data.suggestion(choice.key)
     kinds = [SHORT, LONG]
     _follow("launch kind", kinds[found is not None and found.hierarchical])
     kind = st.radio("Kind", kinds, key="launch kind", horizontal=True, persist_state="session")
@@ -178,7 +178,7 @@ def _show_estimate(choice: Choice, plan: _Plan) -> None:
     if choice.preview is None:
         st.caption("How long it takes can be told when the data is here.")
         return
-    found = data.estimate(choice.value, choice.reading, plan.model, plan.train, plan.vectors)
+    found = data.estimate(choice.key, plan.model, plan.train, plan.vectors)
     about = "" if found.exact else "about "
     epoch, whole = job_bars.ago(found.seconds_per_epoch), job_bars.ago(found.seconds)
     st.caption(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import error_boundary, file_access, quotas
 from dashboard.cache import data
+from dashboard.cache.data import DataKey
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name
 from icaps.data.uploads import keep_upload, uploads
@@ -22,19 +23,24 @@ _LONGEST = 300  # characters of a text in it
 
 
 class Choice(NamedTuple):
-    """Data that was chosen.
+    """The selected data; `preview` is None if the data is not on this machine yet."""
 
-    `value` is what `--data` takes, `reading` the options of `open_source`; `preview` is None where
-    the data is not on this machine yet.
-    """
-
-    value: str
-    reading: dict[str, Any]
+    key: DataKey
     preview: Preview | None
 
     @property
+    def value(self) -> str:
+        """A path or a name, as `--data` takes it."""
+        return self.key.value
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options of `open_source`."""
+        return self.key.reading
+
+    @property
     def ready(self) -> bool:
-        """Whether nothing is known to be in the way of reading it."""
+        """Whether no problem with reading the data is known."""
         return self.preview is None or (not self.preview.trouble and bool(self.preview.rows))
 
 
@@ -49,9 +55,11 @@ def ask(place: str) -> Choice | None:
     if not value:
         return None
     file_access.check_data(value)
-    here = _is_here(value)
-    reading = _ask_reading(place, value) if here else {}
-    return Choice(value, reading, data.preview(value, reading) if here else None)
+    key = data.key_of(value, {})
+    if not _is_here(value):
+        return Choice(key, None)
+    key = key.read_with(_ask_reading(place, key))
+    return Choice(key, data.preview(key))
 
 
 def show_preview(choice: Choice) -> None:
@@ -92,7 +100,7 @@ def as_arguments(reading: Mapping[str, Any]) -> list[str]:
     """How data is read, as options of `icaps`."""
     arguments: list[str] = []
     for name, value in reading.items():
-        for part in value if isinstance(value, list) else [value]:
+        for part in value if isinstance(value, (list, tuple)) else [value]:
             arguments += option(name.replace("_", "-"), r"\t" if part == "\t" else part)
     return arguments
 
@@ -171,12 +179,11 @@ def _is_here(value: str) -> bool:
     return row is not None and (row.place is not None or row.synthetic)
 
 
-def _ask_reading(place: str, value: str) -> dict[str, Any]:
+def _ask_reading(place: str, key: DataKey) -> dict[str, Any]:
     """How the data is read: found out, unless the visitor says otherwise."""
     with st.expander("How it is read", icon=":material/tune:", key=f"{place} reading"):
         reading = _ask_form(place)
-        if found := data.preview(value, reading):
-            reading |= _ask_columns(place, value, found)
+        reading |= _ask_columns(place, key.value, data.preview(key.read_with(reading)))
     return reading
 
 

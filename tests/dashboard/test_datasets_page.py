@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cache import tasks as cached_tasks
+from dashboard import tasks as commands
 from dashboard.explore import charts as figures
 from dashboard.explore.inputs import DOUBTED, PAGE, RIGHT, WRONG
 from dashboard.tasks import Task
@@ -164,7 +164,7 @@ class FakeTask:
 
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
-    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
     FakeTask.started = []
     return FakeTask
 
@@ -180,7 +180,7 @@ def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTas
     run(at)
     assert tasks.started == [["explore", str(place)]]
     assert "Explore these texts" in at.info[0].value
-    (task,) = cached_tasks.started().values()
+    ((_, task),) = commands.started().items()
     assert isinstance(task, FakeTask)
     task.last_line = f"12 texts {HTML}"
     assert run(at).info[0].value.replace("\\", "").replace("\u2060", "") == f"12 texts {HTML}"
@@ -192,7 +192,7 @@ def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTas
     run(at)
     assert len(tasks.started) == 2
     make_index(place, {})  # by the command
-    (task,) = cached_tasks.started().values()
+    ((_, task),) = commands.started().items()
     task.running = False
     assert [tab.label for tab in run(at).tabs] == list(TABS)
 
@@ -219,7 +219,7 @@ def test_how_data_is_read_is_how_it_is_explored(tmp_path: Path, tasks: type[Fake
     assert (options.label, options.delimiter) == ("-kind", ";")
     reading = {"text": ["title", "text"], "label": "-kind", "delimiter": ";"}
     make_index(path, reading)
-    (task,) = cached_tasks.started().values()
+    ((_, task),) = commands.started().items()
     task.running = False
     run(at)
     assert metrics(at)["Bad rows"] == "1"

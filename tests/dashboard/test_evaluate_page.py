@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import url_state
-from dashboard.cache import tasks
+from dashboard import tasks, url_state
 from dashboard.evaluate import charts as figures
 from dashboard.evaluate.inputs import PAGE, TABS
 from dashboard.model_registry import SHIPPED
@@ -105,7 +104,7 @@ class FakeTask:
 def test_it_is_evaluated_when_that_is_asked(
     data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
     at = opened(data)
     assert not at.tabs
     at.button(key="task Evaluate small").click()
@@ -117,7 +116,7 @@ def test_it_is_evaluated_when_that_is_asked(
         str(data),
         "test",
     )
-    (task,) = tasks.started().values()
+    ((_, task),) = tasks.started().items()
     kept(models / "small", data)
     task.running = False
     at = run(at)
@@ -227,7 +226,7 @@ def test_the_errors(report: EvaluationReport, data: Path) -> None:
 def test_two_models(
     report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.cache.tasks.Task", FakeTask)
+    monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
     at = opened(data, "Two models", model="small")
     assert any("no other model" in caption.value for caption in at.caption)
     shutil.copytree(models / "small", models / "other")

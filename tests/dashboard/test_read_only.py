@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dashboard import file_access, quotas
-from dashboard.cache import tasks
+from dashboard import file_access, quotas, tasks
+from dashboard.cache import data
 from dashboard.capsules import inputs
 from dashboard.explore import inputs as dataset_questions
 from dashboard.quotas import NotAllowedError
@@ -115,7 +115,9 @@ def test_no_action_is_done_whatever_is_asked(
     actions = [
         lambda: train_questions.what_to_do(run),
         lambda: train_questions._ask_delete(run),
-        lambda: dataset_questions.whether_to_delete(data_picker.Choice(str(kept), {}, None)),
+        lambda: dataset_questions.whether_to_delete(
+            data_picker.Choice(data.key_of(str(kept), {}), None)
+        ),
         lambda: tasks.start(("explore", str(kept))),
         lambda: quotas.upload(5),
         lambda: quotas.new_run(models),

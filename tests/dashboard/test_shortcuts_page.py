@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cache import shortcuts
-from dashboard.cache.answers import Sampled
+from dashboard.cache import evaluations
+from dashboard.cache.data import key_of
+from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import find_models
 from dashboard.quotas import NotAllowedError
 from dashboard.shortcuts import view
@@ -102,15 +103,19 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
     at = press(opened(data), "Look for shortcuts of misled")
     assert not [button for button in at.button if button.label.startswith("Save ")]
     model = next(model for model in find_models() if model.name == "misled")
-    kept = shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = evaluations.find_model_shortcuts(
+        Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
+    )
     with pytest.raises(NotAllowedError, match="no slice can be kept"):
-        view.keep_slice(Choice(str(data), {}, None), kept, kept.found[0], "tagged")
+        view.keep_slice(Choice(key_of(str(data), {}), None), kept, kept.found[0], "tagged")
     assert not slices()
 
 
 def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
     model = next(model for model in find_models() if model.name == "misled")
-    kept = shortcuts.find(Sampled(str(data), {}, "test", 150), model, lambda *_: None)
+    kept = evaluations.find_model_shortcuts(
+        Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
+    )
     finding = kept.found[0]
     _, told = view.told_without(model, kept, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
