@@ -34,8 +34,7 @@ from icaps.data.check import check
 from icaps.data.preview import preview
 from icaps.data.source import open_source
 from icaps.errors import ICapsError
-from icaps.interpret.build_global_view import Data, make_view
-from icaps.interpret.global_view import load_view, save_view
+from icaps.interpret.global_view import Data, load_view, make_view, save_view
 from icaps.reports.global_report import Report
 from icaps.reports.render import printable, shaded_text
 

@@ -13,8 +13,7 @@ from hypothesis import settings
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.source import open_source
-from icaps.interpret.build_global_view import Data, make_view
-from icaps.interpret.global_view import save_view
+from icaps.interpret.global_view import Data, make_view, save_view
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("unhurried")
@@ -107,9 +106,9 @@ def saved(classifier: ICapsClassifier, places: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def data_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Labelled texts of the small model's classes."""
-    path = tmp_path_factory.mktemp("labelled") / "texts.csv"
+def data_file(data_folder: None) -> Path:
+    """Labelled texts of the small model's classes, in the folder of data sets."""
+    path = Path(os.environ["ICAPS_DATA"]) / "texts.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("text", "label"))

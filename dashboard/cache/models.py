@@ -9,8 +9,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.evaluate.answers import num_weights
 from icaps.evaluate.scorer import Scorer
 from icaps.interpret import queries
-from icaps.interpret.build_global_view import Text, texts_of
-from icaps.interpret.global_view import load_view, weights_fingerprint
+from icaps.interpret.global_view import Text, load_view, texts_of, weights_fingerprint
 from icaps.interpret.queries import QueryMap
 from icaps.reports.global_report import Report
 from icaps.reports.naming import ModelName, model_name

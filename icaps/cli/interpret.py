@@ -34,8 +34,7 @@ def _interpret(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.interpret.build_global_view import Data, make_view
-    from icaps.interpret.global_view import save_view
+    from icaps.interpret.global_view import Data, make_view, save_view
     from icaps.nn import distributed
     from icaps.reports.global_report import Report
 

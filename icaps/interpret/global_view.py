@@ -1,8 +1,11 @@
-"""What a model has learnt, as its checkpoint folder keeps it: counts over a corpus, and of which.
+"""The global view of a model: counts over a corpus, stored in its checkpoint folder.
 
-global_view/view.json           where the counts come from, typical texts, the smallest set
+global_view/view.json           origin of the counts, typical texts, the smallest set of capsules
 global_view/counts.safetensors  matrices
-global_view/words.parquet       class, capsule, word and count; kgrams.parquet likewise
+global_view/words.parquet       class, capsule, word and count
+global_view/kgrams.parquet      class, capsule, K-gram and count
+
+A stored view is valid for one set of weights, and is used again for the same texts.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +27,24 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from icaps.data.atomic import replaced_folder
-from icaps.errors import CheckpointError
-from icaps.interpret.ablation import FewCapsules, KnockOut
+from icaps.data.cache import data_folder
+from icaps.data.catalog import DATASETS, locate
+from icaps.data.resolve import resolve
+from icaps.data.source import open_source
+from icaps.data.synthetic import NAME
+from icaps.errors import CheckpointError, DataError
+from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
+from icaps.interpret.corpus import count
 from icaps.interpret.tally import Cell, Tally, Typical
 from icaps.train.checkpoint_files import WEIGHTS
+from icaps.train.dataset import Labelled, content_hash
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
 
 FOLDER = "global_view"
-_VERSION = 1
 VIEW = "view.json"
+_VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
 _MATRICES = ("frequency", "right", "routing", "contribution")
 _AGAIN = "Run `icaps interpret` on the model again."
@@ -37,10 +52,14 @@ _AGAIN = "Run `icaps interpret` on the model again."
 
 @dataclass(frozen=True)
 class Origin:
-    """What counts were made of.
+    """Where the counts of a view come from.
 
-    source: The data as the user named it; part: "test" or "train"; reading: how it is read, as
-    `open_source` takes it; content: the fingerprint of texts and labels; weights: of the model.
+    Attributes:
+        source: The data as the user named it, never an absolute path (see `portable_name`).
+        part: "test" or "train".
+        reading: Options of `open_source`.
+        content: Fingerprint of the texts and labels.
+        weights: Fingerprint of the model's weights.
     """
 
     source: str
@@ -60,33 +79,95 @@ class GlobalView:
     few: FewCapsules
 
 
-def weights_fingerprint(checkpoint: str | Path) -> str:
-    """The same for the same weights, and practically for no others.
+class Data(NamedTuple):
+    """Data as a user named it, its part ("train", "test"), and options of `open_source`."""
+
+    name: str
+    part: str
+    reading: dict[str, Any]
+
+
+class Text(NamedTuple):
+    """A text of the data that a view was computed from, and the name of its class."""
+
+    text: str
+    label: str
+
+
+def make_view(
+    classifier: ICapsClassifier,
+    checkpoint: str | Path,
+    source: Data,
+    records: Iterable[Labelled],
+    on_texts: Callable[[int], None] = lambda _: None,
+) -> GlobalView:
+    """The view of these texts: the stored one if it is of the same texts, else a new one.
+
+    Args:
+        classifier: Loaded from the folder.
+        checkpoint: The folder.
+        source: Where the texts come from.
+        records: Labelled texts, which are the same each time they are read.
+        on_texts: See `corpus.count`.
 
     Raises:
-        CheckpointError: The weights can't be read.
+        DataError: There is no text, or a label is none of the model's classes.
+    """
+    content = content_hash(_pairs(records))
+    shape = len(classifier.classes_), classifier.network_.config.num_capsules
+    stored = _valid_view(checkpoint, shape)
+    if stored is not None and stored.origin.content == content:
+        return stored
+    weights = weights_fingerprint(checkpoint)
+    origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
+    counts = count(classifier, _pairs(records), on_texts)
+    few = smallest_set(classifier.network_.capsules, counts.sample)
+    return GlobalView(origin, counts.tally, counts.knock_out, few)
+
+
+def portable_name(name: str) -> str:
+    """The name of data without an absolute path, which says nothing on another machine.
+
+    An absolute path becomes relative to the working directory if it is inside, else its last part.
+    """
+    if not Path(name).is_absolute():
+        return name
+    path = Path(os.path.normpath(name))
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
+
+
+def weights_fingerprint(checkpoint: str | Path) -> str:
+    """SHA-256 of the weights in a checkpoint folder.
+
+    Raises:
+        CheckpointError: The weights cannot be read.
     """
     try:
         return hashlib.sha256((Path(checkpoint) / WEIGHTS).read_bytes()).hexdigest()
     except OSError as error:
-        raise CheckpointError(f"The weights in {checkpoint} can't be read: {error}") from error
+        raise CheckpointError(f"The weights in {checkpoint} cannot be read: {error}") from error
 
 
 def save_view(view: GlobalView, checkpoint: str | Path) -> None:
-    """Puts the view into a checkpoint folder, whole or not at all, in place of an older one.
+    """Writes the view to a checkpoint folder, replacing an older one, whole or not at all.
+
+    Nothing is written if the folder has this view already.
 
     Raises:
-        CheckpointError: The folder can't be written.
+        CheckpointError: The folder cannot be written.
     """
+    stored = _valid_view(checkpoint, view.tally.frequency.shape)
+    if stored is not None and stored.origin == view.origin:
+        return
     try:
         with replaced_folder(Path(checkpoint) / FOLDER) as folder:
             _write(view, folder)
     except OSError as error:
-        raise CheckpointError(f"The view can't be written to {checkpoint}: {error}") from error
+        raise CheckpointError(f"The view cannot be written to {checkpoint}: {error}") from error
 
 
 def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView | None:
-    """The view in a checkpoint folder; None where there is none, or it is of other weights.
+    """The view in a checkpoint folder; None if there is none, or if it is of other weights.
 
     Raises:
         CheckpointError: It is damaged, or of another version.
@@ -104,6 +185,64 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
         return _read(folder, facts, origin, (classes, capsules))
     except (OSError, KeyError, TypeError, ValueError, SafetensorError, pa.ArrowException) as error:
         raise CheckpointError(f"{folder} is damaged ({error}). {_AGAIN}") from error
+
+
+def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
+    """Texts by their numbers, from the data that a view was computed from.
+
+    The data is searched under its name in the working directory, in the folder of data sets, and
+    in `data`.
+
+    Raises:
+        DataError: The data is not on this machine, or has changed; the message says what to do.
+    """
+    place = _find(origin.source)
+    wanted, texts = set(numbers), dict[int, Text]()
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        for number, record in enumerate(open_source(place, origin.part, **origin.reading)):
+            if number in wanted:
+                texts[number] = Text(record.text, record.label)
+            yield record.text, record.label
+
+    if content_hash(pairs()) != origin.content:
+        raise DataError(
+            f"The texts in {place} are not those that were counted. Run `icaps interpret` again."
+        )
+    return texts
+
+
+def _valid_view(checkpoint: str | Path, shape: tuple[int, ...]) -> GlobalView | None:
+    """The stored view; None if there is none of these weights and sizes, or if it is damaged."""
+    try:
+        return load_view(checkpoint, *shape)
+    except CheckpointError:
+        return None
+
+
+def _find(source: str) -> Path:
+    """Path of data that was named on this or another machine; see `texts_of`."""
+    if source == NAME:
+        return resolve(source)
+    if source in DATASETS and locate(source) is not None:
+        return resolve(source)
+    places = [Path(source), data_folder() / source, Path("data") / source]
+    for place in places:
+        if place.exists():
+            return resolve(place)
+    if source in DATASETS:
+        raise DataError(
+            f"The texts of {source} are not on this machine; `icaps data fetch {source}` brings "
+            "them."
+        )
+    raise DataError(
+        f"The texts of {source} are not on this machine. Put that file or folder at {places[1]}, "
+        "or start where it lies."
+    )
+
+
+def _pairs(records: Iterable[Labelled]) -> Iterator[tuple[str, str]]:
+    return ((record.text, record.label) for record in records)
 
 
 def _write(view: GlobalView, folder: Path) -> None:
@@ -131,14 +270,13 @@ def _read(
     matrices = load_file(folder / _COUNTS)
     if any(matrices[name].shape != shape for name in _MATRICES):
         raise ValueError(f"its matrices are not {shape[0]} classes x {shape[1]} capsules")
-    blank, dropped = int(facts["blank"]), int(facts["dropped"])
     tally = Tally(
         matrices["frequency"],
         matrices["right"],
         matrices["routing"],
         matrices["contribution"],
-        blank=blank,
-        dropped=dropped,
+        blank=int(facts["blank"]),
+        dropped=int(facts["dropped"]),
     )
     for j, i, texts in facts["typical"]:
         tally.typical[j, i] = [Typical(*text) for text in texts]
@@ -151,9 +289,9 @@ def _read(
 
 def _write_counts(cells: dict[Cell, Counter[Any]], path: Path, kind: pa.DataType) -> None:
     rows = [
-        (j, i, item, count)
+        (j, i, item, frequency)
         for (j, i), counts in sorted(cells.items())
-        for item, count in counts.most_common()
+        for item, frequency in counts.most_common()
     ]
     columns = list(zip(*rows, strict=True)) or [()] * 4
     kinds = (pa.int32(), pa.int32(), kind, pa.int64())
@@ -164,8 +302,8 @@ def _write_counts(cells: dict[Cell, Counter[Any]], path: Path, kind: pa.DataType
 
 def _read_counts(path: Path) -> dict[Cell, Counter[Any]]:
     columns = pq.read_table(path).to_pydict().values()
-    found: dict[Cell, Counter[Any]] = {}
-    for j, i, item, count in zip(*columns, strict=True):
+    cells: dict[Cell, Counter[Any]] = {}
+    for j, i, item, frequency in zip(*columns, strict=True):
         key = tuple(item) if isinstance(item, list) else item
-        found.setdefault((j, i), Counter())[key] = count
-    return found
+        cells.setdefault((j, i), Counter())[key] = frequency
+    return cells

@@ -140,6 +140,8 @@ class Report:
         lines += [
             f"{row['class']}: the top 3 capsules have {row.top_3:.1%} "
             f"(shuffled {row.shuffled_top_3:.1%})"
+            if row.texts
+            else f"{row['class']}: no text gets this class"
             for _, row in self.rows.iterrows()
         ]
         about = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")

@@ -190,7 +190,7 @@ def test_a_name_is_kept_and_used_everywhere(report: Report, folder: Path) -> Non
 
 
 def _won(report: Report, capsule: int) -> list[tuple[str, str]]:
-    from icaps.interpret.build_global_view import texts_of
+    from icaps.interpret.global_view import texts_of
 
     tally = report.view.tally
     numbers = [t.number for cell in tally.column(capsule) for t in tally.typical.get(cell, [])]

@@ -9,11 +9,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.interpret import build_global_view
-from icaps.interpret.build_global_view import Data, make_view, texts_of
-from icaps.interpret.global_view import FOLDER, load_view, save_view
+from icaps.interpret import global_view
+from icaps.interpret.global_view import FOLDER, Data, load_view, make_view, save_view, texts_of
 
 SHAPE = 3, 6
 
@@ -50,13 +50,13 @@ def test_it_is_used_again_until_texts_or_weights_change(
     classifier: ICapsClassifier, folder: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[bool] = []
-    count = build_global_view.count
+    count = global_view.count
 
     def noted(*arguments: object) -> object:
         counted.append(True)
         return count(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(build_global_view, "count", noted)
+    monkeypatch.setattr(global_view, "count", noted)
     data = Data(str(data_file), "test", {})
     texts = list(open_source(data_file, "test"))
     make_view(classifier, folder, data, texts)
@@ -69,6 +69,62 @@ def test_it_is_used_again_until_texts_or_weights_change(
     assert load_view(folder, *SHAPE) is None
     make_view(classifier, folder, data, texts)
     assert len(counted) == 2
+
+
+def test_nothing_is_written_when_nothing_is_new(
+    folder: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by the same name nor by another one of the same texts."""
+
+    def files() -> dict[Path, tuple[int, int]]:
+        stats = {path: path.stat() for path in (folder / FOLDER).iterdir()}
+        return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in stats.items()}
+
+    before = files()
+    text = (folder / FOLDER / "view.json").read_text()
+    assert json.loads(text)["origin"]["source"] == "texts.csv"
+    monkeypatch.chdir(data_file.parent)
+    for name in (str(data_file), "texts.csv", "./texts.csv"):
+        assert main(["interpret", "--model", str(folder), "--data", name]) == 0
+        assert (folder / FOLDER / "view.json").read_text() == text
+        assert files() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "portable"),
+    [
+        ("ag_news", "ag_news"),
+        ("data/x.csv", "data/x.csv"),
+        ("../x.csv", "../x.csv"),
+        ("{here}/data/x.csv", "data/x.csv"),
+        ("{here}/../elsewhere/x.csv", "x.csv"),
+        ("/somewhere/else", "else"),
+    ],
+)
+def test_no_absolute_path_is_stored(
+    name: str,
+    portable: str,
+    folder: Path,
+    classifier: ICapsClassifier,
+    data_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(folder / FOLDER)
+    data = Data(name.format(here=tmp_path), "test", {})
+    save_view(make_view(classifier, folder, data, open_source(data_file, "test")), folder)
+    assert json.loads((folder / FOLDER / "view.json").read_text())["origin"]["source"] == portable
+
+
+def test_an_absolute_path_of_an_old_view_is_read(folder: Path, data_file: Path) -> None:
+    path = folder / FOLDER / "view.json"
+    facts = json.loads(path.read_text())
+    facts["origin"]["source"] = str(data_file)
+    path.write_text(json.dumps(facts))
+    view = load_view(folder, *SHAPE)
+    assert view is not None
+    assert len(texts_of(view.origin, [3, 77])) == 2
 
 
 def _truncate(path: Path) -> None:

@@ -168,6 +168,11 @@ def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
     report = Report(base, _view(counts))
     assert json.loads(json.dumps(report.facts, allow_nan=False))["texts"] == counts.tally.texts
     assert report.facts["top_share"].count(None) == (counts.tally.frequency.sum(1) == 0).sum() > 0
+    lines = report.to_text()
+    assert "nan" not in lines
+    empty = np.flatnonzero(counts.tally.frequency.sum(1) == 0).tolist()
+    assert lines.count(": no text gets this class") == len(empty)
+    assert f"class {empty[0]}: no text gets this class" in lines
     report.write(tmp_path)
     assert len(pd.read_csv(tmp_path / "C.csv")) == 150 * 64
     assert isinstance(counts, Counts)
