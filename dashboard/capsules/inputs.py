@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import quotas, url_state
 from dashboard.model_registry import ModelFolder
 from icaps.interpret import tables
-from icaps.interpret.ordering import ORDERS, column_order
+from icaps.interpret.tables import ORDERS, column_order
 from icaps.reports.global_report import Report
 from icaps.train.checkpoint import MAX_NAME, rename_capsule
 

@@ -15,7 +15,7 @@ from icaps.config import ExplainOptions
 from icaps.faithfulness.eraser import Choices, covered_words, random_places
 from icaps.faithfulness.word_scores import Texts
 from icaps.inference import Reading, read_encoded
-from icaps.interpret.words import is_telling
+from icaps.interpret.tables import is_content_word
 from icaps.model import ICapsNet
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
@@ -165,7 +165,7 @@ def _pick(
     places = [
         place
         for place in np.flatnonzero(~chosen & (ids != UNK)).tolist()
-        if is_telling(vocabulary.words[ids[place]]) == telling
+        if is_content_word(vocabulary.words[ids[place]]) == telling
     ]
     return int(random.choice(places)) if places else None
 

@@ -1,4 +1,4 @@
-"""How far the matrix C can be trusted: intervals, controls, and which capsules say nothing."""
+"""How reliable the matrix C is: intervals, random controls, and uninformative capsules."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy.optimize import linear_sum_assignment
 
 from icaps.interpret.tally import Item, Tally
 
-TOP = (1, 3, 5)  # capsules whose share of a row is told
-ALIVE_SHARE = 0.01  # of all texts, that a capsule wins at least to be called alive
-NEUTRAL = 0.95  # entropy of a capsule's classes, of at most 1, from which it is class-neutral
+TOP = (1, 3, 5)  # numbers of largest cells whose share of a row is computed
+ALIVE_SHARE = 0.01  # of all texts, that an alive capsule wins at least
+NEUTRAL = 0.95  # entropy of a capsule's classes, at most 1, from which it is class-neutral
 SAME_WORDS, SAME_QUERY = 0.5, 0.8  # overlap of words and cosine of queries of a duplicate
 SHUFFLES = 200
 RESAMPLES = 1_000
@@ -22,10 +22,14 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True)
 class RowShape:
-    """How sparse a row of C is, beside rows of the same length drawn from shuffled winners.
+    """How sparse a row of C is, beside rows of the same sum with shuffled winners.
 
-    entropy: Of the row's shares, in nats; top_share: {1: ..., 3: ..., 5: ...}, the share of its
-    largest cells. NaN for a class that was never predicted.
+    NaN for a class that was never predicted.
+
+    Attributes:
+        entropy: Of the row's shares, in nats.
+        top_share: {1: ..., 3: ..., 5: ...}, the share of its largest cells.
+        shuffled_entropy, shuffled_top_share: The same of the control.
     """
 
     entropy: float
@@ -38,7 +42,7 @@ def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
     """The shape of each row of C (J, I).
 
     The control keeps how often each capsule wins and each class is predicted, and shuffles which
-    goes with which: what it shows is not due to classes. It is the mean of SHUFFLES draws.
+    winner goes with which class. It is the mean of SHUFFLES draws.
     """
     random = np.random.default_rng(seed)
     draws = np.stack([_shuffled(frequency, random) for _ in range(SHUFFLES)])
@@ -56,42 +60,40 @@ def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
 def share_intervals(
     frequency: NDArray[np.int64], level: float = 0.95, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bootstrap interval of each cell's share of its row: the low and the high end (J, I).
+    """Bootstrap interval of each cell's share of its row: the lower and the upper end (J, I).
 
-    Drawing texts again is drawing a multinomial of the cells. NaN in a row without texts.
+    Resampling texts is drawing from a multinomial over the cells. NaN in a row without texts.
     """
     random = np.random.default_rng(seed)
     total = int(frequency.sum())
-    nothing = np.full(frequency.shape, np.nan)
+    low, high = np.full((2, *frequency.shape), np.nan)
     if not total:
-        return nothing, nothing
-    low, high = nothing.copy(), nothing.copy()
+        return low, high
     rows = frequency.sum(1)
-    for j in np.flatnonzero(rows):  # by row, which bounds memory
+    for j in np.flatnonzero(rows):  # one row at a time, which bounds memory
         lengths = random.binomial(total, rows[j] / total, RESAMPLES)
-        drawn = random.multinomial(lengths, frequency[j] / rows[j])
+        drawn = random.multinomial(lengths, frequency[j] / rows[j])  # (RESAMPLES, I)
         shares = drawn / np.maximum(lengths, 1)[:, None]
         low[j], high[j] = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
 
 def alive(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(I,), whether each capsule wins ALIVE_SHARE of the texts or more."""
+    """Whether each capsule wins ALIVE_SHARE of the texts or more (I,)."""
     wins = frequency.sum(0)
     enough: NDArray[np.bool_] = (wins > 0) & (wins >= ALIVE_SHARE * wins.sum())
     return enough
 
 
 def dead(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(I,), whether each capsule never wins."""
+    """Whether each capsule never wins (I,)."""
     return np.asarray(frequency.sum(0) == 0)
 
 
 def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(I,), whether each capsule that wins is chosen for every class alike.
+    """Whether each capsule wins about the same share of every class's texts (I,).
 
-    That is when its share of each class's texts differs so little that the entropy of these
-    shares, over log J, is at least NEUTRAL.
+    That is, the entropy of these shares, divided by log J, is at least NEUTRAL.
     """
     rows = frequency.sum(1)
     present = rows > 0
@@ -103,13 +105,13 @@ def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def purity(frequency: NDArray[np.int64]) -> float:
-    """Share of all wins that go to the winner's main class, from 1/J to 1; NaN without texts."""
+    """Share of all wins that are of the winner's main class, from 1/J to 1; NaN without texts."""
     total = frequency.sum()
     return float(frequency.max(0).sum() / total) if total else float("nan")
 
 
 def duplicates(tally: Tally, cosine: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pairs of alive capsules with much the same words and similar effective queries (I, I)."""
+    """Pairs of alive capsules with similar words, and a high `cosine` (I, I) of their queries."""
     numbers = np.flatnonzero(alive(tally.frequency)).tolist()
     words = {i: tally.words_of(tally.column(i)) for i in numbers}
     return [
@@ -121,7 +123,7 @@ def duplicates(tally: Tally, cosine: NDArray[np.float64]) -> list[tuple[int, int
 
 
 def overlap(one: Mapping[Item, int], other: Mapping[Item, int]) -> float:
-    """Common mass of two distributions of words, from 0 to 1; 0 where one has none."""
+    """Common mass of two distributions of words, from 0 to 1; 0 if one is empty."""
     totals = sum(one.values()), sum(other.values())
     if not all(totals):
         return 0.0
@@ -141,9 +143,12 @@ def divergence(one: Mapping[int, int], other: Mapping[int, int]) -> float:
 class Distinctness:
     """How different the words of capsules of one class are, in bits, from 0 to 1.
 
-    between: Mean divergence of the pairs of alive capsules that share a main class; random: the
-    same where each pair's words are mixed and dealt out again, in parts of the same sizes. NaN
-    where no class has two.
+    NaN if no class has two alive capsules.
+
+    Attributes:
+        between: Mean divergence of the pairs of alive capsules that share a main class.
+        random: The same after the words of each pair are mixed and split again at random, into
+            parts of the same sizes.
     """
 
     between: float
@@ -151,7 +156,7 @@ class Distinctness:
 
 
 def distinctness(tally: Tally, seed: int = 0) -> Distinctness:
-    """Whether capsules of one class are about different things."""
+    """Whether capsules of one class look for different words."""
     random = np.random.default_rng(seed)
     main = tally.frequency.argmax(0)
     numbers = np.flatnonzero(alive(tally.frequency)).tolist()
@@ -160,11 +165,11 @@ def distinctness(tally: Tally, seed: int = 0) -> Distinctness:
     if not pairs:
         return Distinctness(float("nan"), float("nan"))
     between = [divergence(words[i], words[k]) for i, k in pairs]
-    mixed = [divergence(*_dealt_again(words[i], words[k], random)) for i, k in pairs]
+    mixed = [divergence(*_split_again(words[i], words[k], random)) for i, k in pairs]
     return Distinctness(float(np.mean(between)), float(np.mean(mixed)))
 
 
-def _dealt_again(
+def _split_again(
     one: Counter[int], other: Counter[int], random: np.random.Generator
 ) -> tuple[dict[int, int], dict[int, int]]:
     both = sorted(one + other)
@@ -178,10 +183,12 @@ def _dealt_again(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How alike two models' capsules are, matched one to one by their words.
+    """How similar two models' capsules are, matched one to one by their words.
 
-    pairs: (capsule of the one, capsule of the other, overlap of their words); overlap: their mean,
-    weighted by the wins of the one; random_overlap: the same for random matches.
+    Attributes:
+        pairs: (capsule of the first, capsule of the second, overlap of their words).
+        overlap: Their mean, weighted by the wins of the first.
+        random_overlap: The same for random pairs.
     """
 
     pairs: tuple[tuple[int, int, float], ...]
@@ -196,9 +203,9 @@ def agreement(
     other_words: Sequence[str],
     seed: int = 0,
 ) -> Agreement:
-    """Matches the alive capsules of two models, such as of two seeds, to share most words.
+    """Matches the alive capsules of two models, such as two seeds, so that they share most words.
 
-    `words` and `other_words` are those of the two vocabularies.
+    `words` and `other_words` are the two vocabularies.
     """
     left, right = _by_word(one, words), _by_word(other, other_words)
     if not (left and right):
@@ -237,7 +244,7 @@ def _shuffled(frequency: NDArray[np.int64], random: np.random.Generator) -> NDAr
 
 
 def _entropy(counts: NDArray[np.number]) -> NDArray[np.float64]:
-    """Entropy along the last axis, in nats; NaN where there is nothing."""
+    """Entropy along the last axis, in nats; NaN where all counts are 0."""
     totals = counts.sum(-1, keepdims=True)
     shares = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)

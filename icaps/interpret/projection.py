@@ -1,4 +1,4 @@
-"""Vectors in the plane, by t-SNE or PCA, and how far the plane can be trusted."""
+"""Vectors projected to two dimensions by t-SNE or PCA, and how reliable the projection is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.manifold import TSNE, trustworthiness
 from icaps.errors import ConfigError
 
 METHODS = ("tsne", "pca")
-NEIGHBOURS = 5  # that the score asks for
+NEIGHBOURS = 5  # of a vector, that the trustworthiness looks at
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class PlaneMap:
 
     Attributes:
         points: (n, 2).
-        method, seed: How it was made.
-        perplexity: Of t-SNE, brought below n; None for PCA.
-        preservation: Trustworthiness (Venna and Kaski 2001): 1 where the neighbours in the plane
-            are neighbours in the space. None for fewer than four vectors, of which all are near.
-        shuffled: The mean of the same with the points dealt out anew, about 0.5.
+        method, seed: How they were computed.
+        perplexity: Of t-SNE, below n; None for PCA.
+        preservation: Trustworthiness (Venna and Kaski 2001): 1 if the neighbours in the plane are
+            neighbours in the space. None for fewer than four vectors, which are all neighbours.
+        shuffled: Mean of the same over random permutations of the points, about 0.5.
     """
 
     points: NDArray[np.float64]
@@ -39,40 +39,43 @@ class PlaneMap:
 def map_vectors(
     vectors: NDArray[np.floating], method: str, seed: int, perplexity: float, controls: int
 ) -> PlaneMap:
-    """Vectors (n, d) in the plane, by t-SNE from a PCA start (scikit-learn), or by PCA alone.
+    """Projects vectors (n, d) to the plane, by t-SNE initialised with PCA, or by PCA alone.
 
-    `controls` is how many times the points are dealt out anew, each as dear as the score itself.
+    Args:
+        vectors: (n, d).
+        method: Of METHODS.
+        seed: Of t-SNE and of the control.
+        perplexity: Of t-SNE.
+        controls: Number of random permutations, each as expensive as the score itself.
 
     Raises:
-        ConfigError: There is no such method, or the perplexity isn't above 0.
+        ConfigError: There is no such method, or the perplexity is not above 0.
     """
     check_choice(method, METHODS, "method")
     if not perplexity > 0:
         raise ConfigError(f"The perplexity is {perplexity}; it must be above 0.")
     count = len(vectors)
     used = min(perplexity, count - 1.0) if method == "tsne" and count > 1 else None
-    if used is None:
-        points = _pca(vectors)
-    else:
-        start = _pca(vectors)
-        start = start / max(start[:, 0].std(), np.finfo(float).tiny) * 1e-4  # as scikit-learn does
+    points = _pca(vectors)
+    if used is not None:
+        start = points / max(points[:, 0].std(), np.finfo(float).tiny) * 1e-4  # as in scikit-learn
         tsne = TSNE(perplexity=used, init=start, random_state=seed)
         points = tsne.fit_transform(vectors).astype(np.float64)
     random = np.random.default_rng(seed)
-    dealt = [_preservation(vectors, random.permutation(points)) for _ in range(controls)]
-    scored = [score for score in dealt if score is not None]
-    shuffled = float(np.mean(scored)) if scored else None
+    permuted = [_preservation(vectors, random.permutation(points)) for _ in range(controls)]
+    scores = [score for score in permuted if score is not None]
+    shuffled = float(np.mean(scores)) if scores else None
     return PlaneMap(points, method, seed, used, _preservation(vectors, points), shuffled)
 
 
 def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
-    """Raises ConfigError where the setting `name` is none of the choices."""
+    """Raises ConfigError if the option `name` is none of the choices."""
     if value not in choices:
         raise ConfigError(f"The {name} is {value!r}; it must be {' or '.join(choices)}.")
 
 
 def _pca(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The two directions of largest variance; zeros where there are fewer."""
+    """The two directions of largest variance (n, 2); zeros where there are fewer."""
     if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros((len(vectors), 2))
     size = min(2, *vectors.shape)

@@ -1,19 +1,25 @@
-"""What a model has learnt as tables: pandas frames, for files, charts and pages."""
+"""What a model has learnt as pandas tables: cells, capsules, classes, words and K-grams of C.
+
+Also the order of capsules in a chart of C, and which words are relevant for a cell.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
 
+from icaps.errors import ConfigError
 from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
 from icaps.interpret.queries import QueryMap
 from icaps.interpret.tally import Cell, Item, Tally
-from icaps.interpret.words import Weighted, is_telling, most_relevant
 from icaps.text.vocabulary import Vocabulary
 
 VALUES = {  # columns of `cells` that a heatmap can show
@@ -24,28 +30,33 @@ VALUES = {  # columns of `cells` that a heatmap can show
     "right": "right predictions",
     "wrong": "wrong predictions",
 }
+ORDERS = ("class", "size", "clustered", "number")
 
 
 def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.DataFrame:
-    """A row a cell of C, class by class.
+    """One row per cell of C, class by class; NaN where nothing was counted.
 
-    class, capsule, name; count c_ji; share of its row, with the 95% bootstrap interval low to high;
-    right and wrong, texts of the cell by whether the prediction is; accuracy, right over count;
-    routing and contribution, means over all texts of the predicted class. NaN where nothing is.
+    Columns:
+        class, capsule, name: The cell, and the user's name of the capsule.
+        count: c_ji, the texts of the class that the capsule won.
+        share, low, high: Share of its row, with the 95% bootstrap interval.
+        right, wrong: Texts of the cell by whether the prediction is right.
+        accuracy: right / count.
+        routing, contribution: Means over all texts of the predicted class.
     """
     low, high = controls.share_intervals(tally.frequency)
-    texts = tally.frequency.sum(1, keepdims=True)
-    j, i = np.indices(tally.frequency.shape).reshape(2, -1)
+    texts = tally.frequency.sum(1, keepdims=True)  # (J, 1)
+    j, i = np.indices(tally.frequency.shape).reshape(2, -1)  # (J * I,) both
     columns = {
         "count": tally.frequency,
-        "share": _divided(tally.frequency, texts),
+        "share": _ratio(tally.frequency, texts),
         "low": low,
         "high": high,
         "right": tally.right,
         "wrong": tally.frequency - tally.right,
-        "accuracy": _divided(tally.right, tally.frequency),
-        "routing": _divided(tally.routing, texts),
-        "contribution": _divided(tally.contribution, texts),
+        "accuracy": _ratio(tally.right, tally.frequency),
+        "routing": _ratio(tally.routing, texts),
+        "contribution": _ratio(tally.contribution, texts),
     }
     return pd.DataFrame(
         {
@@ -60,17 +71,24 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
 def capsules(
     tally: Tally, knock_out: KnockOut, classes: Sequence[str], names: Mapping[int, str]
 ) -> pd.DataFrame:
-    """A row a primary capsule: what it is for, and what switching it off costs.
+    """One row per primary capsule: what it is for, and what switching it off costs.
 
-    capsule, name; wins, texts; main_class, that of most wins (empty for a dead capsule); purity,
-    its share of them; state: "alive", "rare" (below 1% of the texts) or "dead"; neutral, whether
-    it serves all classes alike; accuracy without it; cost, by how much that is lower; own_cost and
-    other_cost, the same on the texts that it won and on all others (NaN where there are none).
+    Columns:
+        capsule, name: Its number, and the user's name for it.
+        wins: Texts that it won.
+        main_class: The class of most wins; empty for a dead capsule.
+        purity: Share of the wins that are of the main class.
+        state: "alive", "rare" (below 1% of the texts) or "dead".
+        neutral: Whether it serves all classes alike.
+        accuracy: Accuracy without it.
+        cost: By how much the accuracy is lower without it.
+        own_cost, other_cost: The same on the texts that it won, and on all others; NaN if there
+            are none.
     """
-    wins = tally.frequency.sum(0)
+    wins = tally.frequency.sum(0)  # (I,)
     main = tally.frequency.argmax(0)
     states = np.where(controls.alive(tally.frequency), "alive", np.where(wins > 0, "rare", "dead"))
-    accuracy = knock_out.accuracy
+    accuracy = knock_out.accuracy  # (1 + I,)
     texts = int(knock_out.confusion[0].sum())
     lost = np.round((accuracy[0] - accuracy[1:]) * texts)
     own_lost = tally.right.sum(0) - knock_out.own_right
@@ -80,27 +98,27 @@ def capsules(
             "name": [names.get(i, "") for i in range(len(wins))],
             "wins": wins,
             "main_class": [classes[j] if won else "" for j, won in zip(main, wins, strict=True)],
-            "purity": _divided(tally.frequency.max(0), wins),
+            "purity": _ratio(tally.frequency.max(0), wins),
             "state": states,
             "neutral": controls.neutral(tally.frequency),
             "accuracy": accuracy[1:],
             "cost": accuracy[0] - accuracy[1:],
-            "own_cost": _divided(own_lost, wins),
-            "other_cost": _divided(lost - own_lost, texts - wins),
+            "own_cost": _ratio(own_lost, wins),
+            "other_cost": _ratio(lost - own_lost, texts - wins),
         }
     )
 
 
 def recalls(knock_out: KnockOut, classes: Sequence[str]) -> pd.DataFrame:
-    """Recall of each class: with all capsules (row "all"), and with each one off."""
+    """Recall of each class: with all capsules (row "all"), and with each one switched off."""
     index = pd.Index(["all", *range(len(knock_out.own_right))], name="capsule off")
     return pd.DataFrame(knock_out.recall(), index=index, columns=list(classes))
 
 
 def rows(tally: Tally, classes: Sequence[str]) -> pd.DataFrame:
-    """A row a class: texts, entropy of its shares and the share of its largest cells.
+    """One row per class: its texts, the entropy of its shares, the share of its largest cells.
 
-    Beside each, under `shuffled_`, what shuffled winners give (`trust.row_shapes`).
+    The columns `shuffled_*` have the same for shuffled winners (`controls.row_shapes`).
     """
     shapes = controls.row_shapes(tally.frequency)
     return pd.DataFrame(
@@ -121,30 +139,118 @@ def rows(tally: Tally, classes: Sequence[str]) -> pd.DataFrame:
 def words(
     tally: Tally, vocabulary: Vocabulary, where: Sequence[Cell], **options: Any
 ) -> pd.DataFrame:
-    """The words of cells by relevance: word, count, relevance; options as in `_relevant`.
+    """The most relevant words of cells: word, count, relevance.
 
-    Without `all_words` stop words and punctuation are left out.
+    Options are `lambda_`, `top` and `all_words`, see `_relevant`. Without `all_words`, stop words
+    and punctuation are left out.
     """
-    found = _relevant(
+    relevant = _relevant(
         tally.words_of(where),
         tally.words_of(tally.words),
         lambda word: (vocabulary.words[word],),
         **options,
     )
-    return pd.DataFrame(found, columns=["word", "count", "relevance"])
+    return pd.DataFrame(relevant, columns=["word", "count", "relevance"])
 
 
 def kgrams(
     tally: Tally, vocabulary: Vocabulary, where: Sequence[Cell], **options: Any
 ) -> pd.DataFrame:
-    """The K-grams of cells by relevance, likewise; without `all_words` those with a telling one."""
-    found = _relevant(
+    """The most relevant K-grams of cells: kgram, count, relevance; options as for `words`.
+
+    Without `all_words`, K-grams of stop words and punctuation alone are left out.
+    """
+    relevant = _relevant(
         tally.kgrams_of(where),
         tally.kgrams_of(tally.kgrams),
         lambda kgram: tuple(vocabulary.words[word] for word in kgram),
         **options,
     )
-    return pd.DataFrame(found, columns=["kgram", "count", "relevance"])
+    return pd.DataFrame(relevant, columns=["kgram", "count", "relevance"])
+
+
+def query_points(query_map: QueryMap, about: pd.DataFrame) -> pd.DataFrame:
+    """The table `about` of capsules, with the x and y of each one's query."""
+    return about.assign(x=query_map.points[:, 0], y=query_map.points[:, 1])
+
+
+def column_order(frequency: NDArray[np.int64], by: str) -> list[int]:
+    """Order of the capsules in a chart of C (J, I), from left to right.
+
+    Capsules that never win come last, except by "number". Ties go to the lower number.
+
+    Args:
+        frequency: C.
+        by: "class" puts capsules of one main class side by side, the larger first; "size" sorts by
+            wins; "clustered" puts columns with similar shares side by side (average linkage,
+            optimal leaf order); "number" sorts by number.
+
+    Raises:
+        ConfigError: There is no such order.
+    """
+    if by not in ORDERS:
+        raise ConfigError(f"The order is {by!r}; it must be one of {', '.join(ORDERS)}.")
+    numbers = list(range(frequency.shape[1]))
+    if by == "number":
+        return numbers
+    wins = frequency.sum(0)
+    dead = [i for i in numbers if not wins[i]]
+    alive = [i for i in numbers if wins[i]]
+    if by == "clustered" and len(alive) > 2:
+        shares = (frequency[:, alive] / wins[alive]).T  # (alive, J)
+        tree = linkage(shares, method="average", optimal_ordering=True)
+        return [alive[n] for n in leaves_list(tree)] + dead
+    main = frequency.argmax(0) if by == "class" else np.zeros_like(wins)
+    return sorted(alive, key=lambda i: (main[i], -wins[i], i)) + dead
+
+
+class RelevantItem(NamedTuple):
+    """A word or K-gram as text, its count, and its relevance."""
+
+    text: str
+    frequency: int
+    relevance: float
+
+
+def most_relevant(
+    counts: Mapping[Item, int],
+    everywhere: Mapping[Item, int],
+    lambda_: float,
+    top: int,
+    show: Callable[[Item], str],
+) -> list[RelevantItem]:
+    """The items of a cell with the highest relevance (Sievert and Shirley 2014).
+
+    lambda log p(w | cell) + (1 - lambda) log(p(w | cell) / p(w)): 1 sorts by count, as in the
+    paper, and 0 by how much more frequent w is here than overall. Ties are sorted by text.
+
+    Args:
+        counts: How often each item is in the cell.
+        everywhere: How often each item is in all cells together.
+        lambda_: From 0 to 1.
+        top: Number of items, at most.
+        show: The text of an item.
+    """
+    here, all_cells = sum(counts.values()), sum(everywhere.values())
+
+    def relevance(item: Item, count: int) -> float:
+        share = math.log(count / here)
+        return share - (1 - lambda_) * math.log(everywhere[item] / all_cells)
+
+    items = [RelevantItem(show(i), count, relevance(i, count)) for i, count in counts.items()]
+    return sorted(items, key=lambda item: (-item.relevance, item.text))[:top]
+
+
+def is_content_word(word: str) -> bool:
+    """Whether a word is neither punctuation nor one of scikit-learn's English stop words."""
+    return word[0].isalnum() and word.lower() not in _stop_words()
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # takes a second to import
+
+    return frozenset({*ENGLISH_STOP_WORDS, "n't", "n’t"})
 
 
 def _relevant(
@@ -155,13 +261,16 @@ def _relevant(
     lambda_: float = 1.0,
     top: int = 20,
     all_words: bool = True,
-) -> list[Weighted]:
-    """See `words.most_relevant`; `parts` are the words of an item."""
+) -> list[RelevantItem]:
+    """See `most_relevant`; `parts` are the words of an item.
+
+    Without `all_words`, items without a content word are left out.
+    """
 
     def wanted(counts: Mapping[Item, int]) -> Mapping[Item, int]:
         if all_words:
             return counts
-        return {item: n for item, n in counts.items() if any(map(is_telling, parts(item)))}
+        return {item: n for item, n in counts.items() if any(map(is_content_word, parts(item)))}
 
     def show(item: Item) -> str:
         return " ".join(parts(item))
@@ -169,14 +278,10 @@ def _relevant(
     return most_relevant(wanted(here), wanted(everywhere), lambda_, top, show)
 
 
-def query_points(made: QueryMap, about: pd.DataFrame) -> pd.DataFrame:
-    """The table `about` of capsules, with the x and y of each one's query."""
-    return about.assign(x=made.points[:, 0], y=made.points[:, 1])
-
-
-def _divided(
+def _ratio(
     values: NDArray[np.int64] | NDArray[np.float64], by: NDArray[np.int64]
 ) -> NDArray[np.float64]:
+    """values / by, NaN where `by` is 0."""
     shape = np.broadcast_shapes(values.shape, by.shape)
-    shares: NDArray[np.float64] = np.divide(values, by, out=np.full(shape, np.nan), where=by > 0)
-    return shares
+    ratio: NDArray[np.float64] = np.divide(values, by, out=np.full(shape, np.nan), where=by > 0)
+    return ratio

@@ -14,7 +14,6 @@ import pandas as pd
 from icaps.errors import CheckpointError
 from icaps.interpret import controls, tables
 from icaps.interpret.global_view import GlobalView
-from icaps.interpret.ordering import column_order
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import (
     SPACES,
@@ -23,6 +22,7 @@ from icaps.interpret.queries import (
     pointed_words,
     query_vectors,
 )
+from icaps.interpret.tables import column_order
 from icaps.interpret.tally import Cell
 from icaps.reports.global_page import report_page
 from icaps.results import capsule_label

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from icaps.interpret.ordering import column_order
+from icaps.interpret.tables import column_order
 from icaps.reports.document import Picture
 from icaps.reports.global_report import Report
 

@@ -6,7 +6,6 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
-from icaps.interpret.ordering import column_order
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import (
     SPACES,
@@ -100,17 +99,3 @@ def test_mistakes_are_told(classifier: ICapsClassifier) -> None:
         map_queries(groups(4), SPACES[0], "umap")
     with pytest.raises(ConfigError, match="above 0"):
         map_queries(groups(4), SPACES[0], perplexity=0)
-
-
-def test_orders_of_columns() -> None:
-    frequency = np.array([[5, 0, 0, 9, 1], [0, 7, 0, 0, 6]])
-    assert column_order(frequency, "class") == [3, 0, 1, 4, 2]
-    assert column_order(frequency, "size") == [3, 1, 4, 0, 2]
-    assert column_order(frequency, "number") == [0, 1, 2, 3, 4]
-    clustered = column_order(frequency, "clustered")
-    assert clustered[-1] == 2
-    assert abs(clustered.index(3) - clustered.index(0)) == 1
-    assert abs(clustered.index(1) - clustered.index(4)) == 1
-    assert column_order(np.zeros((2, 3), int), "clustered") == [0, 1, 2]
-    with pytest.raises(ConfigError, match="must be one of"):
-        column_order(frequency, "colour")

@@ -1,10 +1,12 @@
-"""Relevance of words, and which words tell something."""
+"""The order of columns, the relevance of words, and content words."""
 
 import math
 
+import numpy as np
 import pytest
 
-from icaps.interpret.words import is_telling, most_relevant
+from icaps.errors import ConfigError
+from icaps.interpret.tables import column_order, is_content_word, most_relevant
 
 HERE = {1: 8, 2: 2}
 EVERYWHERE = {1: 80, 2: 4, 3: 16}
@@ -35,10 +37,24 @@ def test_no_more_than_wanted_and_ties_by_the_alphabet() -> None:
 
 
 @pytest.mark.parametrize("word", ["oil", "Oil", "U.S.", "2004", "naïve", "油"])
-def test_telling(word: str) -> None:
-    assert is_telling(word)
+def test_content_words(word: str) -> None:
+    assert is_content_word(word)
 
 
 @pytest.mark.parametrize("word", ["the", "The", ",", "'s", "n't", "<unk>", "--", "and"])
-def test_not_telling(word: str) -> None:
-    assert not is_telling(word)
+def test_stop_words_and_punctuation(word: str) -> None:
+    assert not is_content_word(word)
+
+
+def test_orders_of_columns() -> None:
+    frequency = np.array([[5, 0, 0, 9, 1], [0, 7, 0, 0, 6]])
+    assert column_order(frequency, "class") == [3, 0, 1, 4, 2]
+    assert column_order(frequency, "size") == [3, 1, 4, 0, 2]
+    assert column_order(frequency, "number") == [0, 1, 2, 3, 4]
+    clustered = column_order(frequency, "clustered")
+    assert clustered[-1] == 2
+    assert abs(clustered.index(3) - clustered.index(0)) == 1
+    assert abs(clustered.index(1) - clustered.index(4)) == 1
+    assert column_order(np.zeros((2, 3), int), "clustered") == [0, 1, 2]
+    with pytest.raises(ConfigError, match="must be one of"):
+        column_order(frequency, "colour")
