@@ -150,10 +150,10 @@ def fasttext_bigrams(
 def sharpness(classifier: ICapsClassifier, texts: list[str]) -> float:
     """Mean over texts and capsules of the largest routing weight, from 1 / J to 1."""
     encoded = encode(classifier.vocabulary_, texts, classifier.network_.config)
-    corpus = Corpus.from_encoded(encoded, [0] * len(texts))
+    corpus = Corpus.from_tokens(encoded, [0] * len(texts))
     with torch.inference_mode():
         largest = [
-            classifier.network_(corpus.select(rows).pack()).routing.amax(2).mean(1)
+            classifier.network_(corpus.select(rows).tokens()).routing.amax(2).mean(1)
             for rows in np.array_split(np.arange(len(texts)), 1 + len(texts) // 512)
         ]
     return float(torch.cat(largest).mean())

@@ -37,9 +37,9 @@ def losses(
     network.train()
     for step in range(steps):
         batch = data.corpus.select(order[step * size : (step + 1) * size])
-        packed = batch.pack()
+        tokens = batch.tokens()
         norms: Tensor
-        norms = network(pad(packed, preset.model)) if padded else network(packed).class_norms
+        norms = network(pad(tokens, preset.model)) if padded else network(tokens).class_norms
         loss = margin_loss(norms, torch.from_numpy(batch.labels), preset.train)
         optimizer.zero_grad()
         loss.backward()

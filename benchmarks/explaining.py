@@ -43,9 +43,9 @@ from icaps.classifier import ICapsClassifier
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
 from icaps.faithfulness.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
-from icaps.faithfulness.word_scores import Texts, packed
-from icaps.inference import CHUNK, norms_of, read_texts
-from icaps.text.sentences import encode_numbers
+from icaps.faithfulness.word_scores import Texts
+from icaps.inference import CHUNK, class_norms, read_texts
+from icaps.text.sentences import encode
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = (15, 60)  # shortest and longest text
@@ -100,8 +100,8 @@ def embedding_gradients(texts: Texts) -> list[NDArray[np.floating]]:
 
     network, found = texts.network, []
     for reading, target in texts:
-        batch = packed(texts, reading)
-        norm = norm_of_words(texts, batch, target)
+        ids = network.ids_of(reading.tokens)
+        norm = norm_of_words(texts, reading.tokens, target)
 
         def norm_of_embeddings(points: Tensor, norm: Callable[..., Tensor] = norm) -> Tensor:
             sizes = [network.config.fixed_dim, network.config.trained_dim]
@@ -109,10 +109,10 @@ def embedding_gradients(texts: Texts) -> list[NDArray[np.floating]]:
             return norm(words.unflatten(0, points.shape[:2]))
 
         with torch.no_grad():
-            fixed = network.fixed_embedding.index_select(0, batch.ids)
-            embeddings = torch.cat([fixed, network.trained_embedding(batch.ids)], dim=1)
+            fixed = network.fixed_embedding.index_select(0, ids)
+            embeddings = torch.cat([fixed, network.trained_embedding(ids)], dim=1)
         scores = IntegratedGradients(norm_of_embeddings).attribute(
-            embeddings[None], n_steps=STEPS, internal_batch_size=max(1, AT_ONCE // len(batch.ids))
+            embeddings[None], n_steps=STEPS, internal_batch_size=max(1, AT_ONCE // len(ids))
         )
         found.append(scores.sum((0, 2)).numpy())
     return found
@@ -131,12 +131,14 @@ def shap_explainer(classifier: ICapsClassifier) -> Explainer:
 def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -> dict[str, Any]:
     """Predictions and explanations of many texts, from strings and from numbers of words."""
     network, vocabulary = classifier.network_, classifier.vocabulary_
-    encode = partial(encode_numbers, vocabulary, network.config)
-    tokens = [encode(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
+    tokens = [
+        encode(vocabulary, texts[start : start + CHUNK], network.config, spans=False)
+        for start in range(0, len(texts), CHUNK)
+    ]
     times = by_turns(
         {
             "predict": lambda: classifier.predict(texts),
-            "tokens": lambda: np.concatenate([norms_of(network, t).argmax(1) for t in tokens]),
+            "tokens": lambda: np.concatenate([class_norms(network, t).argmax(1) for t in tokens]),
             "explain": lambda: [part.spell() for part in classifier.reasons(texts)],
             "objects": lambda: deque(classifier.explain(texts), maxlen=0),
         },

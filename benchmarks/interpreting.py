@@ -23,7 +23,7 @@ from benchmarks.machine import peak
 from icaps.classifier import ICapsClassifier
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
-from icaps.inference import Pass, stream_passes
+from icaps.inference import Reading, read_labelled
 from icaps.interpret.ablation import smallest_set
 from icaps.interpret.corpus import Counts, count
 from icaps.interpret.tally import Tally
@@ -84,7 +84,7 @@ def _tally(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
     tally = Tally.empty(len(classifier.classes_), classifier.network_.config.num_capsules)
     for batch in _passes(classifier, pairs):
         winners = find_winners(batch, classifier.network_.config.kernel_size)
-        tally.add(winners, int((~batch.known).sum()))
+        tally.add(winners, int(batch.blank.sum()))
 
 
 def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
@@ -94,9 +94,9 @@ def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Non
         found.add(classifier.network_.capsules, batch, winners)
 
 
-def _passes(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Iterator[Pass]:
+def _passes(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Iterator[Reading]:
     classes = [str(name) for name in classifier.classes_]
-    return stream_passes(classifier.network_, classifier.vocabulary_, classes, pairs)
+    return read_labelled(classifier.network_, classifier.vocabulary_, classes, pairs)
 
 
 def _memory(options: argparse.Namespace, times: int) -> float:

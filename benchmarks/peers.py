@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from icaps.baselines.networks import WordCNN
 from icaps.config import ModelConfig
-from icaps.text.clean import PAD
+from icaps.text.batch import PAD
 
 
 class Embedding(nn.Module):

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from icaps.config import ModelConfig
 from icaps.model import ICapsNet
-from icaps.nn.layers import Packed
-from icaps.text.clean import PAD, UNK
+from icaps.text.batch import PAD, UNK, TokenBatch
 
 
 class PaddedICapsNet(nn.Module):
@@ -110,15 +109,15 @@ def copy_weights(network: ICapsNet, reference: PaddedICapsNet) -> None:
     reference.load_state_dict(state)
 
 
-def pad(batch: Packed, config: ModelConfig) -> Tensor:
+def pad(batch: TokenBatch, config: ModelConfig) -> Tensor:
     """The ids of a batch, padded to N, or to M and N: (texts, N) or (texts, M, N)."""
-    parts = batch.ids.split(batch.lengths.tolist())
+    parts = torch.from_numpy(batch.ids).split(batch.words_per_sentence.tolist())
     ids = torch.full((len(parts), config.max_words or max(map(len, parts))), PAD)
     for row, part in zip(ids, parts, strict=True):
         row[: len(part)] = part
     if not config.hierarchical:
         return ids
-    counts = batch.sentences.tolist()
+    counts = batch.sentences_per_text.tolist()
     texts = torch.full((len(counts), config.max_sentences or max(counts), ids.shape[1]), PAD)
     for text, sentences in zip(texts, ids.split(counts), strict=True):
         text[: len(sentences)] = sentences

@@ -23,7 +23,7 @@ import argparse
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -42,7 +42,7 @@ from icaps.config import ModelConfig, Preset, TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn import lookup
 from icaps.reports.charts import PALETTE, image
-from icaps.text.batch import Encoded, Placed
+from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.corpus import Corpus
 
@@ -96,18 +96,16 @@ VARIABLES = {
 class Characters(Vocabulary):
     """A vocabulary whose words are one character each, all in a row."""
 
-    def number(self, texts: Any, max_words: int | None = None) -> Encoded:
-        """The number of each character."""
+    def encode(
+        self, texts: Iterable[str], max_words: int | None = None, *, spans: bool = True
+    ) -> TokenBatch:
+        """The number and the span of each character."""
         ids = [np.frombuffer(text.encode("utf-32-le"), "<i4") - FIRST for text in texts]
         lengths = np.array([len(text) for text in ids])
-        return Encoded(np.concatenate(ids), lengths, np.ones_like(lengths))
-
-    def place(self, texts: Sequence[str], max_words: int | None = None) -> Placed:
-        """Numbers and places of characters."""
-        numbers = self.number(texts)
-        starts = np.concatenate([np.arange(length) for length in numbers.lengths])
-        none = np.zeros(len(numbers.counts), bool)
-        return Placed(numbers, starts[:, None] + np.arange(2), none)
+        starts = np.concatenate([np.arange(length) for length in lengths])
+        places = starts[:, None] + np.arange(2)
+        none = np.zeros(len(lengths), bool)
+        return TokenBatch(np.concatenate(ids), lengths, np.ones_like(lengths), places, none)
 
 
 class Case:
@@ -121,7 +119,7 @@ class Case:
         ids = numbers.astype("<i4") + 1  # 0 and 1 are no words
         self.texts = [(row + FIRST).tobytes().decode("utf-32-le") for row in ids]
         labels = rng.integers(0, sizes.classes, sizes.documents).tolist()
-        corpus = Corpus.from_encoded(Characters((), ()).encode(self.texts), labels)
+        corpus = Corpus.from_tokens(Characters((), ()).encode(self.texts), labels)
         self.data = Data(corpus, sizes.vocabulary, sizes.classes)
         self.preset = Preset("made", sizes.model, TrainConfig(batch_size=BATCH))
         self.classifier = self._classifier(sizes)

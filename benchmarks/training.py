@@ -115,7 +115,7 @@ def peer_step(
         places = np.arange(number * size, (number + 1) * size) % len(order)
         batch = data.corpus.select(order[places])
         optimizer.zero_grad()
-        scores = network(pad(batch.pack(), preset.model))
+        scores = network(pad(batch.tokens(), preset.model))
         loss(scores, torch.from_numpy(batch.labels)).backward()
         torch.nn.utils.clip_grad_norm_(trained, 5.0)
         optimizer.step()

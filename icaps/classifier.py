@@ -19,7 +19,7 @@ from torch import Tensor
 from icaps.config import ExplainKeywords, ExplainOptions, ModelConfig, TrainConfig
 from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, DataError, ICapsError
-from icaps.inference import ReadBatch, class_norms, read_batches
+from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import explain
 from icaps.interpret.reasons import Reasons, find_reasons
 from icaps.model import ICapsNet
@@ -27,6 +27,7 @@ from icaps.nn import distributed
 from icaps.nn.lookup import keep_table
 from icaps.results import Explanation
 from icaps.text.fixed_part import Sources, fixed_part, names
+from icaps.text.sentences import encode
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from icaps.train.corpus import Corpus
@@ -221,8 +222,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), from 0 to below 1; 0 for a blank text."""
         self._fitted()
-        norms = class_norms(self.network_, self.vocabulary_, check_texts(X), self.muted_)
-        return norms.astype(np.float64)
+        texts, config = check_texts(X), self.network_.config
+        norms: list[NDArray[Any]] = [np.zeros((0, len(self.classes_)))]
+        for start in range(0, len(texts), CHUNK):
+            chunk = texts[start : start + CHUNK]
+            tokens = encode(self.vocabulary_, chunk, config, spans=False)
+            norms.append(class_norms(self.network_, tokens, self.muted_))
+        return np.concatenate(norms)
 
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """The class norms (texts, J).
@@ -405,9 +411,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: NDArray[Any] = self.classes_
         return classes
 
-    def _read(self, texts: Sequence[str]) -> Iterator[ReadBatch]:
+    def _read(self, texts: Sequence[str]) -> Iterator[Reading]:
         self._fitted()
-        return read_batches(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
+        return read_texts(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
 
     def _say(self, line: str) -> None:
         if self.report is not None and distributed.rank() == 0:

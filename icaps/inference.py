@@ -1,10 +1,12 @@
-"""A trained network over texts: batches of bounded size in, what each text shows out."""
+"""A trained network over texts: reads them in batches of bounded size."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,128 +16,140 @@ from torch import Tensor
 from icaps.data.records import class_numbers
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
-from icaps.nn.layers import Packed
 from icaps.nn.lookup import run
-from icaps.text.batch import Encoded, EncodedText, Part, Placed
-from icaps.text.sentences import encode_numbers, place
+from icaps.text.batch import TokenBatch
+from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 
-# A pass has as many words, or texts times capsules times classes, at most, and one text at least:
-# which bounds memory whatever the lengths of the texts.
+# A forward pass has at most so many words, and so many texts x capsules x classes, but at least one
+# text. This bounds memory, whatever the lengths of the texts.
 BATCH_WORDS, BATCH_ROUTES = 16_384, 1_048_576
-CHUNK = 2_000  # texts that are held as numbers at a time
+CHUNK = 2_000  # texts that are tokenized at a time
+
+Item = TypeVar("Item")
 
 
-class Reading(NamedTuple):
-    """One text and what the network shows of it, on the CPU.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """B texts and what the network shows of them; one text is a reading with B = 1.
 
-    norms (J,), 0 for a blank text; routing (I, J), beta; attention (words, I), alpha;
-    sentence_attention (sentences, I), rho; contribution (I, J), see `contributions`.
+    Attributes:
+        tokens: The texts as word ids.
+        activity: On the CPU. Class norms of blank texts are 0.
+        numbers: (B,), position of each text among those that were read.
+        texts: As they were typed, if they were read from strings, else empty.
+        labels: (B,), class numbers, from `read_labelled`.
     """
 
-    text: str
-    encoded: EncodedText
-    norms: Tensor
-    routing: Tensor
-    attention: Tensor
-    sentence_attention: Tensor
-    contribution: Tensor
+    tokens: TokenBatch
+    activity: Activity
+    numbers: NDArray[np.int64]
+    texts: Sequence[str] = ()
+    labels: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        """Number of texts."""
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Reading]:
+        """Each text as a reading of one."""
+        words = self.tokens.words_per_text.tolist()
+        sentences = self.tokens.sentences_per_text.tolist()
+        *per_text, attention, sentence_attention = self.activity
+        columns = [values.split(1) for values in per_text]
+        columns += [attention.split(words), sentence_attention.split(sentences)]
+        for n, (tokens, *activity) in enumerate(zip(self.tokens, *columns, strict=True)):
+            one = slice(n, n + 1)
+            labels = None if self.labels is None else self.labels[one]
+            yield Reading(tokens, Activity(*activity), self.numbers[one], self.texts[one], labels)
 
     @property
-    def blank(self) -> bool:
-        """Whether the vocabulary has none of the text's words."""
-        return self.encoded.blank
+    def blank(self) -> NDArray[np.bool_]:
+        """Whether none of a text's words is in the vocabulary (B,)."""
+        return self.tokens.blank
 
 
-class Pass(NamedTuple):
-    """A batch of labelled texts of a stream that went through the network.
-
-    numbers (texts,), where each stands in the stream, from 0; labels (texts,), class numbers; known
-    (texts,), whether any of a text's words is in the vocabulary; the batch and what it showed.
-    """
-
-    numbers: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    known: NDArray[np.bool_]
-    packed: Packed
-    activity: Activity
-
-
-class ReadBatch(NamedTuple):
-    """B texts and what the network shows of them, on the CPU, where norms of blank texts are 0.
-
-    blank (B,), whether the vocabulary has none of a text's words.
-    """
-
-    texts: Sequence[str]
-    placed: Placed
-    blank: NDArray[np.bool_]
-    activity: Activity
-
-    def split(self) -> list[Reading]:
-        """Text by text."""
-        numbers, activity = self.placed.numbers, self.activity
-        words, sentences = numbers.words.tolist(), numbers.counts.tolist()
-        columns = (
-            *(self.texts, self.placed.split(), activity.class_norms, activity.routing),
-            *(activity.attention.split(words), activity.sentence_attention.split(sentences)),
-            contributions(activity),
-        )
-        return [Reading(*values) for values in zip(*columns, strict=True)]
-
-
-def read_batches(
-    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
-) -> Iterator[ReadBatch]:
-    """What a network shows of texts, a batch at a time.
-
-    So many texts are held as numbers at a time. A thread that encodes the next ones meanwhile gains
-    nothing: it and the network's many short products wait for each other's interpreter lock.
+def read(
+    network: ICapsNet, tokens: TokenBatch, muted: Sequence[int] = (), texts: Sequence[str] = ()
+) -> Iterator[Reading]:
+    """Runs texts through a network, in passes of bounded size.
 
     Args:
         network: In eval mode.
-        vocabulary: That of the network.
-        texts: In memory.
+        tokens: Word ids of its vocabulary. A text without words may have no sentence.
         muted: Numbers of primary capsules that are switched off.
+        texts: The same texts as strings, if the readings should have them.
     """
-    for chunk in _chunks(texts):
-        yield from _read(network, chunk, place(vocabulary, chunk, network.config), muted)
+    start = 0
+    for part, activity in _passes(network, tokens, muted):
+        activity = Activity(*(values.cpu() for values in activity))
+        blank = torch.from_numpy(part.blank)
+        norms = activity.class_norms.masked_fill(blank[:, None], 0)
+        stop = start + len(part)
+        yield Reading(
+            part,
+            activity._replace(class_norms=norms),
+            np.arange(start, stop),
+            texts[start:stop],
+        )
+        start = stop
 
 
 def read_texts(
-    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
-) -> Iterator[list[Reading]]:
-    """As `read_batches`, text by text."""
-    for batch in read_batches(network, vocabulary, texts, muted):
-        yield batch.split()
+    network: ICapsNet, vocabulary: Vocabulary, texts: Iterable[str], muted: Sequence[int] = ()
+) -> Iterator[Reading]:
+    """As `read`, from strings; `CHUNK` texts are held as numbers at a time.
+
+    A thread that encodes the next texts meanwhile gains nothing: it and the many short products of
+    the network wait for each other's interpreter lock.
+    """
+    start = 0
+    for chunk in _chunks(texts):
+        for reading in read(network, encode(vocabulary, chunk, network.config), muted, chunk):
+            yield dataclasses.replace(reading, numbers=start + reading.numbers)
+        start += len(chunk)
 
 
-def read_encoded(
+def read_labelled(
     network: ICapsNet,
-    texts: Sequence[str],
-    encoded: Sequence[EncodedText],
-    muted: Sequence[int] = (),
-) -> Iterator[list[Reading]]:
-    """As `read_texts`, of texts that are encoded already."""
-    for batch in _read(network, texts, Placed.join(encoded), muted):
-        yield batch.split()
+    vocabulary: Vocabulary,
+    classes: Sequence[str],
+    labelled: Iterable[tuple[str, str]],
+) -> Iterator[Reading]:
+    """As `read_texts`, from a stream of texts and class names, without spans.
+
+    Under torchrun each process reads its share of the texts.
+
+    Raises:
+        DataError: A label is none of the classes.
+    """
+    start = 0
+    for chunk in _chunks(labelled):
+        labels = class_numbers((label for _, label in chunk), classes)
+        share = np.arange(len(chunk))[distributed.share()]
+        texts = [chunk[n][0] for n in share]
+        tokens = encode(vocabulary, texts, network.config, spans=False)
+        for reading in read(network, tokens, texts=texts):
+            numbers = share[reading.numbers]
+            yield dataclasses.replace(reading, numbers=start + numbers, labels=labels[numbers])
+        start += len(chunk)
 
 
-def _read(
-    network: ICapsNet, texts: Sequence[str], placed: Placed, muted: Sequence[int]
-) -> Iterator[ReadBatch]:
-    kept = kept_capsules(network, muted) if muted else None
-    for part, _, activity in _passes(network, placed.numbers, kept):
-        activity = Activity(*(values.cpu() for values in activity))
-        here = placed.take(part)
-        blank = here.numbers.known == 0
-        norms = activity.class_norms.masked_fill(torch.from_numpy(blank)[:, None], 0)
-        shown = activity._replace(class_norms=norms)
-        yield ReadBatch(texts[part.texts], here, blank, shown)
+def class_norms(
+    network: ICapsNet, tokens: TokenBatch, muted: Sequence[int] = ()
+) -> NDArray[np.floating]:
+    """Class norms of texts (texts, J), as `read` gives them, without the rest of the activity.
 
-
-def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
-    return (list(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK))
+    Blank texts are not run through the network.
+    """
+    known = ~tokens.blank
+    norms = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
+    for _, activity in _passes(network, tokens.select(known), muted):
+        norms.append(activity.class_norms.cpu())
+    of_known = torch.cat(norms).numpy()
+    all_norms = np.zeros((len(tokens), network.num_classes), of_known.dtype)
+    all_norms[known] = of_known
+    return all_norms
 
 
 def contributions(activity: Activity) -> Tensor:
@@ -144,8 +158,8 @@ def contributions(activity: Activity) -> Tensor:
     Summed over capsules it is the length of cc_j before the squash, which its norm grows with.
     """
     lengths: Tensor = torch.linalg.vector_norm(activity.class_capsules, dim=2)[:, None]
-    found = activity.routing * activity.agreement / lengths
-    return found.masked_fill(lengths == 0, 0)
+    shares = activity.routing * activity.agreement / lengths
+    return shares.masked_fill(lengths == 0, 0)
 
 
 def to_classes(
@@ -153,8 +167,7 @@ def to_classes(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Routing and `contributions` of some texts (n,), each to one class (n,): (n, I) both."""
     routing, agreement, outputs = (
-        values.cpu().numpy()
-        for values in (activity.routing, activity.agreement, activity.class_capsules)
+        values.numpy() for values in (activity.routing, activity.agreement, activity.class_capsules)
     )
     lengths = np.linalg.norm(outputs[texts, classes], axis=1, keepdims=True)
     betas = routing[texts, :, classes]
@@ -162,74 +175,25 @@ def to_classes(
     return betas, np.divide(added, lengths, out=np.zeros_like(added), where=lengths > 0)
 
 
-def class_norms(
-    network: ICapsNet, vocabulary: Vocabulary, texts: Sequence[str], muted: Sequence[int] = ()
-) -> NDArray[np.floating]:
-    """Norms of texts (texts, J) alone, as `read_batches` gives them, for less."""
-    parts = (encode_numbers(vocabulary, network.config, chunk) for chunk in _chunks(texts))
-    norms = [norms_of(network, encoded, muted) for encoded in parts]
-    return np.concatenate([np.zeros((0, network.num_classes), np.float32), *norms])
-
-
-def norms_of(
-    network: ICapsNet, encoded: Encoded, muted: Sequence[int] = ()
-) -> NDArray[np.floating]:
-    """Class norms of encoded texts (texts, J), 0 where no word is known, in passes of bounded size.
-
-    Args:
-        network: In eval mode.
-        encoded: Texts of its vocabulary; one without a word may have no sentence.
-        muted: Numbers of primary capsules that are switched off.
-    """
-    kept = kept_capsules(network, muted) if muted else None
-    known = encoded.known > 0
-    found = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
-    for _, _, activity in _passes(network, encoded.select(known), kept):
-        found.append(activity.class_norms.cpu())
-    of_known = torch.cat(found).numpy()
-    norms = np.zeros((len(known), network.num_classes), of_known.dtype)
-    norms[known] = of_known
-    return norms
-
-
-def stream_passes(
-    network: ICapsNet,
-    vocabulary: Vocabulary,
-    classes: Sequence[str],
-    labelled: Iterable[tuple[str, str]],
-) -> Iterator[Pass]:
-    """This process's share of a stream of texts and names of classes, in bounded memory.
-
-    Raises:
-        DataError: A label is none of the classes.
-    """
-    stream, seen = iter(labelled), 0
-    while chunk := list(islice(stream, CHUNK)):
-        labels = class_numbers((label for _, label in chunk), classes)
-        mine = np.arange(len(chunk))[distributed.share()]
-        encoded = encode_numbers(vocabulary, network.config, [chunk[n][0] for n in mine])
-        known = encoded.known > 0
-        for part, packed, activity in _passes(network, encoded, None):
-            numbers = mine[part.texts]
-            yield Pass(seen + numbers, labels[numbers], known[part.texts], packed, activity)
-        seen += len(chunk)
-
-
-def kept_capsules(network: ICapsNet, muted: Sequence[int]) -> Tensor:
+def capsule_mask(network: ICapsNet, muted: Sequence[int]) -> Tensor:
     """(I,), 0 for each capsule of `muted` and 1 for the others."""
-    kept = torch.ones(network.config.num_capsules, device=network.fixed_embedding.device)
-    kept[list(muted)] = 0
-    return kept
+    mask = torch.ones(network.config.num_capsules, device=network.fixed_embedding.device)
+    mask[list(muted)] = 0
+    return mask
 
 
 def _passes(
-    network: ICapsNet, encoded: Encoded, kept: Tensor | None
-) -> Iterator[tuple[Part, Packed, Activity]]:
-    device = network.fixed_embedding.device
+    network: ICapsNet, tokens: TokenBatch, muted: Sequence[int]
+) -> Iterator[tuple[TokenBatch, Activity]]:
+    mask = capsule_mask(network, muted) if muted else None
     routes = network.config.num_capsules * network.num_classes
-    for part in encoded.parts(BATCH_WORDS, BATCH_ROUTES // routes):
-        taken = encoded.take(part)
-        packed = Packed(*map(torch.from_numpy, (taken.ids, taken.lengths, taken.counts)))
+    for part in tokens.parts(BATCH_WORDS, BATCH_ROUTES // routes):
         with torch.inference_mode():
-            activity = run(network, packed.to(device), kept)
-        yield part, packed, activity
+            activity = run(network, part, mask)
+        yield part, activity
+
+
+def _chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    stream = iter(items)
+    while chunk := list(islice(stream, CHUNK)):
+        yield chunk

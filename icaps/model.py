@@ -14,13 +14,12 @@ from icaps.nn.layers import (
     Attended,
     CapsuleLayer,
     HierarchicalAttention,
-    Packed,
     RegionEmbedding,
     TrainableAttention,
     squash,
 )
 from icaps.nn.packing import Layout, lay_out
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 
@@ -84,14 +83,19 @@ class ICapsNet(nn.Module):
             route_gradient=config.route_gradient,
         )
 
-    def forward(self, batch: Packed, kept: Tensor | None = None) -> Activity:
+    def forward(self, batch: TokenBatch, kept: Tensor | None = None) -> Activity:
         """Runs the texts of a batch; an empty text has no attention and zero primary capsules.
 
         `kept` (I,) is 0 for each primary capsule that is switched off, and 1 for the others.
         """
-        layout = lay_out(batch.lengths, self.config.kernel_size, batch.ids.device)
-        regions = self.regions(self._drop_words(batch.ids), layout)  # (cells, d_w)
-        return self.route(self.attention(regions, layout, batch.sentences), kept)
+        ids = self._drop_words(self.ids_of(batch))
+        layout = lay_out(batch.words_per_sentence, self.config.kernel_size, ids.device)
+        regions = self.regions(ids, layout)  # (cells, d_w)
+        return self.route(self.attention(regions, layout, batch.sentences_per_text), kept)
+
+    def ids_of(self, batch: TokenBatch) -> Tensor:
+        """The word ids (tokens,) of a batch, on the network's device."""
+        return torch.from_numpy(batch.ids).to(self.fixed_embedding.device)
 
     def route(self, attended: Attended, kept: Tensor | None = None) -> Activity:
         """From primary capsules on; `kept` as in `forward`."""

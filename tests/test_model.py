@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -7,9 +8,11 @@ from torch import Tensor
 from icaps.config import ModelConfig
 from icaps.model import ICapsNet
 from icaps.nn.dropout import dropped_words
-from icaps.nn.layers import Packed, squash
+from icaps.nn.layers import squash
 from icaps.nn.packing import lay_out
+from icaps.text.batch import TokenBatch
 from tests import reference
+from tests.tokens import batch_of
 
 SMALL = ModelConfig(
     fixed_dim=4,
@@ -37,17 +40,13 @@ def build(vocabulary_size: int = 12, num_classes: int = 3, **options: object) ->
     return network
 
 
-def pack(texts: list[list[int]]) -> Packed:
+def pack(texts: list[list[int]]) -> TokenBatch:
     """Texts of one sentence each."""
-    return pack_documents([[text] for text in texts])
+    return batch_of([[text] for text in texts])
 
 
-def pack_documents(documents: list[Document]) -> Packed:
-    sentences = [sentence for document in documents for sentence in document]
-    ids = [i for sentence in sentences for i in sentence]
-    lengths = [len(sentence) for sentence in sentences]
-    counts = [len(document) for document in documents]
-    return Packed(*(torch.tensor(part, dtype=torch.int64) for part in (ids, lengths, counts)))
+def pack_documents(documents: list[Document]) -> TokenBatch:
+    return batch_of(documents)
 
 
 def attention_of(network: ICapsNet, documents: list[Document], index: int) -> Tensor:
@@ -250,13 +249,6 @@ def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:
     assert abs((ids == 1).double().mean() - 0.9) < 0.02
 
 
-def test_the_others_are_left_of_sentences() -> None:
-    ids, lengths, counts = [5, 6, 7, 8, 9, 4], [3, 0, 2, 1], [2, 2]
-    packed = Packed(*map(torch.tensor, (ids, lengths, counts)))
-    left = packed.without(torch.tensor([True, False, True, False, False, False]))
-    assert [part.tolist() for part in left] == [[6, 8, 9, 4], [1, 0, 2, 1], counts]
-
-
 def test_a_share_of_the_words_is_dropped_but_never_a_whole_sentence() -> None:
     lengths = torch.tensor([10, 0, 1, 4] * 2_000)
     shares = torch.tensor([0.3, 1.0, 1.0, 1.0] * 2_000)
@@ -319,10 +311,10 @@ def test_dropout_spares_no_part_of_embeddings_and_acts_in_training_alone() -> No
     for part in parts:
         assert set(part.unique().tolist()) == {0, 2}
         assert part.mean().item() == pytest.approx(1, abs=0.1)
-    layout = lay_out(torch.tensor([3] * 2000), 1)
+    layout = lay_out(np.array([3] * 2000), 1)
     torch.nn.init.zeros_(network.region.weight)
     regions = network.regions(torch.arange(6000) % 12, layout)
     assert set(regions.unique().tolist()) == {0, 4}  # the bias of 3 over 1 - 0.25, or nothing
     assert regions.mean().item() == pytest.approx(3, abs=0.1)
     network.eval()
-    assert (network.regions(torch.tensor([1, 2, 3]), lay_out(torch.tensor([3]), 1)) == 3).all()
+    assert (network.regions(torch.tensor([1, 2, 3]), lay_out(np.array([3]), 1)) == 3).all()

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icaps.nn.layers import squash
-from icaps.text.clean import PAD
+from icaps.text.batch import PAD
 
 _SPREAD = 0.1  # of the first numbers of a word
 

@@ -16,7 +16,7 @@ from icaps.baselines.base import WEIGHTS, Baseline, positive
 from icaps.baselines.kinds import CAPSNET, REGION_EMBEDDINGS, WORD_CNN
 from icaps.baselines.networks import CapsNet, RegionEmbeddings, WordCNN
 from icaps.errors import ConfigError
-from icaps.text.clean import PAD
+from icaps.text.batch import PAD
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint import read_weights, shapes, without_memory
 from icaps.train.checkpoint_files import BASELINE, VOCABULARY
@@ -49,9 +49,8 @@ class NetworkBaseline(Baseline):
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Softmax (texts, J) of the scores, or norms, times the fitted factor."""
-        ids = [
-            torch.from_numpy(text).long() for text in self.vocabulary_.number(X, MAX_WORDS).split()
-        ]
+        tokens = self.vocabulary_.encode(X, MAX_WORDS, spans=False)
+        ids = [torch.from_numpy(text.ids).long() for text in tokens]
         scores = predict_scores(self.network_, ids, len(self.classes_)).double()
         probabilities: NDArray[np.float64] = (scores * self.inverse_temperature_).softmax(1).numpy()
         return probabilities

@@ -112,8 +112,7 @@ def _loss(network: Network, batch: Corpus, config: TrainConfig) -> Tensor:
 
 def texts_of(corpus: Corpus) -> list[Tensor]:
     """The ids (words,) of each text of a corpus whose texts are not split into sentences."""
-    packed = corpus.pack()
-    return list(packed.ids.long().split(packed.lengths.tolist()))
+    return [torch.from_numpy(text.ids).long() for text in corpus.tokens()]
 
 
 def _scores_of(network: Network, corpus: Corpus) -> Tensor:

@@ -142,6 +142,7 @@ def _numbers(classifier: ICapsClassifier, texts: list[str]) -> torch.Tensor:
 
 
 def _known_words(vocabulary: Vocabulary, texts: Sequence[str]) -> torch.Tensor:
-    numbers = vocabulary.number(texts)
-    words, known = (torch.from_numpy(count).float() for count in (numbers.words, numbers.known))
+    tokens = vocabulary.encode(texts, spans=False)
+    counts = tokens.words_per_text, tokens.known_per_text
+    words, known = (torch.from_numpy(count).float() for count in counts)
     return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from icaps.inference import kept_capsules, stream_passes
+from icaps.inference import capsule_mask, read_texts
 from icaps.interpret.projection import check_choice, map_vectors
 
 if TYPE_CHECKING:
@@ -59,20 +58,18 @@ def text_vectors(
     """
     check_choice(space, SPACES, "space")
     network = classifier.network_
-    classes = [str(name) for name in classifier.classes_]
-    config, kept = network.config, kept_capsules(network, classifier.muted_)
-    capsules = len(classes) * config.class_dim
+    config, muted = network.config, classifier.muted_
+    capsules = len(classifier.classes_) * config.class_dim
     if space == "primary":
         capsules = config.num_capsules * config.query_dim
     vectors = np.zeros((len(texts), capsules), np.float32)
-    labelled = ((text, classes[0]) for text in texts)  # the pass asks for a label: any will do
-    for batch in stream_passes(network, classifier.vocabulary_, classes, labelled):
-        found = batch.activity.primary_capsules * kept[:, None]
-        if space == "class":
-            with torch.inference_mode():  # again, since the pass has no capsule switched off
-                found = network.capsules(batch.activity.primary_capsules, kept).class_capsules
-        rows = found.flatten(1).cpu().numpy()
-        vectors[batch.numbers[batch.known]] = rows[batch.known]
+    mask = capsule_mask(network, muted).cpu()
+    for batch in read_texts(network, classifier.vocabulary_, texts, muted):
+        capsules_of_texts = batch.activity.class_capsules
+        if space == "primary":
+            capsules_of_texts = batch.activity.primary_capsules * mask[:, None]
+        known = ~batch.blank
+        vectors[batch.numbers[known]] = capsules_of_texts.flatten(1).numpy()[known]
     return vectors
 
 

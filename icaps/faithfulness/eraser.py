@@ -81,13 +81,13 @@ def measure(texts: Texts, choices: Sequence[Choices], removal: str) -> Effect:
         removal: "deletion" or "unk".
     """
     variants = (
-        remove(reading.encoded, np.concatenate([~chosen, chosen]), removal)
+        remove(reading.tokens, np.concatenate([~chosen, chosen]), removal)
         for reading, chosen in zip(texts.readings, choices, strict=True)
     )
     norms = norms_of_each(texts.network, variants, texts.muted)
     rows = []
     for (reading, target), chosen, found in zip(texts, choices, norms, strict=True):
-        whole = float(reading.norms[target])
+        whole = float(reading.activity.class_norms[0, target])
         without, alone = np.split(found.astype(float), 2)
         flipped = (without.argmax(1) != target) | ~without.any(1)
         rows.append(
@@ -159,7 +159,7 @@ def covered_words(texts: Texts, options: ExplainOptions) -> list[Choices]:
     """The words under the K-grams that explain each text, as one choice (1, words)."""
     size = texts.network.config.kernel_size
     return [
-        np.array([cover(spot_kgrams(reading, target, size, options), len(reading.encoded.ids))]) > 0
+        np.array([cover(spot_kgrams(reading, target, size, options), len(reading.tokens.ids))]) > 0
         for reading, target in texts
     ]
 

@@ -13,24 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.errors import ConfigError
-from icaps.inference import BATCH_WORDS, norms_of
+from icaps.inference import BATCH_WORDS, class_norms
 from icaps.model import ICapsNet
-from icaps.text.batch import Encoded, EncodedText
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
 
 REMOVALS = ("deletion", "unk")
 
 
-def remove(text: EncodedText, kept: NDArray[np.bool_], removal: str) -> Encoded:
+def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatch:
     """Variants of one text, end to end.
 
     Args:
-        text: As its network reads it.
+        text: One text, as its network reads it.
         kept: (variants, words), the words that stay.
         removal: "deletion" or "unk", what happens to the others.
 
     Returns:
-        A variant from which every word is deleted has no sentence; `inference.norms_of` knows it.
+        A variant from which every word is deleted has no sentence, which `inference.class_norms`
+        accepts.
 
     Raises:
         ConfigError: There is no such removal.
@@ -40,28 +40,29 @@ def remove(text: EncodedText, kept: NDArray[np.bool_], removal: str) -> Encoded:
     variants = len(kept)
     if removal == "unk":
         ids = np.where(kept, text.ids, UNK).astype(np.int32)
-        counts = np.full(variants, len(text.sentences))
-        return Encoded(ids.ravel(), np.tile(text.sentences, variants), counts)
+        lengths = np.tile(text.words_per_sentence, variants)
+        return TokenBatch(ids.ravel(), lengths, np.repeat(text.sentences_per_text, variants))
     ids = np.broadcast_to(text.ids.astype(np.int32), kept.shape)[kept]
     before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # words kept before each word
     kept.cumsum(axis=1, out=before[:, 1:])
-    lengths = np.diff(before[:, [0, *text.sentences.cumsum()]], axis=1)  # (variants, sentences)
-    return Encoded(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))
+    ends = text.words_per_sentence.cumsum()
+    lengths = np.diff(before[:, [0, *ends]], axis=1)  # (variants, sentences)
+    return TokenBatch(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))
 
 
 def norms_of_each(
-    network: ICapsNet, parts: Iterable[Encoded], muted: Sequence[int] = ()
+    network: ICapsNet, parts: Iterable[TokenBatch], muted: Sequence[int] = ()
 ) -> Iterator[NDArray[np.floating]]:
-    """`inference.norms_of` each of several groups of variants; small ones share a pass."""
+    """`inference.class_norms` of each of several groups of variants; small ones share a pass."""
     for group in _together(parts):
-        joined = Encoded.concatenate(group)
-        ends = np.cumsum([len(part.counts) for part in group])
-        yield from np.split(norms_of(network, joined, muted), ends[:-1])
+        ends = np.cumsum([len(part) for part in group])
+        norms = class_norms(network, TokenBatch.join(group), muted)
+        yield from np.split(norms, ends[:-1])
 
 
-def _together(parts: Iterable[Encoded]) -> Iterator[list[Encoded]]:
+def _together(parts: Iterable[TokenBatch]) -> Iterator[list[TokenBatch]]:
     """Consecutive parts of at most BATCH_WORDS words in all, or one larger part."""
-    group: list[Encoded] = []
+    group: list[TokenBatch] = []
     words = 0
     for part in parts:
         if group and words + len(part.ids) > BATCH_WORDS:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.faithfulness.perturbation import norms_of_each, remove
-from icaps.faithfulness.word_scores import Scores, Texts, packed
-from icaps.nn.layers import Packed
+from icaps.faithfulness.word_scores import Scores, Texts
 from icaps.nn.packing import lay_out
+from icaps.text.batch import TokenBatch
 
 STEPS = 50  # of the path from zeros to the text
 AT_ONCE = 8_192  # words of all points together, which bounds memory
@@ -33,21 +33,21 @@ def integrated_gradients(texts: Texts, steps: int = STEPS) -> Iterator[Scores]:
     from captum.attr import IntegratedGradients
 
     for reading, target in texts:
-        batch = packed(texts, reading)
+        ids = texts.network.ids_of(reading.tokens)
         with torch.no_grad():
-            words = texts.network.projected(batch.ids)[None]  # (1, words, K, d_w)
-        found = IntegratedGradients(norm_of_words(texts, batch, target)).attribute(
-            words, n_steps=steps, internal_batch_size=max(1, AT_ONCE // len(batch.ids))
+            words = texts.network.projected(ids)[None]  # (1, words, K, d_w)
+        found = IntegratedGradients(norm_of_words(texts, reading.tokens, target)).attribute(
+            words, n_steps=steps, internal_batch_size=max(1, AT_ONCE // len(ids))
         )
         yield found.sum((0, 2, 3)).cpu().numpy()
 
 
-def norm_of_words(texts: Texts, batch: Packed, target: int) -> Callable[[Tensor], Tensor]:
+def norm_of_words(texts: Texts, batch: TokenBatch, target: int) -> Callable[[Tensor], Tensor]:
     """The norm of a class (points,) by what the kernel makes of each word (points, words, K, d_w).
 
     Args:
         texts: Of which the text is one.
-        batch: The text alone, which says where sentences end.
+        batch: The text, which says where sentences end.
         target: Number of the class.
     """
     network = texts.network
@@ -57,10 +57,10 @@ def norm_of_words(texts: Texts, batch: Packed, target: int) -> Callable[[Tensor]
         nothing = points.new_zeros(1, *points.shape[2:])
         table = torch.cat([points.flatten(0, 1), nothing])
         rows = torch.arange(count * size, device=points.device)
-        lengths = batch.lengths.repeat(count)
+        lengths = np.tile(batch.words_per_sentence, count)
         layout = lay_out(lengths, network.config.kernel_size, points.device)
         regions = network.activation(network.region(table, rows, layout))
-        attended = network.attention(regions, layout, batch.sentences.repeat(count))
+        attended = network.attention(regions, layout, np.repeat(batch.sentences_per_text, count))
         norms: Tensor = network.route(attended, texts.kept).class_norms[:, target]
         return norms
 
@@ -75,9 +75,9 @@ def lime(texts: Texts, removal: str, seed: int, samples: int = SAMPLES) -> Itera
     from lime.lime_base import LimeBase
 
     random = np.random.default_rng(seed)
-    masks = [_masks(len(reading.encoded.ids), samples, random) for reading in texts.readings]
+    masks = [_masks(len(reading.tokens.ids), samples, random) for reading in texts.readings]
     variants = (
-        remove(reading.encoded, mask, removal)
+        remove(reading.tokens, mask, removal)
         for reading, mask in zip(texts.readings, masks, strict=True)
     )
     norms = norms_of_each(texts.network, variants, texts.muted)

@@ -56,7 +56,7 @@ def word_orders(name: str, texts: Texts, removal: str, seed: int) -> Iterator[ND
     """
     if name == RANDOM:
         random = np.random.default_rng(seed)
-        yield from (random.random((DRAWS, len(text.encoded.ids))) for text in texts.readings)
+        yield from (random.random((DRAWS, len(text.tokens.ids))) for text in texts.readings)
         return
     if name == LEAVE_ONE_OUT:
         found = word_scores.leave_one_out(texts, removal)

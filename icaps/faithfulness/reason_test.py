@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from icaps.errors import ConfigError
 from icaps.faithfulness.eraser import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
-from icaps.inference import norms_of
+from icaps.inference import class_norms
 from icaps.results import RARE, Explanation, Flip, Interval, KGram, Trial
-from icaps.text.batch import EncodedText
+from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def scores_after(
         raise ConfigError(
             f"The text has words 0 to {count - 1}; {sorted(words)} are not all there."
         )
-    (text,) = _encoded(classifier, [explanation])
+    text = _encoded(classifier, [explanation])
     chosen = np.isin(np.arange(count), list(words))[None]
     kept = chosen if action == KEEP else ~chosen
     variant = remove(text, kept, "unk" if action == MASK else "deletion")
-    (norms,) = norms_of(classifier.network_, variant, classifier.muted_)
+    (norms,) = class_norms(classifier.network_, variant, classifier.muted_)
     return tuple(norms.tolist())
 
 
@@ -148,7 +148,7 @@ class _Search:
         first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
         self.kgrams = [kgram for kgram in explanation.kgrams if kgram in first.values()]
         self._classifier, self._explanation, self._removal = classifier, explanation, removal
-        (self._text,) = _encoded(classifier, [explanation])
+        self._text = _encoded(classifier, [explanation])
         words = range(len(explanation.words))
         under = [words_under(explanation, [kgram]) for kgram in self.kgrams]
         self._covered = np.array([np.isin(words, found) for found in under])  # (kgrams, words)
@@ -185,12 +185,12 @@ class _Search:
     def _norms(self, sets: Sequence[tuple[int, ...]]) -> Norms:
         gone = np.array([self._covered[list(chosen)].any(0) for chosen in sets])
         variants = remove(self._text, ~gone, self._removal)
-        return norms_of(self._classifier.network_, variants, self._classifier.muted_)
+        return class_norms(self._classifier.network_, variants, self._classifier.muted_)
 
 
-def _encoded(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> list[EncodedText]:
+def _encoded(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> TokenBatch:
     texts = [explanation.text for explanation in explanations]
-    return encode(classifier.vocabulary_, texts, classifier.network_.config)
+    return encode(classifier.vocabulary_, texts, classifier.network_.config, spans=False)
 
 
 def _trial(

@@ -58,8 +58,8 @@ def cascade(texts: Texts, rankings: Sequence[str], seed: int = 0) -> Iterator[Ra
     for count in range(1, len(LAYERS) + 1):
         layers = LAYERS[:count]
         network = randomise(texts.network, layers, seed)
-        encoded = [reading.encoded for reading in texts.readings]
-        readings = read_again(network, texts.readings, encoded, texts.muted)
+        tokens = [reading.tokens for reading in texts.readings]
+        readings = read_again(network, texts.readings, tokens, texts.muted)
         others = Texts(network, texts.muted, readings, texts.targets)
         for name in rankings:
             after = list(word_orders(name, others, "deletion", seed))

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from icaps.config import ExplainOptions
 from icaps.faithfulness.eraser import Choices, covered_words, random_places
 from icaps.faithfulness.word_scores import Texts
-from icaps.inference import Reading, read_encoded
+from icaps.inference import Reading, read
 from icaps.interpret.tables import is_content_word
 from icaps.model import ICapsNet
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
-from icaps.text.batch import EncodedText
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
 from icaps.text.vocabulary import Vocabulary
 
 CHANGES = ("synonym", "neutral")
@@ -71,21 +70,22 @@ def after_a_change(
     random = np.random.default_rng(seed)
     places = {}  # of the word that changes, by text
     for n, (reading, (chosen,)) in enumerate(zip(texts.readings, before, strict=True)):
-        place = _pick(reading.encoded.ids, chosen, vocabulary, change == "synonym", random)
+        place = _pick(reading.tokens.ids, chosen, vocabulary, change == "synonym", random)
         if place is not None:
             places[n] = place
-    old = {n: int(texts.readings[n].encoded.ids[place]) for n, place in places.items()}
+    old = {n: int(texts.readings[n].tokens.ids[place]) for n, place in places.items()}
     near = nearest_words(texts.network.fixed_embedding, vocabulary, sorted(set(old.values())))
     rows = [(n, places[n], near[word]) for n, word in old.items() if word in near]
     changed = read_again(
         texts.network,
         [texts.readings[n] for n, _, _ in rows],
-        [_with_word(texts.readings[n].encoded, place, word) for n, place, word in rows],
+        [_with_word(texts.readings[n].tokens, place, word) for n, place, word in rows],
         texts.muted,
     )
     targets = tuple(texts.targets[n] for n, _, _ in rows)
     after = covered_words(Texts(texts.network, texts.muted, changed, targets), options)
-    same = [int(r.norms.argmax()) == target for r, target in zip(changed, targets, strict=True)]
+    predicted = [int(reading.activity.class_norms.argmax()) for reading in changed]
+    same = [one == target for one, target in zip(predicted, targets, strict=True)]
     return _overlap(change, options.ranking, [before[n] for n, _, _ in rows], after, same, seed)
 
 
@@ -105,11 +105,11 @@ def between_models(
         options: How many K-grams, and by which ranking.
         seed: Of the random places.
     """
-    number = {reading.text: n for n, reading in enumerate(other.readings)}
+    number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
     left, right = covered_words(one, options), covered_words(other, options)
     same, pairs = [], []
     for (reading, target), chosen in zip(one, left, strict=True):
-        if (n := number.get(reading.text)) is not None:
+        if (n := number.get(reading.texts[0])) is not None:
             same.append(target == other.targets[n])
             if same[-1]:
                 words = min(chosen.shape[1], right[n].shape[1])  # one may have read more of them
@@ -140,22 +140,22 @@ def nearest_words(
 def read_again(
     network: ICapsNet,
     readings: Sequence[Reading],
-    encoded: Sequence[EncodedText],
+    tokens: Sequence[TokenBatch],
     muted: tuple[int, ...],
 ) -> tuple[Reading, ...]:
-    """What a network shows of the texts of these readings, encoded as given."""
-    batches = read_encoded(network, [reading.text for reading in readings], encoded, muted)
-    return tuple(chain.from_iterable(batches))
+    """What a network shows of the texts of these readings, with the given word ids."""
+    texts = [reading.texts[0] for reading in readings]
+    return tuple(chain.from_iterable(read(network, TokenBatch.join(tokens), muted, texts)))
 
 
-def _with_word(encoded: EncodedText, place: int, word: int) -> EncodedText:
-    ids = encoded.ids.copy()
+def _with_word(text: TokenBatch, place: int, word: int) -> TokenBatch:
+    ids = text.ids.copy()
     ids[place] = word
-    return dataclasses.replace(encoded, ids=ids)
+    return dataclasses.replace(text, ids=ids)
 
 
 def _pick(
-    ids: NDArray[np.int64],
+    ids: NDArray[np.integer],
     chosen: NDArray[np.bool_],
     vocabulary: Vocabulary,
     telling: bool,

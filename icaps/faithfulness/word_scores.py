@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.faithfulness.perturbation import norms_of_each, remove
-from icaps.inference import Reading, kept_capsules
+from icaps.inference import Reading, capsule_mask, contributions
 from icaps.model import ICapsNet
-from icaps.nn.layers import Packed
 from icaps.nn.packing import lay_out
-from icaps.train.corpus import Corpus
 
 Scores = NDArray[np.floating]  # (words,)
 
@@ -41,8 +39,8 @@ class Texts:
         cls, network: ICapsNet, muted: tuple[int, ...], readings: tuple[Reading, ...]
     ) -> Texts:
         """Those of the readings that are not blank, each with the class that it got."""
-        known = tuple(reading for reading in readings if not reading.blank)
-        targets = tuple(int(reading.norms.argmax()) for reading in known)
+        known = tuple(reading for reading in readings if not reading.blank[0])
+        targets = tuple(int(reading.activity.class_norms.argmax()) for reading in known)
         return cls(network, muted, known, targets)
 
     def __len__(self) -> int:
@@ -54,13 +52,13 @@ class Texts:
     @property
     def kept(self) -> Tensor | None:
         """(I,), 0 for each capsule that is switched off; None where none is."""
-        return kept_capsules(self.network, self.muted) if self.muted else None
+        return capsule_mask(self.network, self.muted) if self.muted else None
 
 
 def routing(texts: Texts) -> Iterator[Scores]:
     """The paper's weights: the sum over capsules of beta_ij rho^i_m alpha^i_n."""
     for reading, target in texts:
-        yield _attended(texts, reading, reading.routing[:, target])
+        yield _attended(texts, reading, reading.activity.routing[0, :, target])
 
 
 def contribution(texts: Texts) -> Iterator[Scores]:
@@ -70,7 +68,7 @@ def contribution(texts: Texts) -> Iterator[Scores]:
     a capsule votes, and may be negative.
     """
     for reading, target in texts:
-        yield _attended(texts, reading, reading.contribution[:, target])
+        yield _attended(texts, reading, contributions(reading.activity)[0, :, target])
 
 
 def attention_gradient(texts: Texts) -> Iterator[Scores]:
@@ -80,39 +78,34 @@ def attention_gradient(texts: Texts) -> Iterator[Scores]:
     """
     network = texts.network
     for reading, target in texts:
-        ids, lengths, sentences = packed(texts, reading)
-        layout = lay_out(lengths, network.config.kernel_size, ids.device)
+        tokens, ids = reading.tokens, network.ids_of(reading.tokens)
+        layout = lay_out(tokens.words_per_sentence, network.config.kernel_size, ids.device)
         attention = network.attention
         with torch.no_grad():
             regions = network.regions(ids, layout)
             embeddings, alpha = attention.embed_sentences(regions, layout)
         with torch.enable_grad():
             embeddings.requires_grad_()  # (sentences, I, d_p)
-            attended = attention.join_sentences(embeddings, alpha, sentences)
+            attended = attention.join_sentences(embeddings, alpha, tokens.sentences_per_text)
             norm = network.route(attended, texts.kept).class_norms[0, target]
             (slope,) = torch.autograd.grad(norm, embeddings)
         towards = torch.einsum("sip,ipw->siw", slope, attention.value_weight.detach())
-        towards = towards.repeat_interleave(lengths.to(ids.device), 0)  # (words, I, d_w)
+        lengths = torch.from_numpy(tokens.words_per_sentence).to(ids.device)
+        towards = towards.repeat_interleave(lengths, 0)  # (words, I, d_w)
         slopes = torch.einsum("nw,niw->ni", regions[layout.cells], towards)
         weights = (slopes * alpha).sum(1).cpu().numpy()
-        yield spread(weights, reading.encoded.sentences, network.config.kernel_size)
+        yield spread(weights, tokens.words_per_sentence, network.config.kernel_size)
 
 
 def leave_one_out(texts: Texts, removal: str) -> Iterator[Scores]:
     """By how much the class norm falls when a word alone is removed."""
     variants = (
-        remove(reading.encoded, ~np.eye(len(reading.encoded.ids), dtype=bool), removal)
+        remove(reading.tokens, ~np.eye(len(reading.tokens.ids), dtype=bool), removal)
         for reading in texts.readings
     )
     norms = norms_of_each(texts.network, variants, texts.muted)
     for (reading, target), found in zip(texts, norms, strict=True):
-        yield float(reading.norms[target]) - found[:, target]
-
-
-def packed(texts: Texts, reading: Reading) -> Packed:
-    """One text as a batch for a network where it is."""
-    batch = Corpus.from_encoded([reading.encoded], [0]).pack()
-    return batch.to(texts.network.fixed_embedding.device)
+        yield float(reading.activity.class_norms[0, target]) - found[:, target]
 
 
 def spread(weights: Scores, sentences: NDArray[np.int64], kernel_size: int) -> Scores:
@@ -134,7 +127,7 @@ def spread(weights: Scores, sentences: NDArray[np.int64], kernel_size: int) -> S
 
 def _attended(texts: Texts, reading: Reading, capsules: Tensor) -> Scores:
     """Weights of capsules (I,) over the words that they attend to."""
-    sentences = reading.encoded.sentences
-    rho = reading.sentence_attention.numpy().repeat(sentences, axis=0)  # (words, I)
-    weights = (reading.attention.numpy() * rho) @ capsules.numpy()
+    sentences, activity = reading.tokens.words_per_sentence, reading.activity
+    rho = activity.sentence_attention.numpy().repeat(sentences, axis=0)  # (words, I)
+    weights = (activity.attention.numpy() * rho) @ capsules.numpy()
     return spread(weights, sentences, texts.network.config.kernel_size)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from icaps.inference import Pass
+from icaps.inference import Reading
 from icaps.interpret.winners import Winners
 from icaps.nn.layers import CapsuleLayer
 
@@ -44,12 +44,13 @@ class KnockOut:
         shape = 1 + capsules, classes, classes
         return cls(np.zeros(shape, np.int64), np.zeros(capsules, np.int64))
 
-    def add(self, layer: CapsuleLayer, batch: Pass, winners: Winners) -> None:
+    def add(self, layer: CapsuleLayer, batch: Reading, winners: Winners) -> None:
         """Counts a batch; a blank text is taken for the first class, as always."""
+        assert batch.labels is not None
         capsules = len(self.own_right)
         kept = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
         predicted = np.zeros((len(batch.labels), 1 + capsules), dtype=np.int64)
-        known = np.flatnonzero(batch.known)
+        known = np.flatnonzero(~batch.blank)
         norms = norms_of_sets(layer, batch.activity.primary_capsules[known], kept)
         predicted[known] = norms.argmax(2)
         places = np.arange(1 + capsules), batch.labels[:, None], predicted
@@ -86,7 +87,7 @@ def norms_of_sets(layer: CapsuleLayer, primary: Tensor, kept: Tensor) -> NDArray
         primary: (texts, I, d_p).
         kept: (sets, I), 1 for the capsules of a set and 0 for those that are off.
     """
-    kept = kept.to(primary)
+    primary, kept = primary.to(layer.capsule_bias), kept.to(layer.capsule_bias)
     capsules, classes, _ = layer.capsule_bias.shape
     size = len(kept) * capsules * classes
     parts = [np.zeros((0, len(kept), classes), np.float32)]
@@ -114,11 +115,12 @@ class Sample:
         primary = np.zeros((0, capsules, size), np.float32)
         return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
-    def add(self, batch: Pass) -> None:
+    def add(self, batch: Reading) -> None:
         """Lets in those known texts of a batch whose numbers have the smallest keys."""
-        known = np.flatnonzero(batch.known)
+        known = np.flatnonzero(~batch.blank)
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
-        primary = batch.activity.primary_capsules[known].cpu().numpy()
+        primary = batch.activity.primary_capsules[known].numpy()
+        assert batch.labels is not None
         self.merge(Sample(primary, batch.labels[known], keys))
 
     def merge(self, other: Sample) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icaps.errors import DataError
-from icaps.inference import stream_passes
+from icaps.inference import read_labelled
 from icaps.interpret.ablation import KnockOut, Sample
 from icaps.interpret.tally import Tally
 from icaps.interpret.winners import find_winners
@@ -61,12 +61,12 @@ def count(
     """
     counts = Counts.empty(classifier)
     network, classes = classifier.network_, [str(name) for name in classifier.classes_]
-    for batch in stream_passes(network, classifier.vocabulary_, classes, labelled):
+    for batch in read_labelled(network, classifier.vocabulary_, classes, labelled):
         winners = find_winners(batch, network.config.kernel_size)
-        counts.tally.add(winners, blank=int((~batch.known).sum()))
+        counts.tally.add(winners, blank=int(batch.blank.sum()))
         counts.knock_out.add(network.capsules, batch, winners)
         counts.sample.add(batch)
-        on_texts(len(batch.labels))
+        on_texts(len(batch))
     whole, *others = distributed.gathered(counts)
     for part in others:
         whole.merge(part)

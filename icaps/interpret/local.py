@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import ReadBatch, Reading
+from icaps.inference import Reading, to_classes
 from icaps.interpret.reasons import Reasons, attention_of, find_reasons, rank
-from icaps.interpret.spotting import Attention, Numbers, begins, ranges, spot
+from icaps.interpret.spotting import Numbers, begins, ranges, spot
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 _Item = TypeVar("_Item")
@@ -38,14 +38,9 @@ def spot_kgrams(
 
     The target of `options` is not read.
     """
-    sentences = reading.encoded.sentences
-    attention = Attention(
-        *(reading.attention.numpy(), reading.sentence_attention.numpy()),
-        *(sentences, np.array([len(sentences)])),
-    )
-    routing, contribution = reading.routing[:, target], reading.contribution[:, target]
-    weights = rank(routing.numpy()[None], contribution.numpy()[None], options)
-    found = spot(weights, attention, kernel_size, options)
+    routing, contribution = to_classes(reading.activity, np.array([0]), np.array([target]))
+    weights = rank(routing, contribution, options)
+    found = spot(weights, attention_of(reading), kernel_size, options)
     return [Spotted(*row) for row in np.stack(found[1:], axis=1).tolist()]
 
 
@@ -57,7 +52,7 @@ def cover(spotted: Sequence[Spotted], length: int) -> list[int]:
 
 
 def explain(
-    batch: ReadBatch,
+    batch: Reading,
     classes: tuple[str, ...],
     kernel_size: int,
     options: ExplainOptions,
@@ -78,8 +73,11 @@ def explain(
         names: What users called capsules, by number.
     """
     reasons = find_reasons(batch, classes, kernel_size, options)
+    tokens = batch.tokens
+    assert tokens.truncated is not None
     columns = (
-        *(batch.texts, batch.placed.truncated.tolist(), batch.blank.tolist(), _unknown(batch)),
+        *(batch.texts, tokens.truncated.tolist(), batch.blank.tolist()),
+        tokens.unknown_share.tolist(),
         *(reasons.predicted.tolist(), reasons.targets.tolist(), reasons.norms.tolist()),
         probabilities.tolist(),
         _kgrams(batch, reasons, names),
@@ -116,18 +114,12 @@ def _cut(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
     return (tuple(islice(left, size)) for size in sizes.tolist())
 
 
-def _unknown(batch: ReadBatch) -> list[float]:
-    """Share of each text's words that the vocabulary lacks."""
-    words = batch.placed.numbers.words
-    shares: list[float] = ((words - batch.placed.numbers.known) / words.clip(1)).tolist()
-    return shares
-
-
-def _words(batch: ReadBatch, reasons: Reasons) -> Iterator[tuple[WordCount, ...]]:
-    spans = batch.placed.spans
+def _words(batch: Reading, reasons: Reasons) -> Iterator[tuple[WordCount, ...]]:
+    spans = batch.tokens.spans
+    assert spans is not None
     counts = _cover(reasons.spots.first, reasons.spots.last, len(spans))
     words = map(WordCount, *spans.T.tolist(), counts.tolist())
-    return _cut(words, batch.placed.numbers.words)
+    return _cut(words, batch.tokens.words_per_text)
 
 
 def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
@@ -137,7 +129,7 @@ def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
 
 
 def _kgrams(
-    batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
+    batch: Reading, reasons: Reasons, names: Mapping[int, str]
 ) -> Iterator[tuple[KGram, ...]]:
     texts = batch.texts
     rows = zip(*(column.tolist() for column in reasons.kgrams), strict=True)
@@ -167,9 +159,9 @@ def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
 
 
 def _capsules(
-    batch: ReadBatch, reasons: Reasons, names: Mapping[int, str]
+    batch: Reading, reasons: Reasons, names: Mapping[int, str]
 ) -> Iterator[tuple[CapsuleReason, ...]]:
-    attention, words = attention_of(batch), batch.placed.numbers.words
+    attention, words = attention_of(batch), batch.tokens.words_per_text
     text, capsule = _shown(reasons)
     routing = batch.activity.routing.numpy()[text, capsule].tolist()
     columns = []
@@ -184,9 +176,10 @@ def _capsules(
     return _cut(found, np.bincount(text, minlength=len(batch.texts)))
 
 
-def _sentences(batch: ReadBatch, reasons: Reasons) -> Iterator[tuple[SentenceWeight, ...]]:
+def _sentences(batch: Reading, reasons: Reasons) -> Iterator[tuple[SentenceWeight, ...]]:
     """Each sentence with the mean of its rho over the capsules, weighted by their beta."""
-    attention, spans = attention_of(batch), batch.placed.spans
+    attention, spans = attention_of(batch), batch.tokens.spans
+    assert spans is not None
     ends = attention.lengths.cumsum()
     starts = (ends - attention.lengths).tolist()
     text, capsule = _shown(reasons)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from icaps.interpret.projection import PlaneMap, check_choice, map_vectors
 from icaps.model import ICapsNet
 from icaps.nn.packing import lay_out
-from icaps.text.clean import PAD, UNK
+from icaps.text.batch import PAD, UNK
 from icaps.text.vocabulary import Vocabulary
 
 SPACES = ("effective", "queries")  # W^k_i^T h_i, which share one space; h_i, as in the paper
@@ -78,7 +78,7 @@ def pointed_words(
     with torch.inference_mode():
         queries = network.attention.effective_queries().T  # (d_w, I)
         for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
-            alone = torch.ones(len(ids), dtype=torch.int64)
+            alone = np.ones(len(ids), np.int64)
             layout = lay_out(alone, network.config.kernel_size, ids.device)
             regions = network.regions(ids, layout)[layout.cells]
             scores.append((regions @ queries).cpu())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import ReadBatch, to_classes
+from icaps.inference import Reading, to_classes
 from icaps.interpret.spotting import Attention, Numbers, Spots, Weights, spot
 
 
@@ -60,7 +60,7 @@ class Reasons(NamedTuple):
 
 
 def find_reasons(
-    batch: ReadBatch, classes: Sequence[str], kernel_size: int, options: ExplainOptions
+    batch: Reading, classes: Sequence[str], kernel_size: int, options: ExplainOptions
 ) -> Reasons:
     """The K-grams of each text that is not blank (section 2.6).
 
@@ -84,12 +84,12 @@ def find_reasons(
     return Reasons(batch.texts, batch.blank, norms, predicted, targets, routing, spots, kgrams)
 
 
-def attention_of(batch: ReadBatch) -> Attention:
+def attention_of(batch: Reading) -> Attention:
     """What the capsules of a batch attend to."""
-    numbers, activity = batch.placed.numbers, batch.activity
+    tokens, activity = batch.tokens, batch.activity
     return Attention(
         *(activity.attention.numpy(), activity.sentence_attention.numpy()),
-        *(numbers.lengths, numbers.counts),
+        *(tokens.words_per_sentence, tokens.sentences_per_text),
     )
 
 
@@ -100,8 +100,9 @@ def rank(routing: Weights, contribution: Weights, options: ExplainOptions) -> ND
     return ranked
 
 
-def _kgrams(batch: ReadBatch, spots: Spots, routing: Weights, contribution: Weights) -> KGrams:
-    attention, spans = attention_of(batch), batch.placed.spans
+def _kgrams(batch: Reading, spots: Spots, routing: Weights, contribution: Weights) -> KGrams:
+    attention, spans = attention_of(batch), batch.tokens.spans
+    assert spans is not None
     first_sentence = attention.counts.cumsum() - attention.counts
     text, capsule, sentence, position, first, last = spots
     return KGrams(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import Pass, to_classes
+from icaps.inference import Reading, to_classes
 from icaps.interpret.spotting import first_largest, ranges
 
 
@@ -33,11 +33,12 @@ class Winners(NamedTuple):
 ABSENT = -1  # in place of a word's id
 
 
-def find_winners(batch: Pass, kernel_size: int) -> Winners:
+def find_winners(batch: Reading, kernel_size: int) -> Winners:
     """Ties go to the lower number and the earlier place, as in `spotting.spot`."""
-    known = np.flatnonzero(batch.known)
+    assert batch.labels is not None
+    known = np.flatnonzero(~batch.blank)
     activity = batch.activity
-    predicted = activity.class_norms.cpu().numpy()[known].argmax(1).astype(np.int64)
+    predicted = activity.class_norms.numpy()[known].argmax(1).astype(np.int64)
     routing, contribution = to_classes(activity, known, predicted)
     capsules = routing.argmax(1)
     return Winners(
@@ -52,19 +53,20 @@ def find_winners(batch: Pass, kernel_size: int) -> Winners:
 
 
 def _kgrams(
-    batch: Pass, known: NDArray[np.int64], capsules: NDArray[np.int64], kernel_size: int
+    batch: Reading, known: NDArray[np.int64], capsules: NDArray[np.int64], kernel_size: int
 ) -> NDArray[np.int64]:
     """The K-gram around the position that each text's capsule attends to most (texts, K)."""
-    ids, lengths, counts = (part.numpy() for part in batch.packed)
+    ids, lengths = batch.tokens.ids, batch.tokens.words_per_sentence
+    counts = batch.tokens.sentences_per_text
     ends = lengths.cumsum()
     text_of_sentence = np.repeat(np.arange(len(counts)), counts)
     winner = np.full(len(counts), ABSENT)
     winner[known] = capsules
     kept = np.flatnonzero(winner[text_of_sentence] != ABSENT)
-    rho = batch.activity.sentence_attention.cpu().numpy()
+    rho = batch.activity.sentence_attention.numpy()
     sentences = kept[first_largest(rho[kept, winner[text_of_sentence[kept]]], counts[known])]
     places = ranges(ends[sentences] - lengths[sentences], lengths[sentences])
-    alpha = batch.activity.attention.cpu().numpy()
+    alpha = batch.activity.attention.numpy()
     attended = alpha[places, np.repeat(capsules, lengths[sentences])]
     middles = places[first_largest(attended, lengths[sentences])]
     window = middles[:, None] + np.arange(kernel_size) - (kernel_size - 1) // 2

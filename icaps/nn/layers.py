@@ -25,32 +25,7 @@ from icaps.config import BFLOAT16, FLOAT32
 from icaps.nn.packing import Layout, joined, lay_out
 from icaps.nn.pooling import pool
 from icaps.nn.votes import FORMED, FormedVotes, ImpliedVotes, Votes
-
-
-class Packed(NamedTuple):
-    """Texts end to end: word ids (tokens,), words of each sentence, sentences of each text.
-
-    The ids are where the network is, all else is on the CPU.
-    """
-
-    ids: Tensor
-    lengths: Tensor
-    sentences: Tensor
-
-    def to(self, device: torch.device) -> Packed:
-        """The same texts for a network on `device`.
-
-        Lengths stay on the CPU, where the layout is made of them, so that no batch fetches them.
-        """
-        return self._replace(ids=self.ids.to(device))
-
-    def without(self, dropped: Tensor) -> Packed:
-        """The same sentences without the words that are dropped, (tokens,) of true and false."""
-        numbers = torch.arange(len(self.lengths), device=self.lengths.device)
-        left = numbers.repeat_interleave(self.lengths)[~dropped]
-        return self._replace(
-            ids=self.ids[~dropped], lengths=left.bincount(minlength=len(self.lengths))
-        )
+from icaps.text.batch import Numbers
 
 
 class Routed(NamedTuple):
@@ -157,7 +132,7 @@ class TrainableAttention(nn.Module):
         """W^k_i^T h_i / sqrt(d_q), the direction that each head looks for: (I, d_w)."""
         return _fold(self.primary_queries, self.key_weight)
 
-    def forward(self, regions: Tensor, layout: Layout, sentences: Tensor) -> Attended:
+    def forward(self, regions: Tensor, layout: Layout, sentences: Numbers) -> Attended:
         """Each head's weighted sum of a text's values (equations 1 to 4).
 
         Args:
@@ -167,7 +142,7 @@ class TrainableAttention(nn.Module):
         """
         return self.join_sentences(*self.embed_sentences(regions, layout), sentences)
 
-    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Tensor) -> Attended:
+    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Numbers) -> Attended:
         """The sentences of each text, from what `embed_sentences` gives; here a text is one."""
         return Attended(embeddings, attention, attention.new_ones(embeddings.shape[:2]))
 
@@ -194,7 +169,7 @@ class HierarchicalAttention(TrainableAttention):
         with torch.no_grad():
             self.sentence_value_weight.copy_(torch.eye(query_dim).expand(shape))
 
-    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Tensor) -> Attended:
+    def join_sentences(self, embeddings: Tensor, attention: Tensor, sentences: Numbers) -> Attended:
         """Attention to the sentences of each text, each of which has a word."""
         directions = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
         scores = torch.einsum("sid,id->si", embeddings, directions)

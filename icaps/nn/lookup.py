@@ -18,9 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from icaps.model import Activity, ICapsNet
-from icaps.nn.layers import Attended, Packed, weighted_sums
+from icaps.nn.layers import Attended, weighted_sums
 from icaps.nn.packing import lay_out
 from icaps.nn.table_files import file_of, keep_rows, map_rows
+from icaps.text.batch import TokenBatch
 
 MOST_BYTES = 256_000_000  # of a table; with more words and sizes than that there is none
 PAYS = 2  # times the vocabulary that a network has to read, until a table has paid for itself
@@ -44,21 +45,23 @@ class WordTable:
         last = range(len(rows) - 2, len(rows))
         self._last = torch.tensor(last, dtype=torch.int32, device=rows.device)  # as ids are
 
-    def attend(self, network: ICapsNet, batch: Packed) -> Attended:
+    def attend(self, network: ICapsNet, batch: TokenBatch) -> Attended:
         """As that network's own attention; equal to it up to rounding."""
         heads, size = network.attention.value_weight.shape[:2]
-        layout = lay_out(batch.lengths, network.config.kernel_size, batch.ids.device)
-        slots = torch.cat([batch.ids, self._last])[layout.regions] * len(self._taps)
+        ids = network.ids_of(batch)
+        layout = lay_out(batch.words_per_sentence, network.config.kernel_size, ids.device)
+        slots = torch.cat([ids, self._last])[layout.regions] * len(self._taps)
         found = F.embedding_bag(slots + self._taps, self._rows, mode="sum")
         scores, values = found.split([heads, heads * size], dim=1)
         weights = layout.softmax_of_rows(scores)
         embeddings = weighted_sums(weights, values.unflatten(1, (size, heads)), layout)
         # The bias moves all scores of a head alike, and each value: their weights add up to 1.
-        words = (batch.lengths > 0)[:, None, None].to(embeddings.device)
+        filled = torch.from_numpy(batch.words_per_sentence > 0)
+        words = filled[:, None, None].to(embeddings.device)
         # Side by side, else the norm of each takes longer than all that comes before.
         embeddings = embeddings.transpose(1, 2).contiguous() + words * self._bias
         attention = weights.index_select(0, layout.cells)
-        return network.attention.join_sentences(embeddings, attention, batch.sentences)
+        return network.attention.join_sentences(embeddings, attention, batch.sentences_per_text)
 
 
 def make_rows(network: ICapsNet) -> Tensor:
@@ -110,7 +113,7 @@ def keep_table(network: ICapsNet) -> None:
     _READERS[network] = _Reader(network, kept=True)
 
 
-def run(network: ICapsNet, batch: Packed, kept: Tensor | None) -> Activity:
+def run(network: ICapsNet, batch: TokenBatch, kept: Tensor | None) -> Activity:
     """`network(batch, kept)` of a network in eval mode, from a table once it has read enough words.
 
     The table is made anew when what it is made of has changed.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 _CPU = torch.device("cpu")
@@ -57,15 +58,12 @@ def joined(blocks: list[Tensor]) -> Tensor:
     return torch.cat(blocks) if len(blocks) > 1 else blocks[0]
 
 
-def lay_out(lengths: Tensor, kernel_size: int, device: torch.device = _CPU) -> Layout:
+def lay_out(lengths: NDArray[np.int64], kernel_size: int, device: torch.device = _CPU) -> Layout:
     """The layout, on `device`, of sentences of so many words each (sentences,).
 
     A region is `kernel_size` words; an even number has one word more on the right.
-
-    Raises:
-        TypeError: `lengths` are not on the CPU.
     """
-    words = lengths.numpy()
+    words = lengths
     step = np.maximum(np.exp2(np.frexp(words)[1] - 1 - _SHARE), _STEP).astype(np.int64)
     widths = -(words // -step) * step
     order = np.argsort(widths, kind="stable")

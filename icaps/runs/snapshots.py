@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
-from icaps.inference import Pass
+from icaps.inference import read
 from icaps.interpret.winners import find_winners
 from icaps.runs.folder import SNAPSHOTS, RunFolder
-from icaps.text.clean import UNK
 from icaps.train.checkpoint_files import CONFIG
 from icaps.train.corpus import Corpus
 
 COUNTED = 2_000  # validation texts, at most
-_BATCH = 512  # texts a pass
 
 
 class Follower:
@@ -66,20 +64,9 @@ def _frequency(classifier: ICapsClassifier, validation: Corpus) -> NDArray[np.in
     network = classifier.network_
     counts = np.zeros((len(classifier.classes_), network.config.num_capsules), dtype=np.int64)
     texts = min(len(validation), COUNTED)
-    for start in range(0, texts, _BATCH):
-        numbers = np.arange(start, min(start + _BATCH, texts))
-        part = validation.select(numbers)
-        packed = part.pack()
-        known = np.array([_is_known(part, text) for text in part.texts.tolist()], dtype=bool)
-        with torch.inference_mode():
-            activity = network(packed.to(network.fixed_embedding.device))
-        batch = Pass(numbers, part.labels, known, packed, activity)
-        winners = find_winners(batch, network.config.kernel_size)
+    part = validation.select(np.arange(texts))
+    for reading in read(network, part.tokens()):
+        labelled = dataclasses.replace(reading, labels=part.labels[reading.numbers])
+        winners = find_winners(labelled, network.config.kernel_size)
         np.add.at(counts, (winners.predicted, winners.capsules), 1)
     return counts
-
-
-def _is_known(corpus: Corpus, text: int) -> bool:
-    """Whether any word of a text is in the vocabulary."""
-    offsets = corpus.offsets_of(text)
-    return bool((corpus.ids[offsets[0] : offsets[-1]] != UNK).any())

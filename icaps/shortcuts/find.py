@@ -28,7 +28,7 @@ from icaps.shortcuts.interventions import (
 )
 from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
 from icaps.stats import wilson
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK
 
 KGRAM, CAPSULE = "K-gram", "capsule"
 FEWEST = 10  # texts that a capsule wins

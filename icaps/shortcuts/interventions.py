@@ -15,8 +15,7 @@ from icaps.faithfulness.perturbation import norms_of_each, remove
 from icaps.results import Interval
 from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
 from icaps.stats import bootstrap_mean
-from icaps.text.batch import Encoded, EncodedText
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
 
 DRAWS = 5  # of random words, for each text
 FREQUENT = 200  # most frequent words of the texts, from which those are drawn that are added
@@ -60,7 +59,7 @@ def mask(
     """
     covered, random = texts.covered(words), np.random.default_rng(seed)
 
-    def variants() -> Iterator[Encoded]:
+    def variants() -> Iterator[TokenBatch]:
         for row in rows:
             text = texts.encoded[row]
             start = texts.starts[row]
@@ -87,7 +86,7 @@ def insert(texts: Answered, rows: Numbers, words: Words, target: int, seed: int 
     counts[[UNK, *words]] = 0
     frequent = (-counts).argsort(kind="stable")[: min(FREQUENT, np.count_nonzero(counts))]
 
-    def variants() -> Iterator[Encoded]:
+    def variants() -> Iterator[TokenBatch]:
         for row in rows:
             drawn = random.choice(frequent, (DRAWS, len(words))) if len(frequent) else [words]
             yield _with_words(texts.encoded[row], np.vstack([words, drawn]))
@@ -132,20 +131,20 @@ def effect(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
 
 
 def _joined(
-    texts: Answered, parts: Iterator[Encoded], muted: Sequence[int] = ()
+    texts: Answered, parts: Iterator[TokenBatch], muted: Sequence[int] = ()
 ) -> NDArray[np.floating]:
     none = np.zeros((0, len(texts.classes)))
     return np.concatenate([none, *norms_of_each(texts.network, parts, muted)])
 
 
-def _norms(texts: Answered, variants: Iterator[Encoded], count: int) -> NDArray[np.floating]:
+def _norms(texts: Answered, variants: Iterator[TokenBatch], count: int) -> NDArray[np.floating]:
     """(count, variants, J)"""
     found = list(norms_of_each(texts.network, variants))
     return np.stack(found) if count else np.zeros((0, 2, len(texts.classes)))
 
 
 def _kept(
-    text: EncodedText, covered: NDArray[np.bool_], random: np.random.Generator
+    text: TokenBatch, covered: NDArray[np.bool_], random: np.random.Generator
 ) -> NDArray[np.bool_]:
     """(1 + DRAWS, words): all but the K-gram, and all but as many other words, drawn at random."""
     kept = np.ones((1 + DRAWS, len(text.ids)), dtype=bool)
@@ -157,14 +156,14 @@ def _kept(
     return kept
 
 
-def _with_words(text: EncodedText, words: NDArray[np.integer]) -> Encoded:
+def _with_words(text: TokenBatch, words: NDArray[np.integer]) -> TokenBatch:
     """The text once for each row of `words` (variants, n), which come first in its sentence."""
     variants, more = words.shape
     ids = np.hstack([words, np.tile(text.ids, (variants, 1))]).astype(np.int32)
-    lengths = text.sentences.copy()
+    lengths = text.words_per_sentence.copy()
     lengths[0] += more
     counts = np.full(variants, len(lengths))
-    return Encoded(ids.ravel(), np.tile(lengths, variants), counts)
+    return TokenBatch(ids.ravel(), np.tile(lengths, variants), counts)
 
 
 def _mean(values: NDArray[np.floating]) -> float:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from icaps.config import ExplainOptions
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
-from icaps.inference import read_encoded
+from icaps.inference import read
 from icaps.interpret.local import spot_kgrams
 from icaps.model import ICapsNet
-from icaps.text.batch import EncodedText
+from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 
@@ -34,7 +34,7 @@ class Answered:
     Attributes:
         network, vocabulary, classes: Of the model.
         numbers: (texts,), where each was among the texts that were given.
-        encoded: Each as its network reads it.
+        encoded: As the network reads them.
         labels: (texts,), class numbers.
         norms: (texts, J).
         capsules: (texts,), the capsule that won (section 2.6).
@@ -45,7 +45,7 @@ class Answered:
     vocabulary: Vocabulary
     classes: tuple[str, ...]
     numbers: Numbers
-    encoded: tuple[EncodedText, ...]
+    encoded: TokenBatch
     labels: Numbers
     norms: NDArray[np.floating]
     capsules: Numbers
@@ -64,21 +64,20 @@ class Answered:
         """(texts,)"""
         return np.asarray(self.predicted == self.labels)
 
-    @cached_property
-    def ids(self) -> Numbers:
+    @property
+    def ids(self) -> NDArray[np.integer]:
         """(tokens,), all texts end to end."""
-        return np.concatenate([text.ids for text in self.encoded])
+        return self.encoded.ids
 
     @cached_property
     def text_of(self) -> Numbers:
         """(tokens,), the text of each."""
-        return np.repeat(np.arange(len(self)), [len(text.ids) for text in self.encoded])
+        return np.repeat(np.arange(len(self)), self.encoded.words_per_text)
 
-    @cached_property
+    @property
     def starts(self) -> Numbers:
         """(texts,), the place of each one's first token among all."""
-        lengths = np.array([len(text.ids) for text in self.encoded])
-        return np.asarray(lengths.cumsum() - lengths)
+        return self.encoded.word_offsets[:-1]
 
     def places(self, words: Words) -> Numbers:
         """(occurrences,), where a K-gram begins among all tokens; it is within a sentence."""
@@ -102,7 +101,7 @@ class Answered:
 
     @cached_property
     def _sentence_of(self) -> Numbers:
-        lengths = np.concatenate([text.sentences for text in self.encoded])
+        lengths = self.encoded.words_per_sentence
         return np.repeat(np.arange(len(lengths)), lengths)
 
 
@@ -126,27 +125,25 @@ def answer(
     labels = class_numbers((label for _, label in labelled), classes)
     given = [text for text, _ in labelled]
     known: list[int] = []
-    encoded: list[EncodedText] = []
+    encoded: list[TokenBatch] = []
     norms, capsules, kgrams = [], [], []
-    seen = 0
-    for batch in read_encoded(network, given, encode(vocabulary, given, network.config)):
-        for number, reading in enumerate(batch, start=seen):
-            if reading.blank:
+    for batch in read(network, encode(vocabulary, given, network.config, spans=False)):
+        for reading in batch:
+            if reading.blank[0]:
                 continue
-            target = int(reading.norms.argmax())
+            target = int(reading.activity.class_norms.argmax())
             spotted = spot_kgrams(reading, target, network.config.kernel_size, ExplainOptions())
-            ids = reading.encoded.ids.tolist()
-            known.append(number)
-            encoded.append(reading.encoded)
-            norms.append(reading.norms.numpy())
+            ids = reading.tokens.ids.tolist()
+            known.append(int(reading.numbers[0]))
+            encoded.append(reading.tokens)
+            norms.append(reading.activity.class_norms[0].numpy())
             capsules.append(spotted[0].capsule)
             kgrams.append(tuple(tuple(ids[kgram.first : kgram.last]) for kgram in spotted))
-        seen += len(batch)
         on_texts(len(batch))
     if not known:
         raise DataError("The model knows no word of these texts; give it texts of its own kind.")
     numbers = np.array(known)
     return Answered(
-        *(network, vocabulary, classes, numbers, tuple(encoded), labels[numbers]),
+        *(network, vocabulary, classes, numbers, TokenBatch.join(encoded), labels[numbers]),
         *(np.stack(norms), np.array(capsules), tuple(kgrams)),
     )

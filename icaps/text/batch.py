@@ -1,198 +1,187 @@
-"""Texts as numbers: one by one, or as columns, end to end, as the network reads them."""
+"""Texts as numbers: the token batch that vocabulary, corpus, network and explanations share."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.text.clean import UNK
+PAD, UNK = 0, 1  # ids of `<pad>` and `<unk>`, which every vocabulary starts with
 
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class EncodedText:
-    """A text as numbers: ids (words,) and spans (words, 2), code points into the text as typed.
-
-    `sentences` (sentences,) has the words of each; a text that is not split is one sentence.
-    `truncated` says whether words past the limit were left out.
-    """
-
-    ids: Numbers
-    spans: Numbers
-    sentences: Numbers
-    truncated: bool
-
-    @property
-    def blank(self) -> bool:
-        """Whether the vocabulary has none of the words."""
-        return not bool((self.ids != UNK).any())
-
-    @property
-    def unknown_share(self) -> float:
-        """Share of the words that the vocabulary lacks, 0 to 1; 0 where there are no words."""
-        return float((self.ids == UNK).mean()) if self.ids.size else 0.0
-
-
-class Part(NamedTuple):
-    """Consecutive texts of some that are encoded: which texts, sentences and words they are."""
-
-    texts: slice
-    sentences: slice
-    words: slice
-
-
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """Some texts as numbers: ids (words,), words of each sentence, sentences of each text."""
+class TokenBatch:
+    """Word ids of several texts, end to end, without padding.
 
-    ids: NDArray[np.int32]
-    lengths: Numbers
-    counts: Numbers
+    One text is a batch of one: `batch[3]`. Slices share memory with the whole batch. Arrays are
+    numpy; `ICapsNet` moves `ids` to its device, and needs the rest on the CPU.
 
-    @classmethod
-    def join(cls, texts: Sequence[EncodedText]) -> Encoded:
-        """Texts end to end."""
-        nothing = np.zeros(0, np.int64)
-        return cls(
-            np.concatenate([nothing, *(text.ids for text in texts)]).astype(np.int32),
-            np.concatenate([nothing, *(text.sentences for text in texts)]),
-            np.array([len(text.sentences) for text in texts], dtype=np.int64),
-        )
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Encoded]) -> Encoded:
-        """The texts of all parts, of which there is one at least."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = zip(*((part.ids, part.lengths, part.counts) for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns))
-
-    def split(self) -> list[NDArray[np.int32]]:
-        """The ids of each text."""
-        ends = self.ends[1].tolist()
-        return [self.ids[start:end] for start, end in pairwise(ends)]
-
-    @cached_property
-    def ends(self) -> tuple[Numbers, Numbers]:
-        """Sentences and words before each text, and those of all (texts + 1,)."""
-        sentences = _before(self.counts)
-        return sentences, _before(self.lengths)[sentences]
-
-    @cached_property
-    def words(self) -> Numbers:
-        """Words of each text (texts,)."""
-        ends = self.ends[1]
-        return ends[1:] - ends[:-1]
-
-    @cached_property
-    def known(self) -> Numbers:
-        """How many words of each text the vocabulary has (texts,)."""
-        known = _before(self.ids != UNK)[self.ends[1]]
-        return known[1:] - known[:-1]
-
-    def select(self, chosen: NDArray[np.bool_]) -> Encoded:
-        """The chosen texts (texts,), in their order."""
-        sentences = np.repeat(chosen, self.counts)
-        words = np.repeat(sentences, self.lengths)
-        return Encoded(self.ids[words], self.lengths[sentences], self.counts[chosen])
-
-    def first(self, words: Numbers) -> NDArray[np.bool_]:
-        """Which words are among the first ones of their texts, as many as `words` (texts,) says."""
-        own = self.words
-        place = np.arange(len(self.ids)) - np.repeat(own.cumsum() - own, own)
-        return place < np.repeat(words, own)
-
-    def parts(self, most_words: int, most_texts: int) -> Iterator[Part]:
-        """All texts, in parts of at most so many words and texts, or of one longer text."""
-        sentences, words = self.ends
-        start = 0
-        while start < len(self.counts):
-            fit = int(np.searchsorted(words, words[start] + most_words, side="right")) - 1
-            stop = max(min(fit, start + most_texts), start + 1)
-            cuts = (range(len(words)), sentences, words)
-            yield Part(*(slice(int(cut[start]), int(cut[stop])) for cut in cuts))
-            start = stop
-
-    def take(self, part: Part) -> Encoded:
-        """The texts of a part."""
-        texts, sentences, words = part
-        if texts == slice(0, len(self.counts)):
-            return self
-        return Encoded(self.ids[words], self.lengths[sentences], self.counts[texts])
-
-
-class Placed(NamedTuple):
-    """Encoded texts with the places of their words.
-
-    numbers; spans (words, 2), code points, each counted from the start of its own text; truncated
-    (texts,), whether words past a limit were left out.
+    Attributes:
+        ids: (words,), int32 from a vocabulary or a corpus.
+        words_per_sentence: (sentences,). A text that is not split is one sentence.
+        sentences_per_text: (texts,).
+        spans: (words, 2), start and end of each word in its own text as typed, in code points.
+            None if they were not requested.
+        truncated: (texts,), whether words beyond a limit were left out; None as for `spans`.
     """
 
-    numbers: Encoded
-    spans: Numbers
-    truncated: NDArray[np.bool_]
+    ids: NDArray[np.integer[Any]]
+    words_per_sentence: Numbers
+    sentences_per_text: Numbers
+    spans: Numbers | None = None
+    truncated: NDArray[np.bool_] | None = None
 
     @classmethod
-    def join(cls, texts: Sequence[EncodedText]) -> Placed:
-        """Texts end to end."""
-        nothing = np.zeros((0, 2), np.int64)
+    def join(cls, batches: Sequence[TokenBatch]) -> TokenBatch:
+        """Several batches end to end.
+
+        `spans` and `truncated` are kept if all of the batches have them.
+        """
+        if len(batches) == 1:
+            return batches[0]
+        spans = [batch.spans for batch in batches if batch.spans is not None]
+        flags = [batch.truncated for batch in batches if batch.truncated is not None]
         return cls(
-            Encoded.join(texts),
-            np.concatenate([nothing, *(text.spans for text in texts)]),
-            np.array([text.truncated for text in texts], dtype=bool),
+            np.concatenate([np.zeros(0, np.int32), *(batch.ids for batch in batches)]),
+            np.concatenate([_EMPTY, *(batch.words_per_sentence for batch in batches)]),
+            np.concatenate([_EMPTY, *(batch.sentences_per_text for batch in batches)]),
+            np.concatenate([_EMPTY.reshape(0, 2), *spans]) if len(spans) == len(batches) else None,
+            np.concatenate([_EMPTY > 0, *flags]) if len(flags) == len(batches) else None,
         )
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[Placed]) -> Placed:
-        """The texts of all parts, of which there is one at least."""
-        if len(parts) == 1:
-            return parts[0]
-        numbers, spans, truncated = zip(*parts, strict=True)
-        joined = Encoded.concatenate(numbers)
-        return cls(joined, np.concatenate(spans), np.concatenate(truncated))
+    def __len__(self) -> int:
+        """Number of texts."""
+        return len(self.sentences_per_text)
 
-    def take(self, part: Part) -> Placed:
-        """The texts of a part."""
-        return Placed(self.numbers.take(part), self.spans[part.words], self.truncated[part.texts])
+    def __getitem__(self, texts: SupportsIndex | slice) -> TokenBatch:
+        """One text, or consecutive texts, as a batch."""
+        if not isinstance(texts, slice):
+            number = range(len(self))[texts]
+            texts = slice(number, number + 1)
+        start, stop, step = texts.indices(len(self))
+        assert step == 1, "a batch is sliced into consecutive texts"
+        stop = max(start, stop)
+        if (start, stop) == (0, len(self)):
+            return self
+        sentences = slice(*self.sentence_offsets[[start, stop]].tolist())
+        words = slice(*self.word_offsets[[start, stop]].tolist())
+        return TokenBatch(
+            self.ids[words],
+            self.words_per_sentence[sentences],
+            self.sentences_per_text[start:stop],
+            None if self.spans is None else self.spans[words],
+            None if self.truncated is None else self.truncated[start:stop],
+        )
 
-    def shorten(self, lengths: Numbers, counts: Numbers) -> Placed:
-        """Each text's first words, as many as these sentences of it have.
+    def __iter__(self) -> Iterator[TokenBatch]:
+        """Each text as a batch of one."""
+        return (self[n] for n in range(len(self)))
+
+    @cached_property
+    def sentence_offsets(self) -> Numbers:
+        """Sentences before each text, and in all (texts + 1,)."""
+        return _offsets(self.sentences_per_text)
+
+    @cached_property
+    def word_offsets(self) -> Numbers:
+        """Words before each text, and in all (texts + 1,)."""
+        return _offsets(self.words_per_sentence)[self.sentence_offsets]
+
+    @cached_property
+    def words_per_text(self) -> Numbers:
+        """(texts,)"""
+        return np.diff(self.word_offsets)
+
+    @cached_property
+    def known_per_text(self) -> Numbers:
+        """Number of words of each text that are in the vocabulary (texts,)."""
+        return np.diff(_offsets(self.ids != UNK)[self.word_offsets])
+
+    @property
+    def blank(self) -> NDArray[np.bool_]:
+        """Whether none of a text's words is in the vocabulary (texts,)."""
+        blank: NDArray[np.bool_] = self.known_per_text == 0
+        return blank
+
+    @property
+    def unknown_share(self) -> NDArray[np.float64]:
+        """Share of each text's words that are not in the vocabulary (texts,); 0 without words."""
+        words = self.words_per_text
+        share: NDArray[np.float64] = (words - self.known_per_text) / words.clip(1)
+        return share
+
+    def select(self, mask: NDArray[np.bool_]) -> TokenBatch:
+        """The texts where `mask` (texts,) is true, in their order."""
+        sentences = np.repeat(mask, self.sentences_per_text)
+        words = np.repeat(sentences, self.words_per_sentence)
+        return TokenBatch(
+            self.ids[words],
+            self.words_per_sentence[sentences],
+            self.sentences_per_text[mask],
+            None if self.spans is None else self.spans[words],
+            None if self.truncated is None else self.truncated[mask],
+        )
+
+    def without(self, dropped: NDArray[np.bool_]) -> TokenBatch:
+        """The same sentences without the words where `dropped` (words,) is true."""
+        kept = ~dropped
+        sentences = np.repeat(np.arange(len(self.words_per_sentence)), self.words_per_sentence)
+        lengths = np.bincount(sentences[kept], minlength=len(self.words_per_sentence))
+        return dataclasses.replace(
+            self,
+            ids=self.ids[kept],
+            words_per_sentence=lengths,
+            spans=None if self.spans is None else self.spans[kept],
+        )
+
+    def truncate(self, words_per_sentence: Numbers, sentences_per_text: Numbers) -> TokenBatch:
+        """The first words of each text, divided into the given sentences.
+
+        Texts that lose words are flagged in `truncated`.
 
         Args:
-            lengths: Words of each sentence, of all texts end to end.
-            counts: Sentences of each text (texts,).
+            words_per_sentence: (sentences,), over all texts.
+            sentences_per_text: (texts,).
         """
-        kept = Encoded(self.numbers.ids, lengths, counts)
-        truncated = self.truncated | (kept.words < self.numbers.words)
-        if not truncated.any():
-            return self._replace(numbers=kept)
-        first = self.numbers.first(kept.words)
-        return Placed(
-            Encoded(self.numbers.ids[first], lengths, counts), self.spans[first], truncated
+        short = TokenBatch(self.ids, words_per_sentence, sentences_per_text)
+        cut = short.words_per_text < self.words_per_text
+        truncated = cut if self.truncated is None else cut | self.truncated
+        if not cut.any():
+            return dataclasses.replace(short, spans=self.spans, truncated=truncated)
+        words = self.words_per_text
+        position = np.arange(len(self.ids)) - np.repeat(words.cumsum() - words, words)
+        kept = position < np.repeat(short.words_per_text, words)
+        return TokenBatch(
+            self.ids[kept],
+            words_per_sentence,
+            sentences_per_text,
+            None if self.spans is None else self.spans[kept],
+            truncated,
         )
 
-    def split(self) -> list[EncodedText]:
-        """Text by text."""
-        ids, lengths = self.numbers.ids.astype(np.int64), self.numbers.lengths
-        sentences, words = (ends.tolist() for ends in self.numbers.ends)
-        return [
-            EncodedText(
-                *(ids[words[n] : words[n + 1]], self.spans[words[n] : words[n + 1]]),
-                *(lengths[sentences[n] : sentences[n + 1]], truncated),
-            )
-            for n, truncated in enumerate(self.truncated.tolist())
-        ]
+    def parts(self, max_words: int, max_texts: int) -> Iterator[TokenBatch]:
+        """The texts in batches of at most `max_words` and `max_texts`, or of one longer text."""
+        words = self.word_offsets
+        start = 0
+        while start < len(self):
+            fit = int(np.searchsorted(words, words[start] + max_words, side="right")) - 1
+            stop = max(min(fit, start + max_texts), start + 1)
+            yield self[start:stop]
+            start = stop
 
 
-def _before(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Numbers:
-    """What comes before each of runs of such sizes, and all of it (runs + 1,)."""
-    ends = np.zeros(len(sizes) + 1, np.int64)
-    sizes.cumsum(out=ends[1:])
-    return ends
+_EMPTY = np.zeros(0, np.int64)
+
+
+def _offsets(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Numbers:
+    """Sum of the sizes before each, and of all of them (sizes + 1,)."""
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    sizes.cumsum(out=offsets[1:])
+    return offsets

@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.text.batch import UNK
 from icaps.text.pieces import Pieces, split
 from icaps.text.words import words_alone
-
-PAD, UNK = 0, 1
 
 _DAMAGED = "amp|quot|apos|lt|gt|nbsp|hellip|[lr][sd]quo|[mn]dash"
 _ENTITY = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import islice
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from icaps.errors import CheckpointError
-from icaps.text.batch import Encoded, EncodedText, Placed
-from icaps.text.clean import UNK, Clean, clean_text, original_spans, words_of
+from icaps.text.batch import UNK, TokenBatch
+from icaps.text.clean import Clean, clean_text, original_spans, words_of
 from icaps.text.pieces import Pieces, join, split
 
 _SPECIAL = ("<pad>", "<unk>")
@@ -96,37 +96,32 @@ class Vocabulary:
         lines = (f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
         Path(path).write_bytes("".join(lines).encode())
 
-    def encode(self, texts: Sequence[str], max_words: int | None = None) -> list[EncodedText]:
-        """Each text's ids and spans, those of the first `max_words` words if that is given."""
-        return self.place(texts, max_words).split()
+    def encode(
+        self, texts: Iterable[str], max_words: int | None = None, *, spans: bool = True
+    ) -> TokenBatch:
+        """Word ids of texts, each as one sentence.
 
-    def place(self, texts: Sequence[str], max_words: int | None = None) -> Placed:
-        """As `encode`, as columns."""
-        parts = [self._place(batch, max_words) for batch in _batches(texts)]
-        return Placed.concatenate(parts or [self._place([], max_words)])
+        Args:
+            texts: Read once.
+            max_words: Words beyond so many are left out of each text.
+            spans: Whether spans are computed, which takes about half of the time.
+        """
+        parts = [self._encode(batch, max_words, spans) for batch in _batches(texts)]
+        return TokenBatch.join(parts or [self._encode([], max_words, spans)])
 
-    def number(self, texts: Iterable[str], max_words: int | None = None) -> Encoded:
-        """The ids that `encode` gives the texts, sooner: nobody asks for their places."""
-        parts = [self._number(batch, max_words) for batch in _batches(texts)]
-        return Encoded.concatenate(parts or [self._number([], max_words)])
-
-    def _number(self, batch: list[Clean], max_words: int | None) -> Encoded:
-        entries, counts = join(self._pieces.read(clean.text) for clean in batch)
-        whole = Encoded(entries["id"].copy(), counts, np.ones_like(counts))
-        if max_words is None or counts.max(initial=0) <= max_words:
-            return whole
-        kept = np.minimum(counts, max_words)
-        return Encoded(whole.ids[whole.first(kept)], kept, whole.counts)
-
-    def _place(self, batch: list[Clean], max_words: int | None) -> Placed:
-        """All at once, as numpy takes as long for a text as for many."""
-        entries, counts, spans = split([clean.text for clean in batch], self._pieces)
-        numbers = Encoded(entries["id"].copy(), counts, np.ones_like(counts))
-        spans = original_spans(batch, spans, counts)
-        placed = Placed(numbers, spans, np.zeros(len(counts), bool))
+    def _encode(self, batch: list[Clean], max_words: int | None, spans: bool) -> TokenBatch:
+        """All texts at once, as numpy takes as long for one as for many."""
+        places = None
+        if spans:
+            entries, counts, places = split([clean.text for clean in batch], self._pieces)
+            places = original_spans(batch, places, counts)
+        else:
+            entries, counts = join(self._pieces.read(clean.text) for clean in batch)
+        ones = np.ones_like(counts)
+        whole = TokenBatch(entries["id"].copy(), counts, ones, places, np.zeros(len(counts), bool))
         if max_words is None:
-            return placed
-        return placed.shorten(np.minimum(counts, max_words), numbers.counts)
+            return whole
+        return whole.truncate(np.minimum(counts, max_words), ones)
 
     def id(self, word: str) -> int:
         """The number of a word, `UNK` where it is unknown."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.text.batch import Encoded, EncodedText
-
-if TYPE_CHECKING:
-    from icaps.nn.layers import Packed
+from icaps.text.batch import TokenBatch
 
 
 class Sliced(Protocol):
@@ -39,14 +36,12 @@ class Corpus:
     texts: NDArray[np.integer[Any]]
 
     @classmethod
-    def from_encoded(cls, encoded: Sequence[EncodedText], labels: Sequence[int]) -> Corpus:
-        """Lays the texts end to end; `labels` are class numbers, one a text."""
-        joined = Encoded.join(encoded)
-        of_words, of_sentences = (
-            np.concatenate([[0], sizes.cumsum()]) for sizes in (joined.lengths, joined.counts)
-        )
+    def from_tokens(cls, tokens: TokenBatch, labels: Sequence[int]) -> Corpus:
+        """A corpus in memory; `labels` has the class number of each text."""
+        sentence_offsets = np.concatenate([[0], tokens.words_per_sentence.cumsum()])
         numbers = np.array(labels, dtype=np.int64)
-        return cls(joined.ids, of_words, of_sentences, numbers, np.arange(len(encoded)))
+        places = np.arange(len(tokens))
+        return cls(tokens.ids, sentence_offsets, tokens.sentence_offsets, numbers, places)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -61,19 +56,16 @@ class Corpus:
         """The corpus of these texts alone, in this order."""
         return dataclasses.replace(self, texts=self.texts[positions])
 
-    def pack(self) -> Packed:
-        """The texts as a batch for the network."""
-        import torch
-
-        from icaps.nn.layers import Packed
-
+    def tokens(self) -> TokenBatch:
+        """The texts as a batch for the network, without spans."""
         offsets = [self.offsets_of(text) for text in self.texts.tolist()]
         ids = [self.ids[part[0] : part[-1]] for part in offsets]
         lengths = [np.diff(part) for part in offsets]
-        counts = np.array([len(part) for part in lengths], np.int64)
-        nothing = np.zeros(0, np.int64)
-        parts = (np.concatenate([nothing, *part]) for part in (ids, lengths, [counts]))
-        return Packed(*map(torch.from_numpy, parts))
+        return TokenBatch(
+            np.concatenate([np.zeros(0, np.int32), *ids]),
+            np.concatenate([np.zeros(0, np.int64), *lengths]),
+            np.array([len(part) for part in lengths], np.int64),
+        )
 
     def offsets_of(self, text: int) -> NDArray[Any]:
         """Tokens before each sentence of a text, and up to its end (sentences + 1,)."""

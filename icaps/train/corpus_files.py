@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ModelConfig
-from icaps.text.batch import Encoded
-from icaps.text.sentences import encode_numbers
+from icaps.text.batch import TokenBatch
+from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.corpus import Corpus
 
@@ -50,10 +50,10 @@ def write_corpus(
         tokens = sentences = 0
         for part in _encoded_chunks(texts, vocabulary, config, workers):
             _write(files["ids"], part.ids)
-            _write(files["sentence_offsets"], tokens + part.lengths.cumsum())
-            _write(files["text_offsets"], sentences + part.counts.cumsum())
+            _write(files["sentence_offsets"], tokens + part.words_per_sentence.cumsum())
+            _write(files["text_offsets"], sentences + part.sentences_per_text.cumsum())
             tokens += len(part.ids)
-            sentences += len(part.lengths)
+            sentences += len(part.words_per_sentence)
 
 
 def open_corpus(folder: Path, labels: NDArray[np.integer[Any]]) -> Corpus:
@@ -81,14 +81,15 @@ class NumberFile:
 
 def _encoded_chunks(
     texts: Iterable[str], vocabulary: Vocabulary, config: ModelConfig, workers: int
-) -> Iterator[Encoded]:
+) -> Iterator[TokenBatch]:
     chunks = _chunked(texts)
     if workers == 1:
-        yield from map(partial(encode_numbers, vocabulary, config), chunks)
+        for chunk in chunks:
+            yield encode(vocabulary, chunk, config, spans=False)
         return
     context = get_context("spawn")  # a fork of a process with threads may hang
     with ProcessPoolExecutor(workers, context, _remember, (vocabulary, config)) as pool:
-        waiting: deque[Future[Encoded]] = deque()
+        waiting: deque[Future[TokenBatch]] = deque()
         for chunk in chunks:
             waiting.append(pool.submit(_encode_remembered, chunk))
             if len(waiting) > 2 * workers:  # which bounds the texts that are held
@@ -103,7 +104,7 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-_encode_here: Callable[[list[str]], Encoded]  # in a worker: what its start left there
+_encode_here: Callable[[list[str]], TokenBatch]  # in a worker: what its start left there
 
 
 def _remember(vocabulary: Vocabulary, config: ModelConfig) -> None:
@@ -111,7 +112,7 @@ def _remember(vocabulary: Vocabulary, config: ModelConfig) -> None:
     global _encode_here
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the workers themselves fill the cores
     Thread(target=_end_with_parent, daemon=True).start()
-    _encode_here = partial(encode_numbers, vocabulary, config)
+    _encode_here = partial(encode, vocabulary, config=config, spans=False)
 
 
 def _end_with_parent() -> None:
@@ -122,7 +123,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _encode_remembered(texts: list[str]) -> Encoded:
+def _encode_remembered(texts: list[str]) -> TokenBatch:
     return _encode_here(texts)
 
 
@@ -130,5 +131,5 @@ def _path(folder: Path, name: str) -> Path:
     return folder / f"{name}.bin"
 
 
-def _write(file: BinaryIO, values: NDArray[np.int32] | NDArray[np.int64]) -> None:
+def _write(file: BinaryIO, values: NDArray[np.integer[Any]]) -> None:
     values.tofile(file)

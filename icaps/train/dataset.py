@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from icaps.config import ModelConfig, TrainConfig
 from icaps.errors import DataError
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.corpus import Corpus
@@ -82,7 +82,7 @@ def prepare_texts(
     """
     training, held_out = split(labels, len(classes), train)
     vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
-    corpus = Corpus.from_encoded(encode(vocabulary, texts, model), labels.tolist())
+    corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
     return Prepared(content, classes, vocabulary, corpus, training, held_out)

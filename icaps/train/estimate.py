@@ -20,7 +20,7 @@ from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
 from icaps.errors import DataError
 from icaps.model import ICapsNet
-from icaps.text.batch import EncodedText
+from icaps.text.batch import TokenBatch
 from icaps.text.fixed_part import TEXTS, Sources, listed
 from icaps.text.sentences import encode
 from icaps.text.vectors import load_vectors, train_vectors
@@ -116,13 +116,13 @@ def estimate(
     dim = model.fixed_dim * listed(vectors).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + _loaded_dim(vectors))
     encoded = encode(vocabulary, drawn, model)
-    corpus = Corpus.from_encoded(encoded, [sample.labels[n] for n in places])
+    corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in places])
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
         network.region.precision = choose_precision(train.product_precision, network).precision
         pace = measure_pace(network, corpus, train, training)
-    words = float(_lengths(encoded).mean())
+    words = float(encoded.words_per_text.mean())
     steps = math.ceil(training / train.batch_size)
     per_epoch = _steps(pace, steps, training * words) + pace.validated * held_out
     # A step for <unk> takes one of a batch's parts (and float32, which is left out of account).
@@ -131,11 +131,11 @@ def estimate(
         sample.texts,
         sample.exact,
         sample.classes,
-        _spread(_lengths(whole)),
+        _spread(whole.words_per_text),
         size,
         _numbers(network.parameters()),
         _checkpoint_bytes(network),
-        _peak_bytes(network, pace, _lengths(encoded), train, held_out),
+        _peak_bytes(network, pace, encoded.words_per_text, train, held_out),
         per_epoch,
         per_epoch * train.epochs + of_unk / train.accumulate,
         _vector_seconds(corpus, vocabulary, dim, train) * training,
@@ -220,19 +220,14 @@ def _chosen(texts: Sequence[str], characters: int) -> NDArray[np.int64]:
     return np.sort(sizes.argsort(kind="stable")[spaced.astype(np.int64)])
 
 
-def _lengths(encoded: Sequence[EncodedText]) -> NDArray[np.int64]:
-    return np.array([len(text.ids) for text in encoded], np.int64)
-
-
 def _spread(values: NDArray[np.int64]) -> Spread:
     most = np.quantile(values, 0.95, method="inverted_cdf")
     return Spread(float(values.mean()), float(np.median(values)), float(most))
 
 
-def _suggest(whole: Sequence[EncodedText], texts: int) -> Suggestion:
-    sentences = np.array([len(text.sentences) for text in whole], np.int64)
-    sentence_words = np.concatenate([text.sentences for text in whole])
-    return suggest(_lengths(whole), sentences, sentence_words, texts)
+def _suggest(whole: TokenBatch, texts: int) -> Suggestion:
+    lengths = whole.words_per_text
+    return suggest(lengths, whole.sentences_per_text, whole.words_per_sentence, texts)
 
 
 def _loaded_dim(vectors: Sources) -> int:

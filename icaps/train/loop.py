@@ -123,13 +123,12 @@ def predict_norms(network: ICapsNet, corpus: Corpus) -> Tensor:
 
     Each process computes its share, and all get the whole.
     """
-    device = network.fixed_embedding.device
     order = np.arange(len(corpus))[distributed.share()]
     norms = torch.zeros(len(corpus), network.num_classes)
     with torch.inference_mode():
         for start in range(0, len(order), PREDICT_BATCH):
             batch = order[start : start + PREDICT_BATCH]
-            norms[batch] = network(corpus.select(batch).pack().to(device)).class_norms.cpu()
+            norms[batch] = network(corpus.select(batch).tokens()).class_norms.cpu()
     return distributed.add_up(norms)  # a text's row is zero in all processes but one
 
 
@@ -284,7 +283,7 @@ class _Run:
             if not len(numbers):
                 continue
             part = batch.select(numbers)
-            activity = self._network(part.pack().to(device))
+            activity = self._network(part.tokens())
             labels = torch.from_numpy(part.labels).to(device)
             mean = margin_loss(activity.class_norms, labels, self._config)
             if self._config.purity_weight or self._config.spread_weight:

@@ -75,15 +75,15 @@ def _step(network: ICapsNet, updates: Updates, batch: Corpus, train: TrainConfig
         if not len(numbers):
             continue
         part = batch.select(numbers)
-        packed = part.pack().to(network.fixed_embedding.device)
-        activity = network(packed)
-        labels = torch.from_numpy(part.labels).to(packed.ids.device)
+        tokens = part.tokens()
+        activity = network(tokens)
+        labels = torch.from_numpy(part.labels).to(activity.class_norms.device)
         loss = margin_loss(activity.class_norms, labels, train)
         if train.purity_weight or train.spread_weight:
             loss = loss + specialisation_loss(activity.routing, labels, train)
         loss.backward()
         loss.item()  # waits for a device that computes on its own
-        words += len(packed.ids)
+        words += len(tokens.ids)
     updates.step()
     return words
 
@@ -98,8 +98,8 @@ def _kept_bytes(network: ICapsNet, batch: Corpus) -> float:
         kept[storage.data_ptr()] = storage.nbytes()
         return values
 
-    packed = batch.pack().to(network.fixed_embedding.device)
+    tokens = batch.tokens()
     with torch.autograd.graph.saved_tensors_hooks(note, lambda values: values):
-        activity = network(packed)
+        activity = network(tokens)
     del activity
-    return sum(size for place, size in kept.items() if place not in own) / max(len(packed.ids), 1)
+    return sum(size for place, size in kept.items() if place not in own) / max(len(tokens.ids), 1)

@@ -10,13 +10,16 @@ same text without them. No other weight changes, and no label is used.
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import torch
 
 from icaps.config import TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.nn.dropout import dropped_words
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK
 from icaps.text.vectors import in_whole_steps
 from icaps.train.corpus import Corpus
 
@@ -48,17 +51,19 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
     for step in range(config.unk_steps):
         optimizer.param_groups[0]["lr"] = _RATE * (1 - step / config.unk_steps)
         numbers = order.take(range(step * size, (step + 1) * size), mode="wrap")
-        packed = corpus.select(numbers).pack()
-        shares = torch.rand(len(packed.lengths), generator=random)
-        masked = dropped_words(packed.lengths, shares, random)
+        tokens = corpus.select(numbers).tokens()
+        lengths = torch.from_numpy(tokens.words_per_sentence)
+        shares = torch.rand(len(lengths), generator=random)
+        masked = dropped_words(lengths, shares, random).numpy()
         with torch.no_grad():
-            wanted = network(packed.without(masked).to(device)).class_norms
+            wanted = network(tokens.without(masked)).class_norms
         # Of the batch's own words alone, as the tables are large.
-        words, ids = packed.ids.masked_fill(masked, UNK).to(device).unique(return_inverse=True)
-        moved = (words == UNK)[:, None]
-        rows = {name: torch.where(moved, unk[name], table[words]) for name, table in tables.items()}
-        packed = packed.to(device)._replace(ids=ids)
-        found = torch.func.functional_call(network, rows, (packed,)).class_norms
+        words, ids = np.unique(np.where(masked, UNK, tokens.ids), return_inverse=True)
+        moved = torch.from_numpy(words == UNK)[:, None].to(device)
+        own = torch.from_numpy(words).to(device)
+        rows = {name: torch.where(moved, unk[name], table[own]) for name, table in tables.items()}
+        renumbered = dataclasses.replace(tokens, ids=ids)
+        found = torch.func.functional_call(network, rows, (renumbered,)).class_norms
         loss = (found - wanted).square().sum(1).mean()
         for vector, gradient in zip(
             unk.values(), torch.autograd.grad(loss, list(unk.values())), strict=True

@@ -9,7 +9,6 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.explore.text_map import SPACES, map_texts, text_vectors
 from icaps.text.sentences import encode
-from icaps.train.corpus import Corpus
 from tests.conftest import MODEL, make_texts
 
 BLANKS = [2, 5]
@@ -41,7 +40,7 @@ def test_primary_capsules_are_those_of_the_network(
     for n in (0, 7):
         encoded = encode(classifier.vocabulary_, [texts[n]], MODEL)
         with torch.inference_mode():
-            activity = classifier.network_(Corpus.from_encoded(encoded, [0]).pack())
+            activity = classifier.network_(encoded)
         expected = activity.primary_capsules[0].flatten().numpy()
         assert vectors[n] == pytest.approx(expected, abs=1e-5)
     assert not vectors[BLANKS].any()

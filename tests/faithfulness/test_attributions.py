@@ -11,7 +11,7 @@ from icaps.errors import ConfigError
 from icaps.faithfulness import post_hoc, rankings, word_scores
 from icaps.faithfulness.rankings import RANKINGS, check_rankings, missing, word_orders
 from icaps.faithfulness.word_scores import Texts, spread
-from icaps.inference import read_texts
+from icaps.inference import Reading, read_texts
 from icaps.nn.layers import Attended
 from icaps.nn.packing import lay_out
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -31,8 +31,8 @@ def some(count: int = 4, **options: object) -> tuple[ICapsClassifier, Texts]:
     return classifier, read(classifier, [text for text, _ in texts(count, seed=6)])
 
 
-def sentences(text: word_scores.Reading) -> list[list[int]]:
-    return left(text.encoded, np.ones(len(text.encoded.ids), dtype=bool), "deletion")
+def sentences(text: Reading) -> list[list[int]]:
+    return left(text.tokens, np.ones(len(text.tokens.ids), dtype=bool), "deletion")
 
 
 def test_a_position_counts_for_each_word_of_its_window() -> None:
@@ -53,7 +53,7 @@ def test_the_network_s_own_weights_by_plain_loops(options: dict[str, object]) ->
         found = plain.run(classifier.network_, document)
         output = found["outputs"][target]
         length = sum(x * x for x in output) ** 0.5
-        betas, adds = np.zeros(len(reading.encoded.ids)), np.zeros(len(reading.encoded.ids))
+        betas, adds = np.zeros(len(reading.tokens.ids)), np.zeros(len(reading.tokens.ids))
         for i, votes in enumerate(found["votes"]):
             beta = found["routing"][i][target]
             along = sum(u * c for u, c in zip(votes[target], output, strict=True)) / length
@@ -75,25 +75,26 @@ def test_attention_times_its_slope_by_differences() -> None:
     classifier, given = some(2)
     network, size = classifier.network_, classifier.network_.config.kernel_size
     for (reading, target), found in zip(given, word_scores.attention_gradient(given), strict=True):
-        batch = word_scores.packed(given, reading)
         with torch.no_grad():
-            layout = lay_out(batch.lengths, size)
-            regions = network.regions(batch.ids, layout)[layout.cells]
+            layout = lay_out(reading.tokens.words_per_sentence, size)
+            regions = network.regions(network.ids_of(reading.tokens), layout)[layout.cells]
 
             def norm(attention: torch.Tensor) -> float:
                 pooled = attention.T @ regions  # noqa: B023
                 primary = torch.einsum("iw,ipw->ip", pooled, network.attention.value_weight)
-                attended = Attended(primary[None], attention, reading.sentence_attention)  # noqa: B023
+                attended = Attended(primary[None], attention, reading.activity.sentence_attention)  # noqa: B023
                 return float(network.route(attended).class_norms[0, target])  # noqa: B023
 
-            alpha, step = reading.attention, 1e-6
+            alpha, step = reading.activity.attention, 1e-6
             weights = np.zeros(len(regions))
             for n, i in np.ndindex(*alpha.shape):
                 up, down = alpha.clone(), alpha.clone()
                 up[n, i] += step
                 down[n, i] -= step
                 weights[n] += float(alpha[n, i]) * (norm(up) - norm(down)) / (2 * step)
-        assert found == pytest.approx(spread(weights, reading.encoded.sentences, size), abs=1e-7)
+        assert found == pytest.approx(
+            spread(weights, reading.tokens.words_per_sentence, size), abs=1e-7
+        )
 
 
 @pytest.mark.parametrize("how", ["deletion", "unk"])
@@ -104,7 +105,7 @@ def test_leave_one_out_by_plain_loops(options: dict[str, object], how: str) -> N
         whole = plain_norms(classifier, sentences(reading))[target]
         for word, score in enumerate(found):
             kept = np.arange(len(found)) != word
-            without = plain_norms(classifier, left(reading.encoded, kept, how))[target]
+            without = plain_norms(classifier, left(reading.tokens, kept, how))[target]
             assert score == pytest.approx(whole - without, abs=1e-9)
 
 
@@ -132,13 +133,12 @@ def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
     kept = {name: value.clone() for name, value in network.state_dict().items()}
     network.fixed_embedding.zero_()
     network.trained_embedding.weight.data.zero_()
-    nothing = [
-        network(word_scores.packed(given, reading)).class_norms[0, target].item()
-        for reading, target in given
-    ]
+    nothing = [network(reading.tokens).class_norms[0, target].item() for reading, target in given]
     network.load_state_dict(kept)
     for (reading, target), scores, zero in zip(given, found, nothing, strict=True):
-        assert scores.sum() == pytest.approx(float(reading.norms[target]) - zero, abs=5e-3)
+        assert scores.sum() == pytest.approx(
+            float(reading.activity.class_norms[0, target]) - zero, abs=5e-3
+        )
 
 
 def test_lime_finds_the_word_that_decides() -> None:
@@ -159,7 +159,7 @@ def test_every_ranking_scores_every_word(name: str, options: dict[str, object]) 
     given = read(classifier, ["bread", "Soup the bread. The quillmarsh rose."])
     found = list(word_orders(name, given, "deletion", 0))
     for (reading, _), orders in zip(given, found, strict=True):
-        assert orders.shape[1] == len(reading.encoded.ids)
+        assert orders.shape[1] == len(reading.tokens.ids)
         assert np.isfinite(orders).all()
     again = list(word_orders(name, given, "deletion", 0))
     assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))

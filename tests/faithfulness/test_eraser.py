@@ -48,15 +48,15 @@ def test_the_first_words_of_each_share() -> None:
 def test_eraser_s_definitions(options: dict[str, object], removal: str) -> None:
     classifier, given = some(5, **options)
     random = np.random.default_rng(1)
-    choices = [bins(random.random((1, len(text.encoded.ids)))) for text in given.readings]
+    choices = [bins(random.random((1, len(text.tokens.ids)))) for text in given.readings]
     effect = measure(given, choices, removal)
     for n, ((reading, target), chosen) in enumerate(zip(given, choices, strict=True)):
-        everything = np.ones(len(reading.encoded.ids), dtype=bool)
-        whole = plain_norms(classifier, left(reading.encoded, everything, removal))[target]
+        everything = np.ones(len(reading.tokens.ids), dtype=bool)
+        whole = plain_norms(classifier, left(reading.tokens, everything, removal))[target]
         comprehensiveness, sufficiency, flips, covered = [], [], [], []
         for words in chosen:
-            without = plain_norms(classifier, left(reading.encoded, ~words, removal))
-            alone = plain_norms(classifier, left(reading.encoded, words, removal))
+            without = plain_norms(classifier, left(reading.tokens, ~words, removal))
+            alone = plain_norms(classifier, left(reading.tokens, words, removal))
             comprehensiveness.append(whole - without[target])
             sufficiency.append(whole - alone[target])
             flips.append(max(without) > without[target] or max(without) == 0)
@@ -70,9 +70,9 @@ def test_eraser_s_definitions(options: dict[str, object], removal: str) -> None:
 def test_a_text_of_one_word_is_all_reason() -> None:
     classifier = untrained()
     given = read(classifier, ["bread", "", "quillmarsh"])
-    assert [text.text for text in given.readings] == ["bread"]  # the others are blank
+    assert [text.texts[0] for text in given.readings] == ["bread"]  # the others are blank
     for found in measure_rankings(given, ["routing", "contribution", "leave-one-out", "random"]):
-        norm = float(given.readings[0].norms.max())
+        norm = float(given.readings[0].activity.class_norms.max())
         assert found.effect.comprehensiveness == pytest.approx([norm])
         assert found.effect.sufficiency == pytest.approx([0], abs=1e-6)
         assert (found.effect.flips, found.effect.covered) == ([1], [1])
@@ -118,7 +118,7 @@ def test_where_one_word_decides_it_is_found() -> None:
         for removal in REMOVALS:
             effect = found[name, BINS, removal].effect
             # Without the word attention is even over words of nothing, and no class has a case.
-            norms = [float(text.norms.max()) for text in given.readings]
+            norms = [float(text.activity.class_norms.max()) for text in given.readings]
             assert effect.comprehensiveness == pytest.approx(norms, abs=1e-5)
             assert effect.sufficiency == pytest.approx([0, 0], abs=2e-2)
             control = found["random", BINS, removal].effect

@@ -7,28 +7,26 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness import perturbation
 from icaps.faithfulness.perturbation import norms_of_each, remove
-from icaps.inference import norms_of
-from icaps.text.batch import EncodedText
-from icaps.text.clean import UNK
+from icaps.inference import class_norms
+from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
 from tests.interpret import plain
 from tests.interpret.test_corpus_level import texts, untrained
+from tests.tokens import batch_of
 
-TEXT = EncodedText(
-    np.array([5, 6, UNK, 7]), np.zeros((4, 2), np.int64), np.array([3, 1]), truncated=False
-)
+TEXT = batch_of([[[5, 6, UNK], [7]]])
 KEPT = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
 
 
-def encoded(classifier: ICapsClassifier, count: int) -> list[EncodedText]:
+def encoded(classifier: ICapsClassifier, count: int) -> TokenBatch:
     given = [text for text, _ in texts(count, seed=4)]
     return encode(classifier.vocabulary_, given, classifier.network_.config)
 
 
-def left(text: EncodedText, kept: np.ndarray, how: str) -> list[list[int]]:
+def left(text: TokenBatch, kept: np.ndarray, how: str) -> list[list[int]]:
     """The sentences of a text without the words that are not kept, by plain loops."""
     sentences, start = [], 0
-    for length in text.sentences.tolist():
+    for length in text.words_per_sentence.tolist():
         sentence = []
         for place in range(start, start + length):
             if kept[place]:
@@ -59,8 +57,8 @@ def masks(words: int, seed: int) -> np.ndarray:
 def test_deleted_words_leave_no_empty_sentence() -> None:
     found = remove(TEXT, KEPT, "deletion")
     assert found.ids.tolist() == [5, UNK, 6, 7, 5, 6, UNK, 7]
-    assert found.lengths.tolist() == [2, 1, 1, 3, 1]
-    assert found.counts.tolist() == [1, 2, 0, 2]
+    assert found.words_per_sentence.tolist() == [2, 1, 1, 3, 1]
+    assert found.sentences_per_text.tolist() == [1, 2, 0, 2]
 
 
 def test_unknown_words_take_the_places_of_the_removed() -> None:
@@ -71,15 +69,15 @@ def test_unknown_words_take_the_places_of_the_removed() -> None:
         [UNK] * 4,
         [5, 6, UNK, 7],
     ]
-    assert found.lengths.tolist() == [3, 1] * 4
-    assert found.counts.tolist() == [2] * 4
+    assert found.words_per_sentence.tolist() == [3, 1] * 4
+    assert found.sentences_per_text.tolist() == [2] * 4
 
 
 def test_a_text_without_words_and_a_wrong_removal() -> None:
-    nothing = EncodedText(TEXT.ids[:0], TEXT.spans[:0], np.array([0]), truncated=False)
+    nothing = batch_of([[[]]])
     for how in perturbation.REMOVALS:
         found = remove(nothing, np.zeros((2, 0), dtype=bool), how)
-        assert norms_of(untrained().network_, found).tolist() == [[0, 0, 0]] * 2
+        assert class_norms(untrained().network_, found).tolist() == [[0, 0, 0]] * 2
     with pytest.raises(ConfigError, match="must be one of deletion, unk"):
         remove(TEXT, KEPT, "erase")
 
@@ -110,8 +108,8 @@ def test_norms_are_those_of_plain_loops(
 def test_capsules_that_are_off_stay_off() -> None:
     classifier = untrained()
     classifier.network_.double()
-    (text,) = encoded(classifier, 1)
+    text = encoded(classifier, 1)
     kept = masks(len(text.ids), 0)
-    found = norms_of(classifier.network_, remove(text, kept, "deletion"), (1, 2))
+    found = class_norms(classifier.network_, remove(text, kept, "deletion"), (1, 2))
     expected = [plain_norms(classifier, left(text, row, "deletion"), (1, 2)) for row in kept]
     assert found == pytest.approx(np.array(expected), abs=1e-9)

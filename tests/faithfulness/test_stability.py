@@ -65,7 +65,7 @@ def test_the_overlap_of_two_models_by_plain_sets() -> None:
     classifier, given = some(12)
     network = randomise(given.network, LAYERS, seed=2)
     other = read(
-        of_network(network, classifier.vocabulary_), [text.text for text in given.readings]
+        of_network(network, classifier.vocabulary_), [text.texts[0] for text in given.readings]
     )
     other = dataclasses.replace(other, targets=(*given.targets[:10], -1, -1))
     expected = []

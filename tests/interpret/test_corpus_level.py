@@ -1,6 +1,7 @@
 """The matrix C and all that is counted beside it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from icaps.config import ModelConfig
 from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.evaluate.metrics import evaluate
-from icaps.inference import stream_passes
+from icaps.inference import read_labelled
 from icaps.interpret.corpus import Counts, count
 from icaps.interpret.tally import TYPICAL, Tally
 from icaps.interpret.winners import find_winners
@@ -22,6 +23,7 @@ from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.interpret import plain
+from tests.tokens import lists
 
 WORDS = ["bread", "soup", "rose", "soil", "mast", "keel", "tide", "the", "and", "we"]
 CLASSES = ("kitchen", "garden", "harbour")
@@ -72,12 +74,10 @@ def texts(n: int, seed: int = 0) -> list[tuple[str, str]]:
 def documents(
     classifier: ICapsClassifier, labelled: list[tuple[str, str]]
 ) -> list[list[list[int]]]:
-    encoded = encode(
-        classifier.vocabulary_, [text for text, _ in labelled], classifier.network_.config
-    )
+    texts = [text for text, _ in labelled]
     return [
-        [part.tolist() for part in np.split(text.ids, text.sentences.cumsum()[:-1])]
-        for text in encoded
+        sentences or [[]]  # a text of no sentence is read as an empty one
+        for sentences in lists(encode(classifier.vocabulary_, texts, classifier.network_.config))
     ]
 
 
@@ -175,7 +175,7 @@ def test_a_network_set_by_hand() -> None:
 
 def test_contributions_add_up_to_the_length_before_the_squash() -> None:
     classifier = untrained()
-    (batch,) = stream_passes(classifier.network_, classifier.vocabulary_, CLASSES, texts(20))
+    (batch,) = read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, texts(20))
     winners = find_winners(batch, classifier.network_.config.kernel_size)
     norms = batch.activity.class_norms.numpy().max(1)  # n = s^2 / (1 + s^2)
     assert winners.contribution.sum(1) == pytest.approx(np.sqrt(norms / (1 - norms)), rel=1e-3)
@@ -186,8 +186,8 @@ def test_halves_add_up_to_the_whole() -> None:
     labelled = texts(90, seed=1)
     whole, part = count(classifier, labelled), count(classifier, labelled[:40])
     rest = Counts.empty(classifier)
-    for batch in stream_passes(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
-        batch = batch._replace(numbers=batch.numbers + 40)
+    for batch in read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
+        batch = replace(batch, numbers=batch.numbers + 40)
         winners = find_winners(batch, classifier.network_.config.kernel_size)
         rest.tally.add(winners, 0)
         rest.knock_out.add(classifier.network_.capsules, batch, winners)

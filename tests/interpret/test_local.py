@@ -7,13 +7,11 @@ import pytest
 import torch
 
 from icaps.config import ExplainOptions, ModelConfig
-from icaps.inference import ReadBatch, Reading
+from icaps.inference import Reading
 from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
 from icaps.model import Activity, ICapsNet
-from icaps.nn.layers import Packed
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight
-from icaps.text.batch import EncodedText, Placed
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
 
 
 def top(capsules: int, kgrams: int, sentences: int = 1) -> ExplainOptions:
@@ -32,33 +30,37 @@ def reading(
     sentences: tuple[int, ...] | None = None,
     rho: torch.Tensor | None = None,
     routing: torch.Tensor = ROUTING,
-    contribution: torch.Tensor = ROUTING,
 ) -> Reading:
+    """A text of words "w0 w1 ..." as if a network with class capsules of zero had read it."""
     count = len(attention)
     lengths = np.array([count] if sentences is None else sentences)
     spans = np.array([(3 * n, 3 * n + 2) for n in range(count)]).reshape(-1, 2)
-    encoded = EncodedText(np.arange(2, 2 + count), spans, lengths, truncated=False)
+    counts, truncated = np.array([len(lengths)]), np.array([False])
+    tokens = TokenBatch(np.arange(2, 2 + count), lengths, counts, spans, truncated)
     rho = torch.ones(1, len(routing)) if rho is None else rho
     text = " ".join(f"w{n}" for n in range(count))
-    norms = torch.tensor([0.3, 0.8])
-    return Reading(text, encoded, norms, routing, attention, rho, contribution)
+    activity = Activity(
+        class_norms=torch.tensor([[0.3, 0.8]]),
+        class_capsules=torch.zeros(1, 2, 3),
+        routing=routing[None],
+        agreement=torch.zeros_like(routing)[None],
+        primary_capsules=torch.zeros(1, len(routing), 3),
+        attention=attention,
+        sentence_attention=rho,
+    )
+    return Reading(tokens, activity, np.array([0]), [text])
 
 
-def batch_of(*readings: Reading) -> ReadBatch:
-    """Texts as if a network with class capsules of zero had read them."""
-    texts, encoded, norms, routing, attention, rho, _ = zip(*readings, strict=True)
-    placed = Placed.join(encoded)
-    zeros = torch.zeros(len(texts), 2, 3)
-    betas = torch.stack(routing)
-    primary = torch.zeros(*betas.shape[:2], 3)
-    shown = (torch.stack(norms), zeros, betas, torch.zeros_like(betas), primary)
-    activity = Activity(*shown, torch.cat(attention), torch.cat(rho))
-    blank = np.array([e.blank for e in encoded])
-    return ReadBatch(texts, placed, blank, activity)
+def together(*readings: Reading) -> Reading:
+    """Several texts as one batch."""
+    tokens = TokenBatch.join([reading.tokens for reading in readings])
+    columns = zip(*(reading.activity for reading in readings), strict=True)
+    texts = [text for reading in readings for text in reading.texts]
+    return Reading(tokens, Activity(*map(torch.cat, columns)), np.arange(len(texts)), texts)
 
 
 def explain_by_hand(
-    batch: ReadBatch,
+    batch: Reading,
     options: ExplainOptions,
     probabilities: np.ndarray,
     hierarchical: bool = False,
@@ -127,9 +129,7 @@ def test_a_network_set_by_hand_attends_where_it_should() -> None:
         network.attention.value_weight[1, 0, 1] = 3
         network.capsules.capsule_bias[0, 0, 0] = 4
         network.capsules.capsule_bias[1, 1, 1] = 4
-        activity = network(
-            Packed(torch.tensor([4, 2, 4, 4, 3]), torch.tensor([5]), torch.tensor([1]))
-        )
+        activity = network(TokenBatch(np.array([4, 2, 4, 4, 3]), np.array([5]), np.array([1])))
     e4 = torch.tensor(4.0).exp()
     torch.testing.assert_close(activity.attention[:, 0], torch.tensor([1, e4, 1, 1, 1]) / (e4 + 4))
     shown = reading(activity.attention, routing=activity.routing[0])
@@ -157,7 +157,7 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     two = spot_kgrams(long, 1, 3, top(1, 1, 2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
-    (told,) = explain_by_hand(batch_of(long), top(2, 1), CHANCES[:1], hierarchical=True)
+    (told,) = explain_by_hand(long, top(2, 1), CHANCES[:1], hierarchical=True)
     assert told.probabilities == (0.25, 0.75)
     assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
         ("w3 w4", pytest.approx(0.7)),
@@ -170,7 +170,7 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     assert [word.count for word in told.words] == [0, 1, 1, 1, 1]
 
 
-def hand_batch() -> ReadBatch:
+def hand_batch() -> Reading:
     """A text of two sentences, an unknown word alone, and one of two that was cut short.
 
     Contributions: 0.75 and 1 to class b in the first text, 0.5 and 0 to class a in the last.
@@ -178,13 +178,12 @@ def hand_batch() -> ReadBatch:
     attention = torch.tensor([[0.75, 0.25], [0.25, 0.75], [1, 1]])
     rho = torch.tensor([[0.875, 0.25], [0.125, 0.75]])
     routing = torch.tensor([[[0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5]] * 2, [[0.5, 0.5], [0, 1]]])
-    batch = batch_of(
+    batch = together(
         reading(attention, (2, 1), rho, routing[0]),
         reading(torch.ones(1, 2), routing=routing[1]),
         reading(torch.ones(2, 2), (1, 1), torch.tensor([[0.25, 0.5], [0.75, 0.5]]), routing[2]),
     )
     ids = np.array([2, UNK, 3, UNK, 4, 5], np.int32)
-    numbers = replace(batch.placed.numbers, ids=ids)
     agreement = torch.full_like(batch.activity.agreement, 2)
     agreement[0, 1, 1] = 8
     activity = batch.activity._replace(
@@ -192,11 +191,8 @@ def hand_batch() -> ReadBatch:
         class_capsules=torch.tensor([2.0, 0, 0]).expand(3, 2, 3),
         agreement=agreement,
     )
-    return batch._replace(
-        placed=Placed(numbers, batch.placed.spans, np.array([False, False, True])),
-        blank=np.array([False, True, False]),
-        activity=activity,
-    )
+    tokens = replace(batch.tokens, ids=ids, truncated=np.array([False, False, True]))
+    return replace(batch, tokens=tokens, activity=activity)
 
 
 def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:

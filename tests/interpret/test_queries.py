@@ -75,7 +75,7 @@ def test_words_score_what_they_get_in_a_text_of_their_own(classifier: ICapsClass
     assert all(len(column) == len(classifier.vocabulary_) - 2 for column in words)
     network, vocabulary = classifier.network_, classifier.vocabulary_
     with torch.no_grad():
-        layout = lay_out(torch.tensor([1]), network.config.kernel_size)
+        layout = lay_out(np.array([1]), network.config.kernel_size)
         region = network.regions(torch.tensor([vocabulary.id("soup")]), layout)[0]
         key = network.attention.key_weight[2] @ region
         expected = float(key @ network.attention.primary_queries[2] / len(key) ** 0.5)

@@ -4,6 +4,7 @@ Some products take a tensor of another device there without a word, so that thos
 looked at one by one.
 """
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -38,7 +39,7 @@ def layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
     """All that are made."""
     made: list[Layout] = []
 
-    def kept(lengths: Tensor, kernel_size: int, device: torch.device) -> Layout:
+    def kept(lengths: np.ndarray, kernel_size: int, device: torch.device) -> Layout:
         made.append(lay_out(lengths, kernel_size, device))
         return made[-1]
 
@@ -62,7 +63,7 @@ def network(kind: str) -> ICapsNet:
 
 @pytest.mark.parametrize("kind", BATCHES)
 def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
-    net, batch = network(kind).train(), BATCHES[kind].to(DEVICE)
+    net, batch = network(kind).train(), BATCHES[kind]
     config = TrainConfig(purity_weight=0.1, spread_weight=0.1)
     activity = net(batch)
     labels = torch.zeros(len(activity.class_norms), dtype=torch.int64, device=DEVICE)
@@ -77,7 +78,7 @@ def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
 
 @pytest.mark.parametrize("kind", BATCHES)
 def test_a_table_is_made_and_read_where_the_network_is(kind: str, layouts: list[Layout]) -> None:
-    net, batch = network(kind).eval(), BATCHES[kind].to(DEVICE)
+    net, batch = network(kind).eval(), BATCHES[kind]
     with torch.inference_mode():
         table = WordTable(net, make_rows(net))
         activity = net.route(

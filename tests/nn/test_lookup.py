@@ -12,11 +12,12 @@ import torch
 from torch import nn
 
 from icaps.classifier import ICapsClassifier
-from icaps.inference import class_norms, read_batches, read_texts
+from icaps.inference import class_norms, read, read_texts
 from icaps.model import ICapsNet
 from icaps.nn import lookup, table_files
 from icaps.nn.dropout import dropout
 from icaps.nn.lookup import WordTable, make_rows, run
+from icaps.text.sentences import encode
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.test_model import DOCUMENTS, TEXTS, build, pack, pack_documents
 
@@ -218,12 +219,16 @@ def test_norms_alone_are_those_of_readings(
     asked = ["", *texts[:20], "", "zzz qqq", "...", *texts[20:40], " "]
     network, vocabulary = classifier.network_, classifier.vocabulary_
     for muted in ((), (1,)):
-        readings = [r for batch in read_texts(network, vocabulary, asked, muted) for r in batch]
-        expected = torch.stack([reading.norms for reading in readings])
-        found = torch.from_numpy(class_norms(network, vocabulary, asked, muted))
+        batches = list(read_texts(network, vocabulary, asked, muted))
+        numbers = [number for batch in batches for number in batch.numbers.tolist()]
+        assert numbers == list(range(len(asked)))
+        assert [text for batch in batches for text in batch.texts] == asked
+        expected = torch.cat([batch.activity.class_norms for batch in batches])
+        tokens = encode(vocabulary, asked, model, spans=False)
+        found = torch.from_numpy(class_norms(network, tokens, muted))
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
         assert (found[[0, 21, 22, -1]] == 0).all()
-    assert class_norms(network, vocabulary, []).shape == (0, 3)
+    assert class_norms(network, encode(vocabulary, [], model)).shape == (0, 3)
 
 
 def test_a_pass_has_no_more_routes_than_it_may(
@@ -232,12 +237,13 @@ def test_a_pass_has_no_more_routes_than_it_may(
     """Many texts of one word each, which are few words: their routes fill memory, not these."""
     network = (classifier := ICapsClassifier.load(folder, device="cpu")).network_
     texts = [text.split()[0] for text in make_texts(9, 1)[0]]
-    expected = class_norms(network, classifier.vocabulary_, texts)
+    tokens = encode(classifier.vocabulary_, texts, network.config)
+    expected = class_norms(network, tokens)
     routes = network.config.num_capsules * network.num_classes
     for allowed, sizes in ((4 * routes, [4, 4, 1]), (routes - 1, [1] * 9)):
         monkeypatch.setattr("icaps.inference.BATCH_ROUTES", allowed)
-        batches = list(read_batches(network, classifier.vocabulary_, texts))
-        assert [len(batch.texts) for batch in batches] == sizes
+        batches = list(read(network, tokens))
+        assert [len(batch) for batch in batches] == sizes
         found = np.concatenate([batch.activity.class_norms.numpy() for batch in batches])
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 

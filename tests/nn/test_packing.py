@@ -1,5 +1,6 @@
 """Sentences in rows: which cell holds which word, softmax over them, and attention by blocks."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -16,7 +17,7 @@ REACH = {1: (0, 0), 2: (0, 1), 3: (1, 1), 4: (1, 2), 5: (2, 2)}  # words to the 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=30), st.sampled_from(list(REACH)))
 def test_every_word_has_its_cell(lengths: list[int], kernel_size: int) -> None:
-    layout = lay_out(torch.tensor(lengths), kernel_size)
+    layout = lay_out(np.array(lengths), kernel_size)
     left, right = REACH[kernel_size]
     tokens = torch.arange(sum(lengths))
     assert torch.equal(layout.source[layout.cells], tokens)
@@ -43,13 +44,13 @@ def rest_of(cells: Tensor, layout: object) -> Tensor:
 
 
 def test_a_long_text_does_not_widen_the_short_ones() -> None:
-    layout = lay_out(torch.tensor([5] * 500 + [20_000]), 3)
+    layout = lay_out(np.array([5] * 500 + [20_000]), 3)
     assert layout.blocks == [(500, 8), (1, 20_480)]
 
 
 def test_a_row_is_as_wide_in_any_company() -> None:
-    alone = {length: lay_out(torch.tensor([length]), 3).blocks[0][1] for length in LENGTHS}
-    layout = lay_out(torch.tensor(LENGTHS), 3)
+    alone = {length: lay_out(np.array([length]), 3).blocks[0][1] for length in LENGTHS}
+    layout = lay_out(np.array(LENGTHS), 3)
     rows = [size for count, size in layout.blocks for _ in range(count)]
     together = [rows[row] for row in layout.rows.tolist()]
     assert together == [alone[length] for length in LENGTHS]
@@ -78,7 +79,7 @@ def drawn() -> tuple[list[Tensor], Tensor, Tensor]:
 @pytest.mark.parametrize("told", ["embeddings", "weights", "both"])
 def test_pooling_and_its_gradients_are_those_of_plain_products(told: str) -> None:
     regions, directions, values = drawn()
-    layout = lay_out(torch.tensor(LENGTHS), 3)
+    layout = lay_out(np.array(LENGTHS), 3)
     cells = torch.cat(regions)[layout.source]
     embeddings, weights = pool(cells, directions, values, layout)
     found = embeddings[layout.rows], weights[layout.cells]
@@ -103,7 +104,7 @@ def test_pooling_and_its_gradients_are_those_of_plain_products(told: str) -> Non
 
 def test_heads_with_values_of_their_own() -> None:
     torch.manual_seed(0)
-    lengths = torch.tensor([3, 0, 9, 2])
+    lengths = np.array([3, 0, 9, 2])
     scores, values = torch.randn(14, 2).double(), torch.randn(14, 2, 4).double()
     layout = lay_out(lengths, 3)
     weights = layout.softmax(scores[layout.source])

@@ -5,11 +5,11 @@ import torch
 
 from benchmarks.reference import PaddedICapsNet, copy_weights, pad
 from icaps.config import TrainConfig
-from icaps.nn.layers import Packed
+from icaps.text.batch import TokenBatch
 from icaps.train.loop import margin_loss
 from tests.test_model import DOCUMENTS, TEXTS, build, pack, pack_documents
 
-CASES: dict[str, tuple[Packed, dict[str, object]]] = {
+CASES: dict[str, tuple[TokenBatch, dict[str, object]]] = {
     "short": (pack(TEXTS), {"max_words": 9}),
     "even kernel": (pack(TEXTS), {"max_words": 9, "kernel_size": 4}),
     "squashed": (pack(TEXTS), {"max_words": 9, "squash_primary": True}),
@@ -24,7 +24,7 @@ def test_packed_is_padded(name: str) -> None:
     network = build(**options)
     reference = PaddedICapsNet(network.config, 12, 3).double()
     copy_weights(network, reference)
-    labels = torch.arange(len(batch.sentences)) % 3
+    labels = torch.arange(len(batch)) % 3
     norms = reference(pad(batch, network.config))
     found = network(batch).class_norms
     assert torch.allclose(found, norms, atol=1e-12)

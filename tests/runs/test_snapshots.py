@@ -27,7 +27,7 @@ HOSTILE = "<b>bread</b> & soup\0 \ud83d 👩🏽‍🍳\r\n\r\nline\u2028" + " b
 
 def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
     encoded = encode(classifier.vocabulary_, texts, classifier.network_.config)
-    return Corpus.from_encoded(encoded, [0] * len(texts))
+    return Corpus.from_tokens(encoded, [0] * len(texts))
 
 
 def counted(classifier: ICapsClassifier, texts: list[str]) -> list[list[int]]:
@@ -85,7 +85,7 @@ def test_the_first_texts_are_counted_in_batches(
     texts = make_texts(50, 6)[0]
     validation = corpus_of(classifier, texts)
     whole = snapshot(classifier, validation, "")
-    monkeypatch.setattr(snapshots, "_BATCH", 7)
+    monkeypatch.setattr("icaps.inference.BATCH_WORDS", 30)
     assert snapshot(classifier, validation, "") == whole
     monkeypatch.setattr(snapshots, "COUNTED", 10)
     assert snapshot(classifier, validation, "")["frequency"] == counted(classifier, texts[:10])

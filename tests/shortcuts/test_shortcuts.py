@@ -24,11 +24,12 @@ from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
 from icaps.shortcuts.predicted_texts import Answered, Words, answer
 from icaps.shortcuts.table import to_lines, to_table
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.interpret import plain
 from tests.interpret.test_corpus_level import documents, hand_set, texts, untrained
+from tests.tokens import batch_of
 
 TOKEN, CLASS = "zqx", "Gardens"
 HAND_SET = [("rose the the", "garden"), ("rose the", "garden"), ("the bread", "kitchen")]
@@ -207,10 +208,7 @@ def answered(
     kgrams: np.ndarray, labels: np.ndarray, vocabulary: Vocabulary, classes: tuple[str, ...]
 ) -> Answered:
     """Texts that are nothing but their K-gram, predicted right by a network that nobody asks."""
-    from icaps.text.batch import EncodedText
-
-    spans = np.zeros((0, 2), np.int64)
-    encoded = tuple(EncodedText(k, spans, np.array([len(k)]), truncated=False) for k in kgrams)
+    encoded = batch_of([[kgram] for kgram in kgrams.tolist()])
     norms, places = np.eye(len(classes))[labels], np.arange(len(labels))
     network = untrained().network_
     named = tuple((tuple(kgram),) for kgram in kgrams.tolist())
@@ -234,13 +232,10 @@ def test_signs(written: list[str], kgram: str, reason: str) -> None:
     words = sorted({word for text in written for word in text.split()} | {"zebra"})
     vocabulary = Vocabulary(("<pad>", "<unk>", *words), (0, 0, *[5] * len(words)))
     texts_ = [*written, *["zebra zebra"] * 60]
-    ids = [np.array([vocabulary.id(word) for word in text.split()]) for text in texts_]
+    ids = [[vocabulary.id(word) for word in text.split()] for text in texts_]
     labels = np.array([0] * len(written) + [0] * 60)
     base = answered(np.zeros((len(ids), 1), np.int64), labels, vocabulary, ("a", "b"))
-    spans = np.zeros((0, 2), np.int64)
-    encoded = tuple(
-        type(base.encoded[0])(i, spans, np.array([len(i)]), truncated=False) for i in ids
-    )
+    encoded = batch_of([[text] for text in ids])
     read = Answered(
         *(base.network, vocabulary, base.classes, base.numbers, encoded, labels, base.norms),
         *(base.capsules, base.kgrams),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from icaps.config import ModelConfig
-from icaps.text.clean import UNK, split_words
+from icaps.text.batch import UNK
+from icaps.text.clean import split_words
 from icaps.text.sentences import encode, sentence_lengths
 from icaps.text.vocabulary import Vocabulary
 
@@ -59,22 +60,22 @@ def vocabulary() -> Vocabulary:
 def test_limits_of_words_and_sentences() -> None:
     text = "A b c d e f go. Be it a bee. See it go now. D end."
     config = ModelConfig(hierarchical=True, max_words=3, max_sentences=4)
-    (encoded,) = encode(vocabulary(), [text], config)
-    assert encoded.sentences.tolist() == [3, 3, 2, 3]  # 8 and 5 words, split at 3
-    assert encoded.truncated
+    encoded = encode(vocabulary(), [text], config)
+    assert encoded.words_per_sentence.tolist() == [3, 3, 2, 3]  # 8 and 5 words, split at 3
+    assert encoded.truncated.tolist() == [True]
     assert len(encoded.ids) == len(encoded.spans) == 11
     assert text[encoded.spans[-1, 0] : encoded.spans[-1, 1]] == "a"
     free = ModelConfig(hierarchical=True, max_words=None)
-    (encoded,) = encode(vocabulary(), [text], free)
-    assert encoded.sentences.tolist() == [8, 5, 5, 3]
-    assert not encoded.truncated
+    encoded = encode(vocabulary(), [text], free)
+    assert encoded.words_per_sentence.tolist() == [8, 5, 5, 3]
+    assert encoded.truncated.tolist() == [False]
 
 
 def test_a_model_of_short_texts_reads_one_sentence() -> None:
-    (encoded,) = encode(vocabulary(), ["a bee. c d."], ModelConfig(max_words=3))
-    assert encoded.sentences.tolist() == [3]
-    assert encoded.truncated
-    (encoded,) = encode(vocabulary(), [""], ModelConfig())
-    assert encoded.sentences.tolist() == [0]
-    (encoded,) = encode(vocabulary(), ["zzz"], ModelConfig(hierarchical=True))
+    encoded = encode(vocabulary(), ["a bee. c d."], ModelConfig(max_words=3))
+    assert encoded.words_per_sentence.tolist() == [3]
+    assert encoded.truncated.tolist() == [True]
+    encoded = encode(vocabulary(), [""], ModelConfig())
+    assert encoded.words_per_sentence.tolist() == [0]
+    encoded = encode(vocabulary(), ["zzz"], ModelConfig(hierarchical=True))
     assert encoded.ids.tolist() == [UNK]

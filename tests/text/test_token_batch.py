@@ -1,77 +1,102 @@
-"""Texts as columns, held against plain loops over texts."""
+"""Batches of texts as numbers, held against plain loops over lists."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icaps.text.batch import Encoded, EncodedText, Placed
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK, TokenBatch
+from tests.tokens import batch_of, lists
 
 SENTENCES = st.lists(st.lists(st.integers(1, 4), max_size=4), max_size=4)
 TEXTS = st.lists(SENTENCES, max_size=8)
+Texts = list[list[list[int]]]
 
 
-def encoded(sentences: list[list[int]], truncated: bool = False) -> EncodedText:
-    ids = np.array([word for sentence in sentences for word in sentence], np.int64)
-    spans = np.stack([2 * np.arange(len(ids)), 2 * np.arange(len(ids)) + 1], axis=1)
-    return EncodedText(ids, spans, np.array([*map(len, sentences)], np.int64), truncated)
+def same(one: TokenBatch, other: TokenBatch) -> bool:
+    columns = ("ids", "words_per_sentence", "sentences_per_text", "spans", "truncated")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
 
 
-def same(one: EncodedText, other: EncodedText) -> bool:
-    columns = ("ids", "spans", "sentences")
-    return one.truncated == other.truncated and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in columns
-    )
+@given(TEXTS, st.data())
+def test_texts_are_joined_sliced_and_selected(texts: Texts, data: st.DataObject) -> None:
+    whole = batch_of(texts)
+    ones = [batch_of([text], truncated=n % 2 == 1) for n, text in enumerate(texts)]
+    joined = TokenBatch.join(ones)
+    assert lists(joined) == lists(whole) == texts
+    assert len(joined) == len(texts)
+    assert all(map(same, joined, ones))
+    start, stop = data.draw(st.integers(0, len(texts))), data.draw(st.integers(0, len(texts)))
+    assert same(joined[start:stop], TokenBatch.join(ones[start:stop]))
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))))
+    chosen = [one for one, kept in zip(ones, mask, strict=True) if kept]
+    assert same(joined.select(mask.astype(bool)), TokenBatch.join(chosen))
+    if texts:
+        assert same(joined[-1], ones[-1])
+        assert same(joined[np.int64(0)], ones[0])
 
 
 @given(TEXTS)
-def test_texts_are_joined_and_split_again(texts: list[list[list[int]]]) -> None:
-    whole = [encoded(text, len(text) % 2 == 1) for text in texts]
-    placed = Placed.join(whole)
-    assert all(map(same, placed.split(), whole))
-    assert len(placed.split()) == len(whole)
-    numbers = placed.numbers
-    assert numbers.words.tolist() == [len(text.ids) for text in whole]
-    assert numbers.known.tolist() == [(text.ids != UNK).sum() for text in whole]
-    chosen = np.array([not text.blank for text in whole], dtype=bool)
-    left = Encoded.join([text for text in whole if not text.blank])
-    found = numbers.select(chosen)
-    for name in ("ids", "lengths", "counts"):
-        assert np.array_equal(getattr(found, name), getattr(left, name)), name
+def test_words_are_counted_per_text(texts: Texts) -> None:
+    batch = batch_of(texts)
+    words = [[word for sentence in text for word in sentence] for text in texts]
+    known = [[word for word in text if word != UNK] for text in words]
+    assert batch.words_per_text.tolist() == [*map(len, words)]
+    assert batch.known_per_text.tolist() == [*map(len, known)]
+    assert batch.blank.tolist() == [not text for text in known]
+    assert batch.unknown_share.tolist() == [
+        text.count(UNK) / len(text) if text else 0 for text in words
+    ]
 
 
 @given(TEXTS, st.integers(1, 12), st.integers(1, 4))
 def test_parts_have_all_texts_in_order_and_are_as_large_as_may_be(
-    texts: list[list[list[int]]], most_words: int, most_texts: int
+    texts: Texts, max_words: int, max_texts: int
 ) -> None:
-    whole = [encoded(text) for text in texts]
-    placed = Placed.join(whole)
-    found = []
-    sizes = []
-    for part in placed.numbers.parts(most_words, most_texts):
-        here = placed.take(part).split()
-        found += here
-        sizes.append((len(here), sum(len(text.ids) for text in here)))
-        assert here
-        assert len(here) <= most_texts
-        assert len(here) == 1 or sizes[-1][1] <= most_words
-    assert len(found) == len(whole)
-    assert all(map(same, found, whole))
-    firsts = np.cumsum([count for count, _ in sizes])[:-1]
-    for (count, words), first in zip(sizes, firsts, strict=False):  # no next one would have fit
-        assert count == most_texts or words + len(whole[first].ids) > most_words
+    whole = batch_of(texts)
+    parts = list(whole.parts(max_words, max_texts))
+    assert same(TokenBatch.join(parts), whole)
+    for part in parts:
+        assert 1 <= len(part) <= max_texts
+        assert len(part) == 1 or len(part.ids) <= max_words
+    firsts = np.cumsum([len(part) for part in parts])[:-1]
+    for part, first in zip(parts, firsts, strict=False):  # no next text would have fit
+        assert len(part) == max_texts or len(part.ids) + len(whole[first].ids) > max_words
 
 
 @given(TEXTS, st.data())
-def test_texts_are_cut_to_their_first_sentences(
-    texts: list[list[list[int]]], data: st.DataObject
-) -> None:
+def test_texts_are_truncated_to_their_first_sentences(texts: Texts, data: st.DataObject) -> None:
     kept = [text[: data.draw(st.integers(0, len(text)))] for text in texts]
-    placed = Placed.join([encoded(text) for text in texts])
     lengths = np.array([len(sentence) for text in kept for sentence in text], np.int64)
-    counts = np.array([*map(len, kept)], np.int64)
-    for text, short, cut in zip(texts, kept, placed.shorten(lengths, counts).split(), strict=True):
-        truncated = sum(map(len, short)) < sum(map(len, text))
-        assert same(cut, encoded(short, truncated))
+    short = batch_of(texts).truncate(lengths, np.array([*map(len, kept)], np.int64))
+    assert lists(short) == kept
+    expected = [
+        batch_of([cut], truncated=sum(map(len, cut)) < sum(map(len, text)))
+        for cut, text in zip(kept, texts, strict=True)
+    ]
+    assert all(map(same, short, expected))
+
+
+def test_sentences_without_some_of_their_words() -> None:
+    batch = batch_of([[[5, 6, 7], []], [[8, 9], [4]]])
+    left = batch.without(np.array([True, False, True, False, False, False]))
+    assert lists(left) == [[[6], []], [[8, 9], [4]]]
+    assert left.spans is not None
+    assert left.spans[:, 0].tolist() == [2, 0, 2, 4]
+
+
+def test_spans_are_lost_where_one_batch_has_none() -> None:
+    with_spans = batch_of([[[5]]])
+    bare = TokenBatch(with_spans.ids, np.array([1]), np.array([1]))
+    joined = TokenBatch.join([with_spans, bare])
+    assert joined.spans is None
+    assert joined.truncated is None
+    assert lists(joined) == [[[5]], [[5]]]
+    assert bare[0].spans is None
+
+
+def test_there_is_no_text_beyond_the_last() -> None:
+    with pytest.raises(IndexError):
+        batch_of([[[5]]])[1]

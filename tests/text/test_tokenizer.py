@@ -16,7 +16,8 @@ from tokenizers.pre_tokenizers import Split
 import icaps.text.pieces as pieces_module
 import icaps.text.words as words_module
 from icaps.errors import CheckpointError
-from icaps.text.clean import PAD, UNK, Word, replace_surrogates, split_words, words_of
+from icaps.text.batch import PAD, UNK
+from icaps.text.clean import Word, replace_surrogates, split_words, words_of
 from icaps.text.pieces import Pieces, split
 from icaps.text.vocabulary import Vocabulary
 
@@ -164,11 +165,14 @@ def test_encode_agrees_with_split_words(texts: list[str], limit: int | None) -> 
         assert words_of(text) == [word.text for word in words]
         assert encoded.ids.tolist() == [known.id(word.text) for word in words][:limit]
         assert encoded.spans.tolist() == [[word.start, word.end] for word in words][:limit]
-        assert encoded.truncated == (limit is not None and len(words) > limit)
-        alone = known.encode([text], limit)[0]
+        assert encoded.truncated.tolist() == [limit is not None and len(words) > limit]
+        alone = known.encode([text], limit)
         np.testing.assert_array_equal(alone.ids, encoded.ids)
         np.testing.assert_array_equal(alone.spans, encoded.spans)
-        np.testing.assert_array_equal(known.number([text], limit).ids, encoded.ids)
+        bare = known.encode([text], limit, spans=False)
+        assert bare.spans is None
+        np.testing.assert_array_equal(bare.ids, encoded.ids)
+        np.testing.assert_array_equal(bare.truncated, encoded.truncated)
 
 
 def test_entities_past_the_limit_are_no_other_texts() -> None:
@@ -194,13 +198,13 @@ def test_encode_keeps_the_order_of_ascii_and_other_texts() -> None:
 def test_encode_limits_and_shapes() -> None:
     short, empty = vocabulary("a").encode(["a b a", " "], max_words=2)
     assert short.ids.tolist() == [2, UNK]
-    assert short.truncated
-    assert short.unknown_share == 0.5
+    assert short.truncated.tolist() == [True]
+    assert short.unknown_share.tolist() == [0.5]
     assert (empty.ids.shape, empty.spans.shape) == ((0,), (0, 2))
-    assert (empty.ids.dtype, empty.spans.dtype) == (np.int64, np.int64)
-    assert empty.unknown_share == 0.0
-    assert not empty.truncated
-    assert vocabulary().encode([]) == []
+    assert (empty.ids.dtype, empty.spans.dtype) == (np.int32, np.int64)
+    assert empty.unknown_share.tolist() == [0.0]
+    assert empty.truncated.tolist() == [False]
+    assert len(vocabulary().encode([])) == 0
 
 
 def test_text_cannot_name_a_special_word() -> None:

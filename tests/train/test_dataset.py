@@ -6,16 +6,10 @@ import pytest
 
 from icaps.data.source import read_part
 from icaps.errors import DataError
-from icaps.text.batch import EncodedText
 from icaps.train.corpus import Corpus
+from tests.tokens import batch_of, lists
 
 TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})
-
-
-def encoded(*sentences: list[int]) -> EncodedText:
-    ids = np.array([word for sentence in sentences for word in sentence], dtype=np.int64)
-    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-    return EncodedText(ids, np.zeros((len(ids), 2), np.int64), lengths, truncated=False)
 
 
 @pytest.mark.parametrize("name", ["train.parquet", "train.csv", "train.tsv"])
@@ -83,14 +77,11 @@ def test_bad_places(tmp_path: Path) -> None:
         read_part(tmp_path / "empty.csv", "test")
 
 
-def test_corpus_selects_and_packs() -> None:
-    corpus = Corpus.from_encoded([encoded([5, 6], [7]), encoded(), encoded([7, 8, 9])], [0, 1, 1])
+def test_a_corpus_gives_the_tokens_of_the_texts_that_are_selected() -> None:
+    corpus = Corpus.from_tokens(batch_of([[[5, 6], [7]], [], [[7, 8, 9]]]), [0, 1, 1])
     chosen = corpus.select(np.array([2, 0, 1]))
     assert chosen.labels.tolist() == [1, 0, 1]
-    packed = chosen.pack()
-    assert packed.ids.tolist() == [7, 8, 9, 5, 6, 7]
-    assert packed.lengths.tolist() == [3, 2, 1]
-    assert packed.sentences.tolist() == [1, 2, 0]
+    assert lists(chosen.tokens()) == [[[7, 8, 9]], [[5, 6], [7]], []]
     again = chosen.select(np.array([1, 1]))
-    assert again.pack().ids.tolist() == [5, 6, 7, 5, 6, 7]
-    assert (len(chosen), len(again), len(Corpus.from_encoded([], []))) == (3, 2, 0)
+    assert lists(again.tokens()) == [[[5, 6], [7]]] * 2
+    assert (len(chosen), len(again), len(Corpus.from_tokens(batch_of([]), []))) == (3, 2, 0)

@@ -105,7 +105,7 @@ def test_the_time_is_that_of_the_steps(
 
     def step(_network: object, _updates: object, batch: object, _train: object) -> int:
         nonlocal now
-        words = int(batch.pack().ids.shape[0])  # type: ignore[attr-defined]
+        words = int(batch.tokens().ids.shape[0])  # type: ignore[attr-defined]
         now += 1 + words / 100
         return words
 

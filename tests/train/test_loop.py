@@ -121,7 +121,7 @@ def test_the_learning_rate_rises_then_falls_in_a_line() -> None:
 def test_norms_of_a_corpus_are_those_of_its_texts() -> None:
     net, corpus = network().eval(), toy_corpus(1100, 3)
     norms = predict_norms(net, corpus)
-    one = net(corpus.select(np.array([1050])).pack()).class_norms[0]
+    one = net(corpus.select(np.array([1050])).tokens()).class_norms[0]
     torch.testing.assert_close(norms[1050], one.detach(), rtol=0, atol=1e-6)
 
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,7 +12,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import VECTOR_STEP, TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn.dropout import dropped_words
-from icaps.text.clean import UNK
+from icaps.text.batch import UNK
 from icaps.train.corpus import Corpus
 from icaps.train.unk import fit_unk
 from tests.conftest import MODEL, TRAIN, make_texts
@@ -31,18 +32,21 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[int
 
 def distance(network: ICapsNet, corpus: Corpus) -> float:
     """How far norms of texts with three words in four masked are from norms without these."""
-    packed = corpus.pack()
-    shares = torch.full(packed.lengths.shape, 0.75)
-    masked = dropped_words(packed.lengths, shares, torch.Generator().manual_seed(3))
+    tokens = corpus.tokens()
+    lengths = torch.from_numpy(tokens.words_per_sentence)
+    shares = torch.full(lengths.shape, 0.75)
+    masked = dropped_words(lengths, shares, torch.Generator().manual_seed(3)).numpy()
     with torch.no_grad():
-        wanted = network(packed.without(masked)).class_norms
-        found = network(packed._replace(ids=packed.ids.masked_fill(masked, UNK))).class_norms
+        wanted = network(tokens.without(masked)).class_norms
+        found = network(
+            dataclasses.replace(tokens, ids=np.where(masked, UNK, tokens.ids))
+        ).class_norms
     return float((found - wanted).square().sum(1).mean())
 
 
 def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
     encoded = classifier.vocabulary_.encode(texts)
-    return Corpus.from_encoded(encoded, [0] * len(texts))
+    return Corpus.from_tokens(encoded, [0] * len(texts))
 
 
 def test_masked_texts_come_to_be_read_as_texts_without_the_words(
