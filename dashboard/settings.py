@@ -9,7 +9,7 @@ from typing import Any
 
 import tomllib
 
-from icaps.data.offline import ASK, NETWORK_SETTING, NEVER
+from icaps.data.download import ASK, NETWORK_SETTING, NEVER
 from icaps.errors import ConfigError
 
 SETTING = "ICAPS_SETTINGS"  # names the file

@@ -1,4 +1,4 @@
-"""Published files to the normalised ones: streamed, counted and checked."""
+"""Published files converted to the cached ones: Parquet with text and label; streamed, checked."""
 
 from __future__ import annotations
 
@@ -6,46 +6,61 @@ import gzip
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from icaps.data.layouts import PARTS, Layout
+from icaps.data.catalog import PARTS, Dataset, Layout
+from icaps.data.encoding import lines, text_blocks
+from icaps.data.formats.csv_rows import CsvRows
+from icaps.data.problems import FileError, Problem
+from icaps.data.streams import BLOCK, DataFile
 from icaps.errors import DataError
 
-if TYPE_CHECKING:
-    from icaps.data.catalog import Dataset
-
 SCHEMA = pa.schema({"text": pa.string(), "label": pa.int16()})
-_ROWS = 16_384  # of a batch from parquet, and of a row group
-_BLOCK = 8 << 20  # bytes of CSV in memory at once; longer than any text
-# What pyarrow, tarfile and gzip raise for damaged files.
+_ROWS = 16_384  # rows of a batch, and of a row group
+# Exceptions of pyarrow, tarfile and gzip for damaged files.
 _DAMAGED = (pa.ArrowException, OSError, EOFError, tarfile.TarError, zlib.error)
 
 
 def convert(layout: Layout, dataset: Dataset, folder: Path) -> None:
-    """Writes train.parquet, test.parquet and classes.txt to a folder.
+    r"""Writes train.parquet, test.parquet and classes.txt to a folder.
 
-    The parquet files have the columns `text` and `label` (from 0). Texts of several fields are
-    joined by a space, and line ends are as themselves where the data set escapes them.
+    The Parquet files have the columns `text` and `label` (from 0). Texts of several fields are
+    joined by a space, and where the data set writes line ends as "\n" (a backslash and an n) they
+    become line ends.
 
     Raises:
-        DataError: A file is damaged, has other columns, or not the rows and classes of the
+        DataError: A file is damaged or has other columns, or its rows or classes differ from the
             paper's Table 1.
-        OSError: The folder can't be written.
+        OSError: The folder cannot be written.
     """
     for part in PARTS:
-        write_part(folder / f"{part}.parquet", checked_batches(layout, dataset, part))
+        write_part(folder / f"{part}.parquet", _checked_batches(layout, dataset, part))
     write_classes(folder, dataset.classes)
 
 
-def checked_batches(layout: Layout, dataset: Dataset, part: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a part by SCHEMA; the end is reached only where they are whole."""
+def write_part(file: Path, batches: Iterable[pa.RecordBatch]) -> None:
+    """Writes batches of SCHEMA to a Parquet file."""
+    with pq.ParquetWriter(file, SCHEMA) as writer:
+        for batch in batches:
+            writer.write_batch(batch, row_group_size=_ROWS)
+
+
+def write_classes(folder: Path, classes: Iterable[str]) -> None:
+    """Writes classes.txt, one name per line."""
+    text = "".join(f"{name}\n" for name in classes)
+    (folder / "classes.txt").write_text(text, encoding="utf-8")
+
+
+def _checked_batches(layout: Layout, dataset: Dataset, part: str) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a part in SCHEMA; raises at the end unless they are complete."""
     files, rows, labels = layout.parts[part], 0, set[int | None]()
     read = _parquet_batches if layout.suffix == ".parquet" else _csv_batches
     for file in files:
@@ -54,24 +69,15 @@ def checked_batches(layout: Layout, dataset: Dataset, part: str) -> Iterator[pa.
                 rows += batch.num_rows
                 labels.update(batch["label"].unique().to_pylist())
                 yield batch
+        except FileError as error:
+            raise DataError(
+                f"{error} The file cannot be read as {part} texts of {dataset.name}."
+            ) from error
         except _DAMAGED as error:
             raise DataError(
-                f"{file} can't be read as {part} texts of {dataset.name} ({error})."
+                f"{file} cannot be read as {part} texts of {dataset.name} ({error})."
             ) from error
     _check_whole(dataset, part, files[0].parent, rows, labels)
-
-
-def write_part(file: Path, batches: Iterable[pa.RecordBatch]) -> None:
-    """Writes batches of SCHEMA to a parquet file."""
-    with pq.ParquetWriter(file, SCHEMA) as writer:
-        for batch in batches:
-            writer.write_batch(batch, row_group_size=_ROWS)
-
-
-def write_classes(folder: Path, classes: Iterable[str]) -> None:
-    """Writes classes.txt, a name a line."""
-    text = "".join(f"{name}\n" for name in classes)
-    (folder / "classes.txt").write_text(text, encoding="utf-8")
 
 
 def _check_whole(
@@ -84,15 +90,15 @@ def _check_whole(
         )
     odd = labels.symmetric_difference(range(len(dataset.classes)))
     if odd:
-        shown = ", ".join(sorted(map(str, odd)))
+        listed = ", ".join(sorted(map(str, odd)))
         raise DataError(
-            f"{place}: the labels of the {part} texts aren't the {len(dataset.classes)} classes "
-            f"of {dataset.name}, by {shown} (counted from 0)."
+            f"{place}: the labels of the {part} texts are not the {len(dataset.classes)} classes "
+            f"of {dataset.name}; these are missing or unknown: {listed} (counted from 0)."
         )
 
 
 def _parquet_batches(file: Path, dataset: Dataset, part: str) -> Iterator[pa.RecordBatch]:
-    # Buffering ahead would hold the whole file.
+    # With pre_buffer the whole file would be held in memory.
     with pq.ParquetFile(file, pre_buffer=False) as source:
         texts, label = dataset.hub_columns, dataset.label_column
         present = source.schema_arrow.names
@@ -101,52 +107,58 @@ def _parquet_batches(file: Path, dataset: Dataset, part: str) -> Iterator[pa.Rec
         if not {*texts, label} <= set(present):
             raise pa.ArrowInvalid(f"it has the columns {', '.join(present)}")
         for batch in source.iter_batches(_ROWS, columns=[*texts, label]):
-            yield _normalised([batch[name] for name in texts], batch[label], dataset)
+            yield _normalized([batch[name] for name in texts], batch[label], dataset)
 
 
 def _csv_batches(file: Path, dataset: Dataset, part: str) -> Iterator[pa.RecordBatch]:
-    columns = ("class", *dataset.csv_columns)
-    with _open_csv(file, part) as source:
-        reader = pyarrow.csv.open_csv(
-            source,
-            pyarrow.csv.ReadOptions(column_names=columns, block_size=_BLOCK),
-            pyarrow.csv.ParseOptions(newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(
-                column_types={"class": pa.int16(), **dict.fromkeys(columns[1:], pa.string())},
-                strings_can_be_null=False,
-            ),
-        )
-        with closing(reader):
-            for batch in reader:
-                label = pc.subtract(batch["class"], pa.scalar(1, pa.int16()))
-                yield _normalised([batch[name] for name in columns[1:]], label, dataset)
+    rows = _csv_rows(file, dataset, part)
+    while batch := list(islice(rows, _ROWS)):
+        labels, *texts = (pa.array(column, pa.string()) for column in zip(*batch, strict=True))
+        label = pc.subtract(labels.cast(pa.int16()), pa.scalar(1, pa.int16()))  # to count from 0
+        yield _normalized(texts, label, dataset)
 
 
-@contextmanager
-def _open_csv(file: Path, part: str) -> Iterator[IO[bytes]]:
-    if file.suffix == ".csv":
-        with file.open("rb") as source:
-            yield source
-        return
-    # Read in place, and never extracted.
-    with gzip.open(file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-        for member in archive:
-            inside = archive.extractfile(member)
-            if inside is not None and PurePosixPath(member.name).name == f"{part}.csv":
-                yield inside
-                while stream.read(_BLOCK):  # gzip compares its checksum at the very end
-                    pass
-                return
-    raise tarfile.ReadError(f"it has no {part}.csv")
+def _csv_rows(file: Path, dataset: Dataset, part: str) -> Iterator[list[str]]:
+    """Yields the class and the text fields of each row of a CSV file or of the archive."""
+    source = DataFile(file, None, file.name)
+    if file.suffix != ".csv":
+        source = _ArchiveMember(file, "gzip", f"{part}.csv")
+    width = 1 + len(dataset.csv_columns)
+    text = lines(text_blocks(source, "utf-8"), str(file))
+    reader = CsvRows(text, str(file), delimiter=",", quoted=True)
+    for item in reader:
+        if isinstance(item, Problem):
+            raise FileError.of(item)
+        if len(item[1]) != width:
+            raise FileError.of(reader.ragged(item[1], width))
+        yield item[1]
 
 
-def _normalised(fields: list[pa.Array], label: pa.Array, dataset: Dataset) -> pa.RecordBatch:
-    """Fields (rows,) joined by a space, without the empty ones, and the label, by SCHEMA."""
-    fields = [field.cast(pa.string()) for field in fields]
-    kept = [
-        pc.if_else(pc.equal(field, ""), pa.scalar(None, pa.string()), field) for field in fields
-    ]
-    text = pc.binary_join_element_wise(*kept, " ", null_handling="skip")
+@dataclass(frozen=True)
+class _ArchiveMember(DataFile):
+    """The file `name` inside a .tar.gz archive, read in place: nothing is extracted to disk."""
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        with (
+            gzip.open(self.path) as stream,
+            tarfile.open(fileobj=stream, mode="r:") as archive,
+        ):
+            for member in archive:
+                inside = archive.extractfile(member)
+                if inside is not None and PurePosixPath(member.name).name == self.name:
+                    yield cast(BinaryIO, inside)
+                    while stream.read(BLOCK):  # gzip compares its checksum at the very end
+                        pass
+                    return
+        raise tarfile.ReadError(f"it has no {self.name}")
+
+
+def _normalized(fields: list[pa.Array], label: pa.Array, dataset: Dataset) -> pa.RecordBatch:
+    """Returns a batch of SCHEMA: the text fields (rows,) that are not empty, joined by a space."""
+    texts = [field.cast(pa.string()) for field in fields]
+    texts = [pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text) for text in texts]
+    text = pc.binary_join_element_wise(*texts, " ", null_handling="skip")
     if dataset.escaped_line_ends:
         text = pc.replace_substring(text, "\\n", "\n")
     return pa.RecordBatch.from_arrays([text, label.cast(pa.int16())], schema=SCHEMA)

@@ -1,183 +1,250 @@
-"""Files over HTTP: resumed after a cut, tried again a bounded number of times, verified."""
+"""Downloads of the paper's data sets, through `huggingface_hub`: resumed, retried and verified."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, TypeVar
 
-import requests
-from urllib3.exceptions import HTTPError
+from icaps.data.catalog import Dataset, find_layout, whole_parts
+from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.errors import ConfigError, DataError
 
-from icaps.data.offline import NETWORK_SETTING, offline
-from icaps.data.reporting import DownloadProgress
-from icaps.errors import DataError
-
+NETWORK_SETTING = "ICAPS_NETWORK"
+ASK, NEVER = "ask", "never"
+HUB_SETTING = "ICAPS_HUB_URL"
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the second, third, ... and last try
-_LONGEST_WAIT = 60.0  # seconds; a server may ask for more, and we then end
-_TIMEOUT = (10, 60)  # seconds to connect, and without a byte
-_CHUNK = 1 << 20  # bytes
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
-_PLAIN = {"Accept-Encoding": "identity"}  # a range counts the bytes of the file itself
+_BAD_RANGE = 416
+_TIMEOUT = 30  # seconds, of the list of files
+_CHUNK = 1 << 20  # bytes hashed at once
 
 T = TypeVar("T")
 
 
+def offline() -> bool:
+    """Returns whether ICAPS_NETWORK is "never", which forbids all downloads.
+
+    Raises:
+        ConfigError: It is neither "ask", which is the default, nor "never".
+    """
+    setting = os.environ.get(NETWORK_SETTING) or ASK
+    if setting not in (ASK, NEVER):
+        raise ConfigError(
+            f"The environment variable {NETWORK_SETTING} is {setting!r}; it must be {ASK!r} "
+            f"(downloads what is requested by name) or {NEVER!r}."
+        )
+    return setting == NEVER
+
+
+def hub_url() -> str:
+    """Returns the base address of the Hub: ICAPS_HUB_URL, else HF_ENDPOINT, else the Hub itself."""
+    settings = os.environ.get(HUB_SETTING) or os.environ.get("HF_ENDPOINT")
+    return (settings or "https://huggingface.co").rstrip("/")
+
+
+def download(dataset: Dataset, folder: Path, progress: DownloadProgress = SILENT) -> None:
+    """Downloads the published files of one of the paper's data sets to a folder.
+
+    Files that are there are not downloaded again. One that was cut off is kept with the suffix
+    `.part`, and the next call requests only the rest of it.
+
+    Raises:
+        DataError: The server cannot be reached or refuses, a file was cut off at every try or is
+            not the published one, the Hub lists no complete data set under this name, or downloads
+            are forbidden.
+        OSError: The folder cannot be written, or has too little space.
+    """
+    if find_layout(folder, dataset):
+        return
+    files = _list_files(dataset)
+    size = sum(file.size or 0 for file in files)
+    free = shutil.disk_usage(folder.parent).free
+    if free < 2 * size:  # the converted files need about as much space as the downloads
+        message = f"{dataset.name} takes {2 * size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+        raise OSError(errno.ENOSPC, message)
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        if not file.is_whole(folder / file.name):
+            _download_file(file, folder / file.name, progress)
+
+
 @dataclass(frozen=True)
-class RemoteFile:
-    """A file to fetch: its address, the name that it gets, and what is known of it."""
+class _RemoteFile:
+    """A file to download: its address, its local name, and its size and SHA-256 if known."""
 
     url: str
     name: str
     size: int | None = None  # bytes
-    sha256: str | None = None  # in hexadecimal
+    sha256: str | None = None  # hexadecimal
+
+    def is_whole(self, path: Path) -> bool:
+        """Returns whether `path` has the file's size and checksum, as far as they are known."""
+        if not path.is_file() or (self.size is not None and path.stat().st_size != self.size):
+            return False
+        return self.sha256 is None or _sha256(path) == self.sha256
 
 
-class _PassingError(Exception):
-    """What another try may mend; `wait` is how many seconds the server asks for."""
+def _list_files(dataset: Dataset) -> list[_RemoteFile]:
+    """Returns the files of a data set, all of one revision at the Hub, or its only archive."""
+    repo = dataset.hub
+    if repo is None:
+        return [_RemoteFile(dataset.url, dataset.url.rsplit("/", 1)[-1])]
+    address = f"{hub_url()}/datasets/{repo}"
+    _check_allowed(address)
+    from huggingface_hub import HfApi, hf_hub_url
 
-    def __init__(self, message: str, wait: float = 0) -> None:
-        super().__init__(message)
-        self.wait = wait
+    api = HfApi(endpoint=hub_url(), token=False)
+    try:
+        info = _retry(
+            lambda: api.dataset_info(repo, files_metadata=True, timeout=_TIMEOUT), address
+        )
+        entries = {entry.rfilename: entry for entry in info.siblings or ()}
+    except (KeyError, TypeError, AttributeError, JSONDecodeError) as error:
+        raise DataError(
+            f"{address}: the answer is not that of a Hub, perhaps of a login page or a proxy in "
+            f"between; see the environment variable {HUB_SETTING}."
+        ) from error
+    parts = whole_parts(entries)
+    if parts is None:
+        raise DataError(f"{address} lists no Parquet files of a train and a test part.")
+    files = []
+    for name in (name for part in parts.values() for name in part):
+        url = hf_hub_url(repo, name, repo_type="dataset", revision=info.sha, endpoint=hub_url())
+        lfs = entries[name].lfs
+        # Without its folder, which differs between data sets.
+        local = name.rsplit("/", 1)[-1]
+        files.append(_RemoteFile(url, local, entries[name].size, lfs.sha256 if lfs else None))
+    return files
 
 
-def get_json(url: str) -> Any:
-    """What a JSON document holds.
-
-    Raises:
-        DataError: The server can't be reached, refuses, or answers with something else, or the
-            network is forbidden.
-    """
-
-    _check_allowed(url)
-
-    def ask() -> Any:
-        with requests.get(url, headers=_PLAIN, timeout=_TIMEOUT) as response:
-            _check_status(response, url)
-            return response.json()
-
-    return _retry(ask, url)
-
-
-def download(file: RemoteFile, target: Path, progress: DownloadProgress) -> None:
-    """Brings a file to `target`, by way of `target` with `.part` at its end.
-
-    The part stays behind when the download is cut off, and the next call asks for the rest only.
-
-    Raises:
-        DataError: The server can't be reached or refuses, the file was cut off at every try, or
-            it isn't the one that was published, or the network is forbidden.
-        OSError: It can't be written.
-    """
+def _download_file(file: _RemoteFile, target: Path, progress: DownloadProgress) -> None:
+    """Downloads to `target` with the suffix `.part`, which is renamed when it is verified."""
     _check_allowed(file.url)
-    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
     resumed = part.exists()
     _retry(lambda: _receive(file, part, progress), file.url)
-    if resumed and not is_whole(part, file):  # the part was of another version of the file
+    if resumed and not file.is_whole(part):  # the part was of another version of the file
         part.unlink()
         _retry(lambda: _receive(file, part, progress), file.url)
-    if not is_whole(part, file):
-        part.unlink()
-        raise DataError(f"{file.url} has a wrong size or checksum: it isn't what was published.")
+    if not file.is_whole(part):
+        part.unlink(missing_ok=True)
+        raise DataError(
+            f"{file.url} has a wrong size or checksum: it is not the file that was published."
+        )
     part.replace(target)
 
 
-def is_whole(path: Path, file: RemoteFile) -> bool:
-    """Whether `path` has the size and the checksum of the file, as far as they are known."""
-    if not path.is_file() or (file.size is not None and path.stat().st_size != file.size):
-        return False
-    return file.sha256 is None or _sha256(path) == file.sha256
+def _receive(file: _RemoteFile, part: Path, progress: DownloadProgress) -> None:
+    """Appends to `part` the rest of the file."""
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.file_download import http_get
+
+    size = part.stat().st_size if part.exists() else 0
+    if file.size is not None and size > file.size:  # of another version
+        part.unlink()
+        size = 0
+    total = "" if file.size is None else f", {file.size / 1e6:,.1f} MB"
+    start = f", from {size / 1e6:,.1f} MB on" if size else ""
+    progress.say(f"downloading {file.name}{total}{start}")
+    with part.open("ab") as out:
+        try:
+            http_get(
+                file.url,
+                out,
+                resume_size=size,
+                # The size in the file, and not that of a compressed answer.
+                headers={"Accept-Encoding": "identity"},
+                expected_size=file.size,
+                displayed_filename=file.name,
+                tqdm_class=_progress_bar(file.name, progress),
+            )
+        except HfHubHTTPError as error:
+            if error.response.status_code == _BAD_RANGE:  # the part was of another version
+                out.truncate(0)
+            raise
+        except OSError as error:
+            if error.errno is not None:  # without a number it is a wrong size, compared later
+                raise
+        finally:
+            if file.size != 0 and not out.tell():  # nothing came
+                part.unlink()
 
 
-def _check_allowed(url: str) -> None:
-    if offline():
-        raise DataError(f"{url} is not fetched, as {NETWORK_SETTING} forbids it.")
+def _progress_bar(name: str, progress: DownloadProgress) -> Any:
+    """Returns a class with the part of tqdm's interface that `huggingface_hub` uses."""
+
+    class Bar:
+        def __init__(self, total: int | None = None, initial: int = 0, **options: Any) -> None:
+            self.total = total
+            self.n = initial
+            self.update(0)
+
+        def update(self, count: int) -> None:
+            self.n += count
+            progress.on_bytes(name, self.n, self.total)
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    return Bar
 
 
 def _retry(action: Callable[[], T], url: str) -> T:
+    """Calls `action`, again after WAITS while the network or the server fails for the moment.
+
+    Raises:
+        DataError: It failed at each try, or in a way that another try does not change.
+    """
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
     waits = iter(WAITS)
     while True:
         try:
             return action()
-        except (
-            _PassingError,
-            requests.ConnectionError,
-            requests.Timeout,
-            HTTPError,
-        ) as error:
-            wait = next(waits, None)
-            asked = error.wait if isinstance(error, _PassingError) else 0
-            if wait is None or asked > _LONGEST_WAIT:
-                raise DataError(f"{url} can't be fetched now: {_reason(error)}.") from error
-            time.sleep(max(wait, asked))
-        except requests.RequestException as error:
-            raise DataError(f"{url} can't be fetched: {_reason(error)}.") from error
+        except HfHubHTTPError as error:
+            status = error.response.status_code
+            reason = f"the server answers {status} {error.response.reason_phrase}"
+            passing = status in (*_BUSY, _BAD_RANGE)
+            cause: Exception = error
+        except httpx2.TransportError as error:
+            passing = not isinstance(error, (httpx2.UnsupportedProtocol, httpx2.ProxyError))
+            reason, cause = _reason(error), error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OfflineModeIsEnabled) as error:
+            passing, reason, cause = False, str(error), error
+        wait = next(waits, None) if passing else None
+        if wait is None:
+            now = " now" if passing else ""
+            raise DataError(f"{url} cannot be downloaded{now}: {reason}.") from cause
+        time.sleep(wait)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, requests.Timeout):
-        return "the server doesn't answer"
-    if isinstance(error, HTTPError):
-        return "it was cut off at every try; the next call goes on from there"
-    if isinstance(error, requests.exceptions.JSONDecodeError):
-        return "the answer is no JSON, as from a login page or a proxy in between"
-    if isinstance(error, requests.ConnectionError):
+    import httpx2
+
+    if isinstance(error, (httpx2.RemoteProtocolError, httpx2.ReadError)):
+        return "it was cut off at every try; the next call continues from there"
+    if isinstance(error, httpx2.TimeoutException):
+        return "the server does not answer"
+    if isinstance(error, httpx2.ConnectError):
         return "there is no connection to the server"
     return str(error)
 
 
-def _check_status(response: requests.Response, url: str) -> None:
-    if response.status_code in _BUSY:
-        asked = response.headers.get("Retry-After", "")
-        wait = float(asked) if asked.isdecimal() else 0.0  # the other form, a date, is rare
-        raise _PassingError(f"the server answers {response.status_code} {response.reason}", wait)
-    if not response.ok:
-        raise DataError(
-            f"{url} can't be fetched: the server answers {response.status_code} {response.reason}."
-        )
-
-
-def _receive(file: RemoteFile, part: Path, progress: DownloadProgress) -> None:
-    """Adds to `part` what it lacks, or starts it again where the server can't give the rest."""
-    have = part.stat().st_size if part.exists() else 0
-    if part.exists() and file.size is not None and have >= file.size:
-        return
-    headers = _PLAIN | ({"Range": f"bytes={have}-"} if have else {})
-    with requests.get(file.url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-        if have and not _continues(response, have):
-            part.unlink()
-            raise _PassingError("the server can't give the rest of the file")
-        _check_status(response, file.url)
-        have = have if response.status_code == 206 else 0
-        length = response.headers.get("Content-Length", "")
-        total = have + int(length) if length.isdecimal() else file.size
-        _tell(file, have, total, progress)
-        with part.open("ab" if have else "wb") as out:
-            # What has come, however little: `iter_content` would lose it where a cut follows.
-            while chunk := response.raw.read1(_CHUNK):
-                out.write(chunk)
-                have += len(chunk)
-                progress.on_bytes(file.name, have, total)
-    if total is not None and have < total:
-        raise _PassingError(f"it was cut off after {have:,} of {total:,} bytes")
-
-
-def _continues(response: requests.Response, have: int) -> bool:
-    """False for a range that isn't the one asked for, and where nothing follows `have`."""
-    if response.status_code == 206:
-        return response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-    return response.status_code != 416
-
-
-def _tell(file: RemoteFile, have: int, total: int | None, progress: DownloadProgress) -> None:
-    size = "" if total is None else f", {total / 1e6:,.1f} MB"
-    resumed = f", from {have / 1e6:,.1f} MB on" if have else ""
-    progress.say(f"downloading {file.name}{size}{resumed}")
-    progress.on_bytes(file.name, have, total)
+def _check_allowed(url: str) -> None:
+    if offline():
+        raise DataError(f"{url} is not downloaded: {NETWORK_SETTING} forbids it.")
 
 
 def _sha256(path: Path) -> str:

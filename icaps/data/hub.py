@@ -1,4 +1,4 @@
-"""Any other data set of the Hugging Face Hub, through its `datasets` library where installed."""
+"""Any other data set of the Hugging Face Hub, through its `datasets` library if installed."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ from typing import Any
 
 from icaps.data.cache import data_folder, make_ready
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
-from icaps.data.offline import NETWORK_SETTING, offline
+from icaps.data.download import NETWORK_SETTING, offline
 from icaps.data.reporting import SILENT, DownloadProgress
 from icaps.errors import DataError
 
-_ROWS = 16_384  # in memory at once
-# Splits of the Hub for each part, the first that has labels: a test split often hides them.
+_ROWS = 16_384  # rows in memory at once
+# Splits of the Hub per part, in order of preference: the labels of a test split are often hidden.
 _SPLITS = {"train": ("train",), "test": ("test", "validation")}
 
 
 def load(name: str, progress: DownloadProgress = SILENT) -> Path:
-    """The normalised folder in the cache of a data set that the `datasets` library can load.
+    """Returns the cached folder of a data set that the `datasets` library can load.
 
-    The library's own settings count, such as HF_ENDPOINT and HF_HOME. A version that is here is
-    not made again. Where no test split has labels, the validation split becomes the test part.
+    The library's own settings apply, such as HF_ENDPOINT and HF_HOME; it executes no code from the
+    Hub. A version that is in the cache is not converted again. If no test split has labels, the
+    validation split becomes the test part.
 
     Args:
-        name: `owner/name` at the Hub, or a folder with the files of one.
-        progress: Told what is done.
+        name: `owner/name` on the Hub, or a folder with the files of one.
+        progress: Receives a line if the validation split is used.
 
     Returns:
         A folder with train.parquet and test.parquet (text, label), as far as the data set has
-        them, and classes.txt where it names its classes.
+        them, and classes.txt if it names its classes.
 
     Raises:
-        DataError: The library isn't installed, can't load the data set, or finds no part with a
-            text and a label in it; the cache folder can't be written; or the network is forbidden,
-            and it is no folder.
+        DataError: The library is not installed, cannot load the data set, or has no part with a
+            text and a label in it; the cache folder cannot be written; or downloads are forbidden
+            and `name` is not a folder.
     """
     if offline() and not Path(name).is_dir():
         raise DataError(
-            f"{_nothing_here(name)}{name} is not looked for at the Hub, as {NETWORK_SETTING} "
-            "forbids it. Give a file or a folder."
+            f"{_not_here(name)}{name} is not looked up on the Hub: {NETWORK_SETTING} forbids it. "
+            "Give a file or a folder."
         )
     try:
         import datasets
     except ImportError as error:
         raise DataError(
-            f"{_nothing_here(name)}{name} can be read through Hugging Face's library alone: "
+            f"{_not_here(name)}{name} can be read only with Hugging Face's library: "
             "pip install datasets"
         ) from error
-    with _told(name):
+    with _typed_errors(name):
         builder = datasets.load_dataset_builder(name)
-    # The library's folder is of one version of one data set.
+    # The library's folder belongs to one version of one data set.
     version = hashlib.sha256(str(builder.cache_dir).encode()).hexdigest()[:12]
     home = data_folder() / "hub" / f"{Path(name).resolve().name}-{version}"
 
     def fill(folder: Path) -> None:
-        with _told(name):
+        with _typed_errors(name):
             builder.download_and_prepare()
             splits = builder.as_dataset()
         _write(splits, name, folder, progress)
@@ -66,20 +67,20 @@ def load(name: str, progress: DownloadProgress = SILENT) -> Path:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _typed_errors(name: str) -> Iterator[None]:
     from datasets.exceptions import DatasetsError
 
     try:
         yield
     except (DatasetsError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
         raise DataError(
-            f"{_nothing_here(name)}Hugging Face's library can't load {name} ({error}). Save it as "
+            f"{_not_here(name)}Hugging Face's library cannot load {name} ({error}). Save it as "
             "train.parquet and test.parquet with the columns text and label, and give their folder."
         ) from error
 
 
-def _nothing_here(name: str) -> str:
-    """A name of the Hub may be meant as a path."""
+def _not_here(name: str) -> str:
+    """Returns the start of a message: what looks like a name on the Hub may be meant as a path."""
     return "" if Path(name).exists() else f"There is no file or folder {name}. "
 
 
@@ -96,11 +97,11 @@ def _write(splits: Any, name: str, folder: Path, progress: DownloadProgress) -> 
             "split with labels."
         )
     if written.get("test") == "validation":
-        progress.say(f"{name} has no test split with labels; its validation split is taken")
+        progress.say(f"{name} has no test split with labels; its validation split is used")
 
 
 def _write_part(split: Any, name: str, file: Path) -> bool:
-    """Writes text and label, and the names of the classes; False where all labels are hidden."""
+    """Writes text, label and class names; returns False, and writes none, if labels are hidden."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

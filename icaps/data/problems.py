@@ -53,6 +53,14 @@ class FileError(DataError):
         self.problem = Problem(kind, file, line, column, reason)
         super().__init__(str(self.problem))
 
+    @classmethod
+    def of(cls, problem: Problem) -> FileError:
+        """Returns the error of a bad row that stops the reading."""
+        error = cls(problem.kind, problem.file, problem.reason)
+        error.problem = problem
+        error.args = (str(problem),)
+        return error
+
 
 @dataclass
 class Problems:

@@ -28,8 +28,8 @@ from safetensors.numpy import load_file, save_file
 
 from icaps.data.atomic import replaced_folder
 from icaps.data.cache import data_folder
-from icaps.data.catalog import DATASETS, locate
-from icaps.data.resolve import resolve
+from icaps.data.catalog import DATASETS
+from icaps.data.resolve import locate, resolve
 from icaps.data.source import open_source
 from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError

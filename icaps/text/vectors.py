@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import OOV_CHOICES, VECTOR_STEP
-from icaps.data.offline import NETWORK_SETTING, offline
+from icaps.data.download import NETWORK_SETTING, offline
 from icaps.errors import ConfigError, VectorsError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A Hugging Face Hub of this machine: lists files, serves ranges, and fails when told to."""
+"""A local stand-in of the Hugging Face Hub: lists files, serves ranges, and fails on request."""
 
 import hashlib
 import json
@@ -16,8 +16,9 @@ class HubServer:
     """`files` maps a path such as "owner/name/data/a.parquet" to bytes.
 
     `faults` maps such a path to what happens at its next downloads, in turn: a status code, or
-    how many bytes come before the connection ends, as "cut:100", or before no more comes, as
-    "wait:100". `requests` lists (path, range).
+    the number of bytes before the connection ends, as "cut:100", or before the server stops
+    sending, as "wait:100". `requests` lists (path, range). `hosts` are the hosts of the requests
+    that came as through a proxy.
     """
 
     def __init__(self, url: str) -> None:
@@ -27,6 +28,7 @@ class HubServer:
         self.faults: dict[str, list[str | int]] = defaultdict(list)
         self.requests: list[tuple[str, str | None]] = []
         self.sent: dict[str, int] = defaultdict(int)
+        self.hosts: set[str | None] = set()
         self.ranges = True
         self.closing = Event()
 
@@ -39,7 +41,7 @@ class HubServer:
                 name = path.removeprefix(f"{repo}/")
                 siblings.append({"rfilename": name, "size": len(content), "lfs": lfs})
         siblings.append({"rfilename": "README.md", "size": 5, "blobId": "ab"})
-        return json.dumps({"sha": VERSION, "siblings": siblings}).encode()
+        return json.dumps({"id": repo, "sha": VERSION, "siblings": siblings}).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -47,8 +49,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
+        if self.path.startswith("http"):
+            self.hub.hosts.add(urlsplit(self.path).hostname)
         if path.startswith("/api/datasets/"):
-            repo = path.removeprefix("/api/datasets/").removesuffix("/revision/main")
+            repo = path.removeprefix("/api/datasets/")
             if not any(name.startswith(f"{repo}/") for name in self.hub.files):
                 self.send_error(404)
                 return

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from icaps.data import catalog
-from icaps.data.catalog import DATASETS, Dataset, locate, prepare
+from icaps.data.catalog import DATASETS, Dataset
+from icaps.data.resolve import fetch, locate, prepare
 from icaps.data.source import read_part
 from icaps.errors import DataError
 from tests.data.small import (
@@ -112,7 +113,7 @@ def test_files_in_the_cache_folder(cache: Path) -> None:
     home = cache / dataset.name
     write(home, {f"{dataset.archive}.tar.gz": archive_bytes(dataset)})
     assert locate(dataset.name) == home
-    assert_whole(dataset, catalog.fetch(dataset.name), dataset.csv_columns)
+    assert_whole(dataset, fetch(dataset.name), dataset.csv_columns)
     assert (home / f"{dataset.archive}.tar.gz").is_file()  # not ours to remove
 
 
@@ -139,11 +140,11 @@ def frame(texts: list[str | None], labels: list[object]) -> pd.DataFrame:
     ("train", "message"),
     [
         (frame(["a"] * 11, [0, 1, 2, 3] * 2 + [0, 1, 2]), "11 train texts, .* ag_news has 12"),
-        (frame(["a"] * 12, [0, 1, 2] * 4), "aren't the 4 classes of ag_news, by 3"),
-        (frame(["a"] * 12, [1, 2, 3, 4] * 3), "aren't the 4 classes of ag_news, by 0, 4"),
-        (frame(["a"] * 12, [None, 1.0, 2.0, 3.0] * 3), "by 0, None"),
-        (frame(["a"] * 12, ["a", "b", "c", "d"] * 3), "can't be read as train texts"),
-        (frame(["a"] * 12, [99_999] * 12), "can't be read as train texts"),
+        (frame(["a"] * 12, [0, 1, 2] * 4), "are not the 4 classes of ag_news.*: 3 "),
+        (frame(["a"] * 12, [1, 2, 3, 4] * 3), "are not the 4 classes of ag_news.*: 0, 4 "),
+        (frame(["a"] * 12, [None, 1.0, 2.0, 3.0] * 3), "unknown: 0, None "),
+        (frame(["a"] * 12, ["a", "b", "c", "d"] * 3), "cannot be read as train texts"),
+        (frame(["a"] * 12, [99_999] * 12), "cannot be read as train texts"),
         (frame(["a"] * 12, [0] * 12).rename(columns={"text": "body"}), "columns body, label"),
     ],
 )
@@ -182,10 +183,12 @@ def test_damaged_files(tmp_path: Path, suffix: str, cut: float) -> None:
 
 def test_csv_of_other_columns(tmp_path: Path) -> None:
     write(tmp_path / "mine", csv_files(small("yelp_full")))
-    with pytest.raises(DataError, match=r"train\.csv can't be read as train texts of ag_news"):
+    with pytest.raises(
+        DataError, match=r"train\.csv, line 1, .*2 fields, not 3.*as train texts of ag_news"
+    ):
         prepare("ag_news", tmp_path / "mine")
     write(tmp_path / "mine", {"train.csv": b'"1","\xff\xfe","b"\n'})
-    with pytest.raises(DataError, match=r"train\.csv can't be read .*UTF8"):
+    with pytest.raises(DataError, match=r"train\.csv, line 1, column 6: .*UTF-8"):
         prepare("ag_news", tmp_path / "mine")
 
 

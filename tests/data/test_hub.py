@@ -65,7 +65,7 @@ def test_hidden_labels_of_a_test_split() -> None:
     progress = Recorder()
     assert read_part(resolve(folder, progress), "test").texts == ["c"]
     assert progress.lines == [
-        "owner/name has no test split with labels; its validation split is taken"
+        "owner/name has no test split with labels; its validation split is used"
     ]
 
 
@@ -81,7 +81,7 @@ def test_no_part_that_can_be_used() -> None:
 def test_damaged_files() -> None:
     folder = publish("train", {"text": ["a"], "label": [0]})
     (folder / "data" / "train-00000-of-00001.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="library can't load owner/name"):
+    with pytest.raises(DataError, match="library cannot load owner/name"):
         resolve(folder)
 
 
@@ -102,7 +102,7 @@ def test_a_name_that_the_hub_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    message = r"no file or folder other/name\. other/name can be .*: pip install datasets"
+    message = r"no file or folder other/name\. other/name can be .* library: pip install datasets"
     with pytest.raises(DataError, match=message):
         hub.load("other/name")
     with pytest.raises(DataError, match=message):
