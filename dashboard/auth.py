@@ -1,7 +1,7 @@
-"""Who comes in: everybody, or who knows the password, or who logs in by OpenID Connect.
+"""Authentication: none, a password, or a login by OpenID Connect.
 
-Streamlit's secrets say which: `password = "..."`, or the section [auth] that `st.login` reads. With
-both, either will do.
+Streamlit's secrets choose: `password = "..."`, or the section [auth] that `st.login` reads. With
+both, either is sufficient.
 """
 
 import hmac
@@ -18,18 +18,18 @@ from dashboard import error_boundary, logs, settings
 from dashboard.quotas import NotAllowedError, Rate
 from icaps.errors import ConfigError
 
-_SHORTEST = 12  # characters of a password
-_LONGEST_WAIT = 60.0  # seconds after a wrong one
-_tries = Rate()
+_MIN_LENGTH = 12  # characters of a password
+_MAX_WAIT = 60.0  # seconds after a wrong password
+_attempts = Rate()
 
 
 def passed() -> bool:
-    """Whether this visitor is in; else what to do is on the page, and nothing else may be."""
+    """Whether this visitor is logged in; if not, shows the login form, and no page may be shown."""
     with error_boundary.shown():
         settings.apply()
         secrets = _secrets()
         ways = [name for name in ("password", "auth") if name in secrets]
-        if not ways or st.session_state.get("let_in", False):
+        if not ways or st.session_state.get("logged_in", False):
             return True
         if "auth" in ways and _logged_in():
             return _is_user()
@@ -42,17 +42,17 @@ def passed() -> bool:
 
 
 def _secrets() -> Mapping[str, Any]:
-    """Streamlit's; empty where there is no file of them.
+    """Streamlit's secrets; empty if there is no secrets file.
 
     Raises:
-        ConfigError: There is one that can't be read: then nobody is let in.
+        ConfigError: The file can't be read: then nobody can log in.
     """
     if st.secrets.load_if_toml_exists():
         return st.secrets
     if any(Path(file).exists() for file in st.get_option("secrets.files")):
         raise ConfigError(
-            "The secrets of this app can't be read, so that nobody can come in. Its operator has "
-            "to mend the file secrets.toml."
+            "The secrets of this app can't be read, so nobody can log in. The operator has to "
+            "fix the file secrets.toml."
         )
     return {}
 
@@ -62,7 +62,7 @@ def _logged_in() -> bool:
 
 
 def _is_user() -> bool:
-    """Whether this one of those who have logged in may come in."""
+    """Whether a visitor who has logged in by OpenID Connect may use the app."""
     allowed = settings.current().users
     address = str(st.user.get("email", "")).lower()
     known = not allowed or (
@@ -74,15 +74,15 @@ def _is_user() -> bool:
     )
     if not known:
         if "turned_away" not in st.session_state:
-            logs.tell("turned away", logging.WARNING)
+            logs.write("turned away", logging.WARNING)
             st.session_state.turned_away = True
-        st.error("This account is none of those that may use the app; ask its operator.")
+        st.error("This account may not use the app; ask the operator for access.")
         st.button("Log out", on_click=st.logout)
     return known
 
 
 def _ask_login(auth: Mapping[str, Any]) -> None:
-    """A button for each provider; the one that needs no name is called "default"."""
+    """Shows a button per provider; the one without a name of its own is called "default"."""
     named = [name for name, value in auth.items() if isinstance(value, Mapping)]
     providers = [name for name in named if name not in ("client_kwargs", "default")]
     for provider in providers if "client_id" not in auth else ["", *providers]:
@@ -91,45 +91,45 @@ def _ask_login(auth: Mapping[str, Any]) -> None:
                 st.login(provider or None)
             except StreamlitAuthError as error:
                 raise ConfigError(
-                    f"The login isn't set up: {error} Its operator finds how in SECURITY.md."
+                    f"The login is not configured: {error} SECURITY.md explains how to set it up."
                 ) from error
 
 
 def _ask_password(password: object) -> None:
-    """The field, and whether what was written in it is right.
+    """Shows the password field, and checks what was entered.
 
     Raises:
-        ConfigError: The operator's password is none.
-        NotAllowedError: There were too many tries.
+        ConfigError: The password in the secrets is not valid.
+        NotAllowedError: There were too many attempts.
     """
-    if not isinstance(password, str) or len(password) < _SHORTEST:
+    if not isinstance(password, str) or len(password) < _MIN_LENGTH:
         raise ConfigError(
-            f"The password in the secrets of this app must be a text of {_SHORTEST} characters or "
-            "more, so that nobody can come in. Its operator has to mend the file secrets.toml."
+            f"The password in the secrets of this app must be a text of {_MIN_LENGTH} or more "
+            "characters, so nobody can log in. The operator has to fix the file secrets.toml."
         )
     with st.form("password form", border=False, width=400):
         given = st.text_input("Password", type="password", key="password")
-        asked = st.form_submit_button("Log in")
-    if not asked:
+        submitted = st.form_submit_button("Log in")
+    if not submitted:
         return
-    _slow_down()
+    _limit_rate()
     if hmac.compare_digest(given.encode(), password.encode()):
-        st.session_state.let_in = True
+        st.session_state.logged_in = True
         st.session_state.pop("wrong_passwords", None)
-        logs.tell("login")
+        logs.write("login")
         st.rerun()
     state = st.session_state
     state.wrong_passwords = state.get("wrong_passwords", 0) + 1
-    wait = min(2.0**state.wrong_passwords, _LONGEST_WAIT)
+    wait = min(2.0**state.wrong_passwords, _MAX_WAIT)
     state.next_password = time.monotonic() + wait
-    logs.tell("wrong password", logging.WARNING)
-    st.error(f"This is not the password. Try again in {wait:.0f} seconds.")
+    logs.write("wrong password", logging.WARNING)
+    st.error(f"Wrong password. Try again in {wait:.0f} seconds.")
 
 
-def _slow_down() -> None:
-    """Refuses a try that comes too early, for this visitor or for all of them."""
+def _limit_rate() -> None:
+    """Refuses an attempt above the rate limit of this visitor or of all visitors."""
     wait = st.session_state.get("next_password", 0.0) - time.monotonic()
-    wait = wait if wait > 0 else _tries.take(settings.current().password_tries_per_minute)
+    wait = wait if wait > 0 else _attempts.take(settings.current().password_tries_per_minute)
     if wait > 0:
-        logs.tell("refused", logging.WARNING, limit="passwords")
-        raise NotAllowedError(f"There were too many tries; wait {wait:.0f} seconds.")
+        logs.write("refused", logging.WARNING, limit="passwords")
+        raise NotAllowedError(f"Too many attempts; wait {wait:.0f} seconds.")

@@ -1,4 +1,4 @@
-"""A user's mistake becomes a sentence on the page; every other error stays an error."""
+"""Shows a user's mistake (`ICapsError`) as a message on the page; other errors are not caught."""
 
 import re
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ WORD_JOINER = "\u2060"  # invisible; keeps :x: from becoming an emoji
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Shows an ICapsError raised inside in place of what would have followed."""
+    """Context manager that shows an ICapsError in place of the rest of the block."""
     try:
         yield
     except ICapsError as error:
-        logs.mistake(error)
+        logs.user_error(error)
         st.error(plain(str(error)), icon=":material/error:")
 
 
 def plain(text: str) -> str:
-    """`text` as Markdown that shows it as it is."""
+    """Escapes a text, so that Markdown shows it as it is."""
     escaped = _MARKDOWN.sub(r"\\\1", printable(text))
     return escaped.replace(":", f":{WORD_JOINER}")

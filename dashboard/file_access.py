@@ -1,4 +1,4 @@
-"""Which data and vectors the app reads for its visitors."""
+"""Which files, data sets and word vectors the app may read for its visitors."""
 
 import ipaddress
 import logging
@@ -16,16 +16,16 @@ from icaps.text.fixed_part import TEXTS
 def confined() -> bool:
     """Whether only some folders may be read.
 
-    An app that its owner alone can reach reads what its owner may read.
+    An app that only this machine can reach may read all files that its owner may read.
     """
     allowed = settings.current()
-    return allowed.confined or allowed.read_only or bool(allowed.data_roots) or not _own()
+    return allowed.confined or allowed.read_only or bool(allowed.data_roots) or not _is_local()
 
 
 def named() -> list[Available]:
-    """The data sets of a name that may be used here: all, or those that need no download.
+    """The named data sets that may be used here: all, or those that need no download.
 
-    Where nothing may be written, those that are ready.
+    In a read-only app, those that are ready.
     """
     allowed = settings.current()
     if allowed.downloads:
@@ -39,10 +39,10 @@ def check_data(value: str) -> None:
     """Refuses data that may not be read here.
 
     Args:
-        value: What `--data` takes.
+        value: A path or a name, as `--data` takes it.
 
     Raises:
-        NotAllowedError: It is a file or folder elsewhere, or something to download.
+        NotAllowedError: It is a file or folder outside the allowed ones, or needs a download.
     """
     if not confined():
         return
@@ -58,10 +58,10 @@ def check_vectors(value: str) -> None:
     """Refuses word vectors that may not be read here.
 
     Args:
-        value: What `--vectors` takes.
+        value: A path or a name, as `--vectors` takes it.
 
     Raises:
-        NotAllowedError: They are a file elsewhere, or something to download.
+        NotAllowedError: They are a file outside the allowed folders, or need a download.
     """
     if not confined() or value == TEXTS or _inside(value):
         return
@@ -71,15 +71,15 @@ def check_vectors(value: str) -> None:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file or folder; a name that can't be one's is none."""
+    """Whether the file or folder exists; False for a name that is not a possible path."""
     try:
         return path.exists()
     except OSError:  # such as a name too long for the file system
         return False
 
 
-def _own() -> bool:
-    """Whether the server listens at an address that this machine alone reaches."""
+def _is_local() -> bool:
+    """Whether the server listens at an address that only this machine can reach."""
     address = st.get_option("server.address") or ""
     if address == "localhost":
         return True
@@ -90,19 +90,19 @@ def _own() -> bool:
 
 
 def _inside(value: str) -> bool:
-    """Whether it leads to a place in the folders that may be read, whether or not it is there."""
+    """Whether the path is inside the folders that may be read; it need not exist."""
     try:
         path = Path(value).resolve()
         roots = [Path(root).resolve() for root in settings.current().data_roots]
         return any(path.is_relative_to(root) for root in [*roots, data_folder().resolve()])
-    except (OSError, ValueError, RuntimeError):  # no path at all, or one that leads in a circle
+    except (OSError, ValueError, RuntimeError):  # not a path, or a loop of links
         return False
 
 
 def _refuse(value: str) -> None:
-    logs.tell("refused", logging.WARNING, limit="places")
+    logs.write("refused", logging.WARNING, limit="places")
     roots = ", ".join(settings.current().data_roots)
     raise NotAllowedError(
-        f"{value} may not be read here. Take an upload, a slice or a data set of the list"
+        f"{value} may not be read here. Choose an upload, a slice or a data set from the list"
         + (f", or a file in {roots}." if roots else ".")
     )

@@ -1,7 +1,7 @@
-"""Where the settings are enforced: what isn't allowed raises `NotAllowedError`, which says why.
+"""Enforces the limits of the settings: what is not allowed raises a `NotAllowedError`.
 
-These functions are called where something is done, and not only where it is offered: a browser may
-send what no button of the page would.
+These functions are called right before an action, and not only where its button is shown: a
+browser may send requests that no button of the page sends.
 """
 
 import logging
@@ -22,23 +22,23 @@ from icaps.explore.saved_slices import slices
 from icaps.runs.folder import QUEUED
 from icaps.runs.jobs import find_runs
 
-READ_ONLY = "This is a demonstration that can only be looked at: {} Run the app yourself for that."
+READ_ONLY = "This demonstration is read-only: {} To do that, run the app yourself."
 _MINUTE = 60.0  # seconds
 
 
 class NotAllowedError(ICapsError):
-    """What the settings of this app don't allow, or not so often."""
+    """The settings of this app don't allow this, or not this often."""
 
 
 class Rate:
-    """How often something happened within the last minute."""
+    """A counter of events within the last minute, for rate limits."""
 
     def __init__(self) -> None:
         self._times: deque[float] = deque()
         self._lock = Lock()
 
     def take(self, most: int) -> float:
-        """Counts it once more, unless there were `most` already: then the seconds to wait."""
+        """Counts one event and returns 0; or the seconds to wait, if there were `most` already."""
         with self._lock:
             now = time.monotonic()
             while self._times and now - self._times[0] >= _MINUTE:
@@ -53,28 +53,31 @@ _together = Rate()
 
 
 def read_only() -> bool:
-    """Whether nothing may be changed here, so that it needn't be offered."""
+    """Whether nothing may be changed here, so that no buttons for it are shown."""
     return settings.current().read_only
 
 
 def change(sentence: str) -> None:
-    """Refuses a change where there is only to look at; the sentence says what there isn't here."""
+    """Refuses a change in a read-only app; `sentence` says what is not possible."""
     if settings.current().read_only:
         _refuse("read only", READ_ONLY.format(sentence))
 
 
 def request() -> None:
-    """Counts work that a visitor asks for; what the server does for itself is free."""
+    """Counts a request of a visitor, and refuses it above the rate limits.
+
+    What the server does for itself is not counted.
+    """
     if get_script_run_ctx(suppress_warning=True) is None:
         return
     allowed = settings.current()
     mine: Rate = st.session_state.setdefault("requests", Rate())
     wait = mine.take(allowed.requests_per_minute)
     if wait:
-        _refuse("rate", f"You ask for very much at a time; go on in {wait:.0f} seconds.")
+        _refuse("rate", f"Too many requests; try again in {wait:.0f} seconds.")
     wait = _together.take(allowed.requests_per_minute_together)
     if wait:
-        _refuse("rate", f"Many people ask at this moment; try again in {wait:.0f} seconds.")
+        _refuse("rate", f"Too many requests of all visitors; try again in {wait:.0f} seconds.")
 
 
 def text(text: str, name: str = "The text") -> None:
@@ -83,93 +86,93 @@ def text(text: str, name: str = "The text") -> None:
     if len(text) > most:
         _refuse(
             "text length",
-            f"{name} has {len(text):,} characters, and the page takes {most:,} at most; cut it, or "
-            "use `icaps explain` on the command line.",
+            f"{name} has {len(text):,} characters, and the limit is {most:,}. Shorten it, or use "
+            "`icaps explain` on the command line.",
         )
 
 
 def table(texts: int) -> None:
-    """Refuses a table of too many texts."""
+    """Refuses a table with too many texts."""
     most = settings.current().table_rows
     if texts > most:
         _refuse(
             "table rows",
-            f"These are {texts:,} texts, and the page takes {most:,} at once; for more, use `icaps "
-            "explain` on the command line.",
+            f"These are {texts:,} texts, and the limit is {most:,}. For more, use `icaps explain` "
+            "on the command line.",
         )
 
 
 def upload_mb() -> int:
-    """Megabytes that a file may have: the lower one of our limit and Streamlit's."""
+    """The largest size of an uploaded file in MB: the lower one of our limit and Streamlit's."""
     server: int = st.get_option("server.maxUploadSize")
     return min(settings.current().upload_mb, server)
 
 
 def upload(size: int) -> None:
-    """Refuses a file that is too large, or for which there is no room; old ones are deleted before.
+    """Deletes old uploads, and refuses a file that is too large or for which there is no space.
 
     Args:
-        size: Bytes of the file that is to be kept.
+        size: Size of the file in bytes.
     """
     change("no file can be uploaded.")
     allowed = settings.current()
     if size > upload_mb() * 2**20:
         _refuse(
             "upload size",
-            f"The file has {size / 2**20:,.1f} MB, and {upload_mb():,} are taken. Upload a part of "
-            "it, or compress it.",
+            f"The file has {size / 2**20:,.1f} MB, and the limit is {upload_mb():,} MB. Upload a "
+            "part of it, or compress it.",
         )
     delete_old(timedelta(days=allowed.uploads_days) if allowed.uploads_days else None)
-    kept = sum(upload.bytes for upload in uploads())
-    if kept + size > allowed.uploads_mb * 2**20:
+    used = sum(upload.bytes for upload in uploads())
+    if used + size > allowed.uploads_mb * 2**20:
         _refuse(
             "uploads",
-            f"There is no room for this file: {kept / 2**20:,.0f} MB of {allowed.uploads_mb:,} are "
-            "taken by other uploads. Delete some of them on the page Datasets.",
+            f"There is no space for this file: {used / 2**20:,.0f} of {allowed.uploads_mb:,} MB "
+            "are used by other uploads. Delete some of them on the page Datasets.",
         )
 
 
 def new_slice() -> None:
-    """Refuses one slice more than are kept."""
-    change("no slice can be kept.")
+    """Refuses a new slice if there are too many."""
+    change("no slice can be saved.")
     most = settings.current().slices
     if len(slices()) >= most:
-        _refuse("slices", f"There are {most:,} slices already; delete one on the page Datasets.")
+        _refuse("slices", f"There are {most:,} slices already. Delete one on the page Datasets.")
 
 
 def new_run(place: Path) -> None:
-    """Refuses a training where too many are kept in `place`, or wait there."""
+    """Refuses a new training if there are too many in `place`, or too many are queued."""
     change("nothing can be trained.")
     allowed = settings.current()
     runs = find_runs(place)
     if len(runs) >= allowed.runs:
         _refuse(
             "runs",
-            f"There are {len(runs):,} trainings already, as many as are kept here; delete one on "
-            "the page Train.",
+            f"There are {len(runs):,} trainings already, which is the limit. Delete one on the "
+            "page Train.",
         )
     waiting(place)
 
 
 def waiting(place: Path) -> None:
-    """Refuses a training where too many wait for their turn."""
+    """Refuses a training if too many are queued."""
     change("nothing can be trained.")
     most = settings.current().jobs_waiting
     if sum(run.status.state == QUEUED for run in find_runs(place)) >= most:
         _refuse(
             "jobs waiting",
-            f"{most:,} trainings wait for their turn already; start this one when some have ended.",
+            f"{most:,} trainings are queued already. Start this one when some have ended.",
         )
 
 
 def new_task(running: Iterable[bool]) -> None:
-    """Refuses one command more at a time; `running` says of each that was started if it is."""
-    change("no data can be explored or judged anew.")
+    """Refuses a new command if too many are running; `running` has a flag per started command."""
+    change("no data can be explored or predicted.")
     most = settings.current().tasks
     if sum(running) >= most:
-        _refuse("tasks", f"{most:,} of these are at work already; wait until one has ended.")
+        _refuse("tasks", f"{most:,} of these are running already. Wait until one has ended.")
 
 
 def _refuse(limit: str, sentence: str) -> None:
-    logs.tell("refused", logging.WARNING, limit=limit)
+    logs.write("refused", logging.WARNING, limit=limit)
     raise NotAllowedError(sentence)

@@ -47,7 +47,7 @@ def options() -> dict[str, Any]:
         "lifespan": ready,
         "routes": [Route(HEALTH, health)],
         "middleware": [Middleware(SafeHeaders)],
-        "on_script_error": tell_failure,
+        "on_script_error": show_failure,
     }
 
 
@@ -58,15 +58,15 @@ async def ready(app: App) -> AsyncIterator[None]:
         allowed = settings.apply()
     except ICapsError:  # each visitor sees it on the page
         logs.start(tracebacks=False)
-        logs.tell("settings can't be read")
+        logs.write("settings can't be read")
     else:
         logs.start(tracebacks=allowed.log_tracebacks)
         server = st.get_option("server.maxUploadSize")
-        logs.tell("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
+        logs.write("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
     _warming.acquire()  # before any visitor can come
     gc.disable()  # collecting while importing took 1.0 to 2.2 of 5 to 11 seconds
     warm = asyncio.create_task(asyncio.to_thread(answer_first_question))
-    warm.add_done_callback(_tell_warm)
+    warm.add_done_callback(_end_warm_up)
     yield
     await asyncio.wait([warm])
     gc.unfreeze()
@@ -88,7 +88,7 @@ def show_start() -> None:
             wait_until_warm()
 
 
-def _tell_warm(warm: asyncio.Task[None]) -> None:
+def _end_warm_up(warm: asyncio.Task[None]) -> None:
     gc.enable()
     _warming.release()
     error = warm.exception()
@@ -195,7 +195,7 @@ def _check_health() -> dict[str, Any]:
 _health = HealthCheck(_check_health)
 
 
-def tell_failure(error: Exception) -> bool:
+def show_failure(error: Exception) -> bool:
     """Logs an unexpected error, and shows the visitor a message."""
     logs.failure(error)
     st.error(

@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time by which tries are slowed down; no tries so far."""
     now = [1000.0]
     monkeypatch.setattr(auth.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(auth, "_tries", quotas.Rate())
+    monkeypatch.setattr(auth, "_attempts", quotas.Rate())
     return now
 
 
@@ -83,7 +83,7 @@ def test_the_password_lets_in_for_the_session() -> None:
 @pytest.mark.parametrize("wrong", ["", "correct horse", PASSWORD + " ", PASSWORD.upper(), "é" * 20])
 def test_nothing_else_does(wrong: str) -> None:
     at = log_in(visitor(password=PASSWORD), wrong)
-    assert errors(at) == ["This is not the password. Try again in 2 seconds."]
+    assert errors(at) == ["Wrong password. Try again in 2 seconds."]
     assert is_shut(at)
 
 
@@ -91,10 +91,10 @@ def test_tries_are_slowed_down(clock: list[float]) -> None:
     at = visitor(password=PASSWORD)
     for seconds in (2, 4, 8, 16, 32, 60, 60):
         log_in(at, "wrong password")
-        assert errors(at) == [f"This is not the password. Try again in {seconds} seconds."]
+        assert errors(at) == [f"Wrong password. Try again in {seconds} seconds."]
         clock[0] += seconds - 1
         log_in(at, PASSWORD)  # too early, whether it is right or not
-        assert errors(at) == ["There were too many tries; wait 1 seconds."]
+        assert errors(at) == ["Too many attempts; wait 1 seconds."]
         assert is_shut(at)
         clock[0] += 1
     assert verdict(log_in(at, PASSWORD))
@@ -106,14 +106,14 @@ def test_tries_of_all_visitors_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_
     for _ in range(2):
         log_in(visitor(password=PASSWORD), "wrong password")
     at = log_in(visitor(password=PASSWORD), PASSWORD)
-    assert errors(at)[0].startswith("There were too many tries; wait ")
+    assert errors(at)[0].startswith("Too many attempts; wait ")
     assert is_shut(at)
 
 
 @pytest.mark.parametrize("password", ["", "short", 12345678901234, ["a" * 20], True])
 def test_a_password_that_is_none_lets_nobody_in(password: object) -> None:
     at = visitor(password=password)
-    assert "must be a text of 12 characters or more" in errors(at)[0]
+    assert "must be a text of 12 or more characters" in errors(at)[0]
     assert is_shut(at)
 
 
@@ -126,7 +126,7 @@ def test_secrets_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
         at = visitor()
     finally:
         config.set_option("secrets.files", before)
-    assert "secrets of this app can't be read, so that nobody can come in" in errors(at)[0]
+    assert "secrets of this app can't be read, so nobody can log in" in errors(at)[0]
     assert page_html(at) == ""
     assert not at.text_area
 
@@ -163,7 +163,7 @@ def test_only_those_that_are_named(
     at = visitor(user={"is_logged_in": True, **user}, auth=AUTH)
     assert bool(at.text_area) is let_in
     if not let_in:
-        assert errors(at)[0].startswith("This account is none of those that may use the app")
+        assert errors(at)[0].startswith("This account may not use the app")
         assert page_html(at) == ""
         assert [button.label for button in at.button] == ["Log out"]
 
@@ -188,7 +188,7 @@ def test_a_login_that_is_not_set_up_is_told() -> None:
     at = visitor(user={}, auth={"client_id": "x"})
     at.button[0].click()
     run(at)
-    assert errors(at)[0].startswith("The login isn't set up: ")
+    assert errors(at)[0].startswith("The login is not configured: ")
     assert is_shut(at)
 
 

@@ -100,10 +100,10 @@ def test_a_failure_becomes_a_sentence_for_the_visitor(
     told: list[str] = []
     monkeypatch.setattr(server.st, "error", lambda text, **_: told.append(text))
     monkeypatch.setattr(logs, "session", lambda: "0123abcd")
-    assert server.tell_failure(ZeroDivisionError(MARK)) is True
+    assert server.show_failure(ZeroDivisionError(MARK)) is True
     assert "in the log under 0123abcd" in told[0]
     assert MARK not in told[0]
-    assert st.App(HOME, **server.options())._on_script_error is server.tell_failure
+    assert st.App(HOME, **server.options())._on_script_error is server.show_failure
 
 
 def test_streamlit_writes_no_traceback_beside_it(capfd: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +113,7 @@ def test_streamlit_writes_no_traceback_beside_it(capfd: pytest.CaptureFixture[st
     try:
         logs.start(tracebacks=False)
         theirs.error(MARK)
-        logs.tell("start", upload_mb=200)
+        logs.write("start", upload_mb=200)
         written = capfd.readouterr().err
         assert MARK not in written
         assert json.loads(written)["upload_mb"] == 200

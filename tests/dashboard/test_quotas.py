@@ -74,12 +74,10 @@ def test_texts_and_tables(allow: Allow) -> None:
     allow(text_characters=10, table_rows=2)
     quotas.text("x" * 10)
     assert refused(lambda: quotas.text("x" * 11)).startswith(
-        "The text has 11 characters, and the page takes 10 at most; cut it"
+        "The text has 11 characters, and the limit is 10. Shorten it"
     )
     assert table.from_lines("a\nb") == ("a", "b")
-    assert "These are 3 texts, and the page takes 2 at once" in refused(
-        lambda: table.from_lines("a\nb\nc")
-    )
+    assert "These are 3 texts, and the limit is 2" in refused(lambda: table.from_lines("a\nb\nc"))
     assert "Text 2 has 12 characters" in refused(
         lambda: table.from_file("a.csv", b"text\na\n" + b"x" * 12)
     )
@@ -98,22 +96,22 @@ def test_requests_of_one_visitor_and_of_all(allow: Allow) -> None:
     type_text(first, "bake bread")
     assert not first.error
     type_text(first, "prune the rose")
-    assert errors(first)[0].startswith("You ask for very much at a time; go on in ")
+    assert errors(first)[0].startswith("Too many requests; try again in ")
     type_text(first, "bake bread")  # which is known
     assert not first.error
     assert verdict(first) == "Cooking"
     second = type_text(open_app(), "sail the tide")  # the first text is known
     assert not second.error
     third = type_text(open_app(), "weeds in the soil")
-    assert errors(third)[0].startswith("Many people ask at this moment; try again in ")
+    assert errors(third)[0].startswith("Too many requests of all visitors; try again in ")
 
 
 def test_uploads(allow: Allow, cache: Path) -> None:
     allow(upload_mb=1, uploads_mb=1)
     quotas.upload(2**20)
-    assert "The file has 1.0 MB, and 1 are taken" in refused(lambda: quotas.upload(2**20 + 1))
+    assert "The file has 1.0 MB, and the limit is 1 MB" in refused(lambda: quotas.upload(2**20 + 1))
     keep_upload("a.csv", io.BytesIO(CSV))
-    assert "There is no room for this file" in refused(lambda: quotas.upload(2**20))
+    assert "There is no space for this file" in refused(lambda: quotas.upload(2**20))
     config.set_option("server.maxUploadSize", 200)
     allow(upload_mb=500)
     assert quotas.upload_mb() == 200  # Streamlit's own limit is the lower one
@@ -142,7 +140,7 @@ def test_slices(allow: Allow, cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(quotas, "slices", lambda: [Slice("a", cache, 1, {})])
     quotas.new_slice()
     monkeypatch.setattr(quotas, "slices", lambda: [Slice("a", cache, 1, {})] * 2)
-    assert refused(quotas.new_slice).startswith("There are 2 slices already; delete one")
+    assert refused(quotas.new_slice).startswith("There are 2 slices already. Delete one")
 
 
 def test_trainings_kept_and_waiting(allow: Allow, models: Path) -> None:
@@ -150,8 +148,8 @@ def test_trainings_kept_and_waiting(allow: Allow, models: Path) -> None:
     write_run(models, "one", done())
     quotas.new_run(models)
     with at_work(write_run(models, "two", Status(QUEUED, 1))):
-        assert refused(lambda: quotas.new_run(models)).startswith("1 trainings wait for their turn")
-        assert "wait for their turn" in refused(lambda: quotas.waiting(models))
+        assert refused(lambda: quotas.new_run(models)).startswith("1 trainings are queued already")
+        assert "are queued already" in refused(lambda: quotas.waiting(models))
     quotas.new_run(models)
     write_run(models, "three", done())
     assert "There are 3 trainings already" in refused(lambda: quotas.new_run(models))
@@ -172,7 +170,7 @@ def test_tasks_at_a_time_and_those_that_are_remembered(
         tasks.start((str(number),))
     assert [key for key, _ in tasks.started().items()] == [("2",), ("3",), ("4",)]
     tasks.start(("on",))
-    assert refused(lambda: tasks.start(("5",))).startswith("1 of these are at work already")
+    assert refused(lambda: tasks.start(("5",))).startswith("1 of these are running already")
     assert tasks.started().get(("on",)) is not None
 
 

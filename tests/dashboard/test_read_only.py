@@ -53,7 +53,7 @@ def labels(at: Any) -> list[str]:
 def test_texts_are_explained(all_files: None) -> None:
     at = type_text(open_app(), "bake bread")
     assert verdict(at) == "Cooking"
-    assert "This is a demonstration that can only be looked at" in at.sidebar.caption[0].value
+    assert "This demonstration is read-only" in at.sidebar.caption[0].value
     assert not [box for box in at.expander if box.label == "Train a model"]
 
 

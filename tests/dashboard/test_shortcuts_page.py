@@ -106,7 +106,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
     kept = evaluations.find_model_shortcuts(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
-    with pytest.raises(NotAllowedError, match="no slice can be kept"):
+    with pytest.raises(NotAllowedError, match="no slice can be saved"):
         view.keep_slice(Choice(key_of(str(data), {}), None), kept, kept.found[0], "tagged")
     assert not slices()
 
