@@ -1,4 +1,4 @@
-"""Checks that a model doesn't hang on known K-grams: a JSON file, and a model held against it."""
+"""Checks that a model does not depend on known K-grams: saved as a JSON file, run on a model."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _KIND, _VERSION = "icaps shortcut checks", 1
 
 @dataclass(frozen=True)
 class Check:
-    """What a model may not do.
+    """How much a model may depend on a K-gram, above its dependence on random words.
 
     Attributes:
-        words: A K-gram.
+        words: The K-gram.
         label: Name of a class.
-        most_masked: Share of the right predictions of the class, of texts that have the K-gram,
-            that may flip when it is masked, above those that random words flip.
-        most_inserted: Share of the right predictions of other classes that may flip to the class
-            when it is added, likewise.
+        most_masked: Largest share of the right predictions of the class, among texts with the
+            K-gram, that may flip when it is masked.
+        most_inserted: Largest share of the right predictions of other classes that may flip to
+            the class when it is added.
     """
 
     words: tuple[str, ...]
@@ -46,10 +46,15 @@ class Check:
 
 
 class Outcome(NamedTuple):
-    """Whether a model stands a check.
+    """Whether a model passes a check.
 
-    `texts` have the K-gram; `masked`, by how it is removed, and `inserted` are None where the model
-    doesn't know a word of it, and so can't hang on it.
+    Attributes:
+        check: The check.
+        holds: Whether it passes.
+        texts: Number of texts with the K-gram.
+        masked: Effect of masking, by removal; None if a word of the K-gram is not in the model's
+            vocabulary, so that no prediction can depend on it.
+        inserted: Effect of adding it; None likewise.
     """
 
     check: Check
@@ -63,7 +68,7 @@ class Outcome(NamedTuple):
         about = f"{'holds' if self.holds else 'FAILS'}  “{' '.join(self.check.words)}” for "
         about += f"{self.check.label}: "
         if self.masked is None or self.inserted is None:
-            return f"{about}the model doesn't know it"
+            return f"{about}the model does not know it"
         masked = min(effect.above.value for effect in self.masked.values())
         return (
             f"{about}masked in {self.texts} texts {masked:+.1%} flips above random words (at most "
@@ -72,7 +77,7 @@ class Outcome(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; shares above the control's."""
+        """Plain data for JSON; shares are those above the control's."""
         known = self.masked is not None and self.inserted is not None
         return {
             "words": list(self.check.words),
@@ -85,48 +90,48 @@ class Outcome(NamedTuple):
 
 
 def checks_of(findings: Iterable[Finding]) -> list[Check]:
-    """A check for each K-gram; the number of a capsule says nothing about another model."""
+    """A check for each K-gram; the number of a capsule means nothing in another model."""
     return [Check(found.words, found.label) for found in findings if found.kind == KGRAM]
 
 
 def dump_checks(checks: Sequence[Check]) -> str:
-    """The text of a file, which `load_checks` reads and a person may edit."""
+    """The content of a JSON file that `load_checks` reads and a person may edit."""
     rows = []
     for check in checks:
         row = {**asdict(check), "words": list(check.words)}
         row["class"] = row.pop("label")
         rows.append(row)
-    whole = {"kind": _KIND, "version": _VERSION, "checks": rows}
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    content = {"kind": _KIND, "version": _VERSION, "checks": rows}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def load_checks(path: str | Path) -> list[Check]:
     """The checks of a file.
 
     Raises:
-        ConfigError: It can't be read, or is no such file; the message says where.
+        ConfigError: It cannot be read, or is not such a file; the message says where.
     """
     try:
-        whole = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"The checks {path} can't be read ({error}).") from error
-    if not isinstance(whole, dict) or whole.get("kind") != _KIND:
+        raise ConfigError(f"The checks {path} cannot be read ({error}).") from error
+    if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise ConfigError(f'{path} has no checks; `icaps shortcuts --save-check` writes "{_KIND}".')
-    if whole.get("version") != _VERSION:
-        raise ConfigError(f"{path} is of version {whole.get('version')}; save the checks again.")
-    rows = whole.get("checks")
+    if content.get("version") != _VERSION:
+        raise ConfigError(f"{path} is of version {content.get('version')}; save the checks again.")
+    rows = content.get("checks")
     if not isinstance(rows, list) or not rows:
-        raise ConfigError(f"{path} lists no checks; without one, any model would hold.")
+        raise ConfigError(f"{path} lists no checks; without one, any model would pass.")
     return [_check(row, f"{path}, check {number}") for number, row in enumerate(rows, start=1)]
 
 
 def run_checks(texts: Answered, checks: Iterable[Check], seed: int = 0) -> list[Outcome]:
-    """Holds a model against checks; one fails where its effect is surely above what is allowed.
+    """Runs checks on a model. One fails if its effect is significantly above what is allowed.
 
     Args:
-        texts: As the model answered them.
-        checks: Each with a class of the model's.
-        seed: Of the texts that are drawn, and of the random words.
+        texts: Labelled texts and the model's predictions.
+        checks: Each of a class of the model.
+        seed: Of the sample of texts, and of the random words.
 
     Raises:
         ConfigError: The model has no such class.
@@ -146,17 +151,17 @@ def _run(texts: Answered, check: Check, seed: int) -> Outcome:
     rows = np.unique(texts.text_of[texts.places(words)])
     candidate = Candidate(words, texts.classes.index(check.label), rows)
     masked, inserted = effects(texts, candidate, seed)
-    hangs = all(is_above(effect, check.most_masked) for effect in masked.values())
-    holds = not (hangs or is_above(inserted, check.most_inserted))
+    depends = all(is_above(effect, check.most_masked) for effect in masked.values())
+    holds = not (depends or is_above(inserted, check.most_inserted))
     return Outcome(check, holds, len(rows), masked, inserted)
 
 
 def _check(row: Any, where: str) -> Check:
     if not isinstance(row, dict):
-        raise ConfigError(f"{where} is no object.")
+        raise ConfigError(f"{where} is not an object.")
     unknown = sorted(row.keys() - {"words", "class", "most_masked", "most_inserted"})
     if unknown:
-        raise ConfigError(f"{where} has the key {unknown[0]!r}, which means nothing.")
+        raise ConfigError(f"{where} has the unknown key {unknown[0]!r}.")
     words, label = row.get("words"), row.get("class")
     if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
         raise ConfigError(f'{where} needs "words", a list of the words of a K-gram.')

@@ -1,6 +1,6 @@
-"""Signs that a K-gram is not what a class is about: how it stands in texts, and what it looks like.
+"""Heuristic signs that a K-gram is not what a class is about: its coverage, place and form.
 
-Each is a rule of thumb with its threshold here; a sign says nothing without an effect.
+Each sign is a rule of thumb with its threshold here; it means nothing without an effect.
 """
 
 from __future__ import annotations
@@ -12,47 +12,37 @@ import numpy as np
 
 from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
 
-COVERAGE, PURITY = 0.4, 0.97  # a K-gram of so much of a class, with nearly no text of another one
-TAGGED = 0.5  # share of its places that are in brackets, or before a dash or a colon
-SAME_PLACE = 0.6  # share of its texts in which it is the word of the same number
-RARE_IN_LOWER_CASE = 0.1  # as frequent as the word itself at most, for a name
+COVERAGE, PURITY = (
+    0.4,
+    0.97,
+)  # share of a class with the K-gram, and share of its texts in the class
+TAGGED = 0.5  # share of its occurrences in brackets, or before a dash or a colon
+SAME_PLACE = 0.6  # share of its texts in which it has the same position
+RARE_IN_LOWER_CASE = 0.1  # frequency of a name in lower case, relative to the name's, at most
 _OPEN, _CLOSED = set("([{<"), set(")]}>")
 _AFTER_A_TAG = {"-", "--", "\u2013", "\u2014", ":", "|"}
 _MARKS = set("<>/=&#_@\\|")  # between words, of markup and addresses
-_MARKUP = {"lt", "gt", "amp", "quot", "apos", "nbsp", "ndash", "mdash", "hellip"}
-_MARKUP |= {
-    "br",
-    "href",
-    "src",
-    "div",
-    "http",
-    "https",
-    "www",
-    "html",
-    "htm",
-    "php",
-    "com",
-    "mailto",
-    "utf",
-}
-_MARKUP |= {"serif", "arial", "helvetica", "verdana"}  # of an attribute face
+_ENTITIES = frozenset(["lt", "gt", "amp", "quot", "apos", "nbsp", "ndash", "mdash", "hellip"])
+_TAGS = frozenset(["br", "href", "src", "div", "serif", "arial", "helvetica", "verdana"])
+_ADDRESSES = frozenset(["http", "https", "www", "html", "htm", "php", "com", "mailto", "utf"])
+_MARKUP = _ENTITIES | _TAGS | _ADDRESSES
 
 
 class Sign(NamedTuple):
-    """Why a K-gram is suspicious, in words; a weak sign holds for many honest words as well."""
+    """Why a K-gram is suspicious, in words; a weak sign holds for many legitimate words as well."""
 
     reason: str
     weak: bool = False
 
 
 def signs(texts: Answered, words: Words, target: int, rows: Numbers) -> tuple[Sign, ...]:
-    """All that there are.
+    """All signs that a K-gram shows.
 
     Args:
-        texts: As a model answered them.
+        texts: Labelled texts and the model's predictions.
         words: The K-gram.
-        target: Number of the class that its texts mostly get.
-        rows: (n,), numbers of the texts that have it.
+        target: Number of the class that is predicted for most of its texts.
+        rows: (n,), numbers of the texts that contain it.
     """
     return (*_by_coverage(texts, target, rows), *_by_place(texts, words), *_by_form(texts, words))
 
@@ -79,7 +69,7 @@ def _by_place(texts: Answered, words: Words) -> Iterator[Sign]:
     within = places - texts.starts[texts.text_of[places]]
     number, times = np.unique(within, return_counts=True)
     first = texts.spell(words[:1])[0]
-    begins = int(number[times.argmax()]) == 0 and first != first.lower()  # as any first word may
+    begins = int(number[times.argmax()]) == 0 and first != first.lower()  # capital at the start
     if times.max() >= SAME_PLACE * len(places) and not begins:
         yield Sign(
             f"it is word {number[times.argmax()] + 1} of the text in "
@@ -88,7 +78,7 @@ def _by_place(texts: Answered, words: Words) -> Iterator[Sign]:
 
 
 def _is_tagged(texts: Answered, place: int, size: int) -> bool:
-    """Whether brackets are around a K-gram, or a dash or colon is after it, in the same text."""
+    """Whether a K-gram is in brackets, or before a dash or colon, in the same text."""
 
     def word(at: int) -> str:
         same = 0 <= at < len(texts.ids) and texts.text_of[at] == texts.text_of[place]
@@ -102,15 +92,15 @@ def _by_form(texts: Answered, words: Words) -> Iterator[Sign]:
     spelled = texts.spell(words)
     lettered = any(character.isalpha() for word in spelled for character in word)
     if lettered and any(word.lower() in _MARKUP or word in _MARKS for word in spelled):
-        yield Sign("it is a rest of HTML or of an address")
+        yield Sign("it is a rest of HTML or of a web address")
     elif not lettered:
-        yield Sign("it is a number or mark, and no word")
+        yield Sign("it is a number or punctuation, not a word")
     elif all(_is_name(texts, word) for word in spelled):
         yield Sign("it is a name", weak=True)
 
 
 def _is_name(texts: Answered, word: str) -> bool:
-    """Whether a word has a capital letter that is not due to its place."""
+    """Whether a word has a capital letter that is not due to its position."""
     vocabulary, lower = texts.vocabulary, word.lower()
     if lower == word:
         return False

@@ -221,7 +221,7 @@ SIGNS = [
     (["Reuters cat the", "the cat Reuters"] * 5, "Reuters", "it is a name"),
     (["the lt cat", "cat the mat lt"] * 5, "lt", "it is a rest of HTML"),
     (["the href = cat", "cat the href ="] * 5, "href =", "it is a rest of HTML"),
-    (["the 2004 cat", "cat the mat 2004"] * 5, "2004", "it is a number or mark"),
+    (["the 2004 cat", "cat the mat 2004"] * 5, "2004", "it is a number or punctuation"),
     (["the cat mat", "the cat cat"] * 5, "cat", "it is word 2 of the text"),
 ]
 
@@ -284,7 +284,7 @@ def test_the_command_saves_a_check_and_a_slice(
     assert capsys.readouterr().out.startswith(f"FAILS  “{TOKEN}” for {CLASS}: ")
     clean = ["--model", str(model_folder), "--data", str(data)]
     assert main(["check", str(file), *clean]) == 0
-    assert "the model doesn't know it" in capsys.readouterr().out
+    assert "the model does not know it" in capsys.readouterr().out
     allowed = json.loads(file.read_text())
     for check in allowed["checks"]:
         check |= {"most_masked": 1, "most_inserted": 1}
@@ -315,13 +315,13 @@ def test_checks_come_back_from_their_file(misled: ICapsClassifier, tmp_path: Pat
 WRONG = [
     ("[]", "has no checks"),
     ('{"kind": "other"}', "has no checks"),
-    ("no", "can't be read"),
+    ("no", "cannot be read"),
     ({"version": 9}, "is of version 9"),
     ({"checks": []}, "lists no checks"),
-    ({"checks": ["a"]}, "check 1 is no object"),
+    ({"checks": ["a"]}, "check 1 is not an object"),
     ({"checks": [{"words": [], "class": "a"}]}, 'check 1 needs "words"'),
     ({"checks": [{"words": ["a"]}]}, 'check 1 needs "class"'),
-    ({"checks": [{"words": ["a"], "class": "a", "most": 1}]}, "the key 'most'"),
+    ({"checks": [{"words": ["a"], "class": "a", "most": 1}]}, "the unknown key 'most'"),
     ({"checks": [{"words": ["a"], "class": "a", "most_masked": 2}]}, "a share from 0 to 1"),
     ({"checks": [{"words": ["a"], "class": "a", "most_inserted": True}]}, "a share from 0 to 1"),
 ]
