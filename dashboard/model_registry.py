@@ -1,4 +1,4 @@
-"""Which trained models there are to choose from."""
+"""The trained models and baselines that the app can show."""
 
 import os
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from icaps.interpret.global_view import FOLDER, VIEW
 from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
-_LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that come after the training
+_LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that are written after the training
 SHIPPED, OWN = ROOT / "checkpoints", ROOT / "runs"
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A checkpoint folder, whole or damaged; `stamp` changes when anything in it is written."""
+    """A checkpoint folder, valid or damaged; `stamp` changes when a file in it is written."""
 
     name: str
     path: Path
@@ -23,34 +23,34 @@ class ModelFolder:
 
     @property
     def shipped(self) -> bool:
-        """Whether it came with the app."""
+        """Whether the model is part of the repository."""
         return self.path.parent == SHIPPED
 
     @property
     def bytes_on_disk(self) -> int:
-        """Size of all its files."""
+        """The size of all its files."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
 
 def roots() -> list[Path]:
-    """Folders whose subfolders are models.
+    """The folders whose subfolders are models.
 
-    The environment variable ICAPS_MODELS, a list of folders as in PATH, stands in for the two of
-    the repository: checkpoints/ (shipped) and runs/ (the user's own).
+    These are checkpoints/ (shipped) and runs/ (the user's own) of the repository, unless the
+    environment variable ICAPS_MODELS has a list of folders, as in PATH.
     """
     given = os.environ.get("ICAPS_MODELS", "")
     return [Path(part) for part in given.split(os.pathsep) if part] or [SHIPPED, OWN]
 
 
 def runs_folder() -> Path:
-    """Where trainings are started: the last of the folders of models."""
+    """The folder of new trainings: the last one of `roots`."""
     return roots()[-1].resolve()
 
 
 def find_models() -> list[ModelFolder]:
-    """All models: the newest first, and last the shipped ones by name, whose times are a clone's.
+    """All models: the newest first, then the shipped ones by name, as a clone resets their times.
 
-    Named by the end of their path that tells them apart.
+    A model's name is the shortest end of its path that is unique.
     """
     return _find(CONFIG, WEIGHTS)
 
@@ -61,7 +61,7 @@ def find_baselines() -> list[ModelFolder]:
 
 
 def _find(*files: str) -> list[ModelFolder]:
-    """Folders with one of these files."""
+    """The folders that have one of these files."""
     found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
         folder.resolve(): _stamp(folder, *files)
@@ -79,7 +79,7 @@ def _find(*files: str) -> list[ModelFolder]:
 
 
 def _name(folder: Path, folders: Sequence[Path]) -> str:
-    """The folder's name, with as many of its parents as no other folder shares."""
+    """The name of a folder, with as many of its parents as make it unique."""
     for length in range(1, len(folder.parts)):
         tail = folder.parts[-length:]
         if sum(other.parts[-length:] == tail for other in folders) == 1:
@@ -88,6 +88,6 @@ def _name(folder: Path, folders: Sequence[Path]) -> str:
 
 
 def _stamp(folder: Path, *names: str) -> int:
-    """Time of the last change to these files; 0 where there is none."""
+    """The time of the last change to these files in ns; 0 if none exists."""
     files = [folder / name for name in names]
     return max((file.stat().st_mtime_ns for file in files if file.is_file()), default=0)

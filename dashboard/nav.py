@@ -1,4 +1,4 @@
-"""The pages and their order."""
+"""The pages, their order and titles."""
 
 from pathlib import Path
 
@@ -20,18 +20,18 @@ _PAGES = {
 
 
 def build(*, hidden: bool) -> StreamlitPage:
-    """The navigation, which may be hidden; returns the page that the visitor chose."""
+    """Builds the navigation, which may be hidden, and returns the selected page."""
     pages = [page(name) for name in _PAGES]
     return st.navigation(pages, position="hidden" if hidden else "sidebar")
 
 
 def name_of(page: StreamlitPage) -> str:
-    """The name of its file."""
+    """The name of the page's file."""
     return page.url_path or next(iter(_PAGES))
 
 
 def page(name: str) -> StreamlitPage:
-    """A page, for navigation and links, by the name of its file."""
+    """The page with this file name, for navigation and links."""
     title, icon = _PAGES[name]
     return st.Page(
         _FOLDER / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "explain"

@@ -1,4 +1,4 @@
-"""What the operator of this app allows, and how much: one file, read and checked."""
+"""The settings of this app, which its operator writes: one TOML file, read and checked."""
 
 import os
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ import tomllib
 from icaps.data.download import ASK, NETWORK_SETTING, NEVER
 from icaps.errors import ConfigError
 
-SETTING = "ICAPS_SETTINGS"  # names the file
+SETTING = "ICAPS_SETTINGS"  # environment variable with the path of the file
 DEFAULTS = Path(__file__).with_name("settings.toml")
 _MAY_BE_ZERO = {"uploads_days"}
-_MOST = 10**9
+_MAX = 10**9
 
 
 @dataclass(frozen=True)
 class AppSettings:
-    """The settings; `settings.toml` says what each means, and has the defaults."""
+    """The settings; `settings.toml` explains each, and holds the defaults."""
 
     read_only: bool
     confined: bool
@@ -49,10 +49,10 @@ class AppSettings:
 
 
 def current() -> AppSettings:
-    """The settings that hold now.
+    """The current settings; the file is read again when it changes.
 
     Raises:
-        ConfigError: A file can't be read, or has an unknown key or an impossible value.
+        ConfigError: A file can't be read, or has an unknown key or an invalid value.
     """
     given = os.environ.get(SETTING)
     path = Path(given) if given else DEFAULTS
@@ -60,7 +60,7 @@ def current() -> AppSettings:
 
 
 def apply() -> AppSettings:
-    """The settings, whose ban on the network holds from now on for the processes started, too.
+    """The current settings; processes that are started from now on inherit a ban on downloads.
 
     Raises:
         ConfigError: As `current`.
@@ -81,38 +81,42 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def _unreadable(path: Path, error: Exception) -> ConfigError:
     return ConfigError(
-        f"The settings {path} can't be read ({error}). Mend the file, or the environment variable "
-        f"{SETTING} that names it."
+        f"The settings {path} can't be read ({error}). Fix the file, or the environment variable "
+        f"{SETTING}, which names it."
     )
 
 
 @lru_cache(maxsize=8)
 def _settings(path: Path, stamp: tuple[int, int]) -> AppSettings:
-    """Those of a file as it was at that time, and the defaults of what it leaves out."""
+    """The settings of a file with this time stamp; what it leaves out has its default."""
     return AppSettings(**{**_read(DEFAULTS), **_read(path)})
 
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # ValueError: no TOML, or no UTF-8
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # ValueError: not TOML, or not UTF-8
         raise _unreadable(path, error) from error
     kinds = {field.name: field.type for field in fields(AppSettings)}
-    unknown = sorted(found.keys() - kinds)
+    unknown = sorted(values.keys() - kinds)
     if unknown:
         raise ConfigError(
-            f"{path} has the key {unknown[0]!r}, which is no setting of this app. The settings are "
-            f"{', '.join(kinds)}."
+            f"{path} has the key {unknown[0]!r}, which is not a setting of this app. The settings "
+            f"are {', '.join(kinds)}."
         )
-    return {name: _checked(name, value, kinds[name], path) for name, value in found.items()}
+    return {name: _checked(name, value, kinds[name], path) for name, value in values.items()}
 
 
 def _checked(name: str, value: Any, kind: Any, path: Path) -> Any:
-    """The value as the setting has it."""
+    """The value in the type of its setting.
+
+    Raises:
+        ConfigError: It has another type, or is out of range.
+    """
     if kind is bool and isinstance(value, bool):
         return value
     least = 0 if name in _MAY_BE_ZERO else 1
-    if kind is int and type(value) is int and least <= value <= _MOST:
+    if kind is int and type(value) is int and least <= value <= _MAX:
         return value
     if kind is str and value in (ASK, NEVER):
         return value
@@ -121,7 +125,7 @@ def _checked(name: str, value: Any, kind: Any, path: Path) -> Any:
         return tuple(value)
     wanted = {
         bool: "true or false",
-        int: f"a whole number from {least} to {_MOST:,}",
+        int: f"a whole number from {least} to {_MAX:,}",
         str: f'"{ASK}" or "{NEVER}"',
-    }.get(kind, "a list of texts that aren't empty")
+    }.get(kind, "a list of non-empty texts")
     raise ConfigError(f"{path} sets {name} to {value!r}; it must be {wanted}.")

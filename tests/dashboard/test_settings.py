@@ -41,7 +41,7 @@ def test_another_file_changes_what_it_names(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("text_charcters = 5", "has the key 'text_charcters', which is no setting"),
+        ("text_charcters = 5", "has the key 'text_charcters', which is not a setting"),
         ("text_characters = 0", "sets text_characters to 0; it must be a whole number from 1"),
         ("text_characters = -5", "must be a whole number from 1"),
         ("text_characters = 10000000000", "must be a whole number from 1"),
@@ -51,9 +51,9 @@ def test_another_file_changes_what_it_names(file: Path) -> None:
         ("uploads_days = -1", "must be a whole number from 0"),
         ("read_only = 1", "sets read_only to 1; it must be true or false"),
         ('network = "always"', """network to 'always'; it must be "ask" or "never"."""),
-        ('data_roots = "/srv"', "must be a list of texts that aren't empty"),
-        ('data_roots = [""]', "must be a list of texts that aren't empty"),
-        ("data_roots = [1]", "must be a list of texts that aren't empty"),
+        ('data_roots = "/srv"', "must be a list of non-empty texts"),
+        ('data_roots = [""]', "must be a list of non-empty texts"),
+        ("data_roots = [1]", "must be a list of non-empty texts"),
         ("read_only = ", "can't be read (Invalid value"),
         ("[limits]\njobs = 1", "has the key 'limits'"),
         ("\udcff", "can't be read ('utf-8' codec"),
@@ -73,7 +73,7 @@ def test_the_app_says_what_is_wrong_and_shows_nothing_else(file: Path) -> None:
     file.write_text("nonsense = 1\n")
     at = open_app()
     (error,) = errors(at)
-    assert "'nonsense', which is no setting of this app" in error
+    assert "'nonsense', which is not a setting of this app" in error
     assert not at.text_area
     assert not at.title
     assert page_html(at) == ""
