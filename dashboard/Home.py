@@ -19,12 +19,12 @@ if __name__ == "__main__":
     st.set_page_config(page_title="iCaps", layout="wide")
     server.show_start()
     from dashboard import auth, logs, nav, url_state
-    from dashboard.explain import view
     from dashboard.train import job_bars, launcher
+    from dashboard.widgets import layout
 
     # Not before, as Streamlit imports numpy for it.
     st.set_page_config(page_icon=ROOT / "dashboard" / "icon.svg")
-    view.load_style()
+    layout.load_style()
     passed = auth.passed()
     page = nav.build(hidden=not passed)
     if passed:

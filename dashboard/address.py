@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dashboard.evaluate.charts import COUNTS, SHARES
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import PERPLEXITY, SPACES
 from icaps.interpret.tables import ORDERS, VALUES
@@ -29,6 +28,7 @@ def _words(text: str) -> str:
     return printable(text)[:MAX_WORDS]
 
 
+COUNTS, SHARES = "counts", "shares of the class"  # in the cells of a confusion matrix
 SIZES = (500, 2_000, 10_000, 50_000)  # texts that models are compared on
 CARD_LIMITS = (0, 50, 200, 500)  # texts that reasons are measured on for a model's card
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")

@@ -106,7 +106,7 @@ def answer_first_question() -> None:
     # Those that are not called here are what the page imports.
     from dashboard import url_state
     from dashboard.cache import explanations
-    from dashboard.explain import view  # noqa: F401
+    from dashboard.explain import similar, trust, view, what_if  # noqa: F401
     from dashboard.model_registry import find_models
 
     models = find_models()

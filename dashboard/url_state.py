@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.address import VIEWS, parameter
-from dashboard.explain.examples import EXAMPLES
+from dashboard.example_texts import EXAMPLES
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 from icaps.reports.charts import SELECTED
 from icaps.reports.render import printable

@@ -1,42 +1,35 @@
 """The matrix C: which capsule decides which class, and what each capsule is about."""
 
 from dashboard import error_boundary, url_state
+from dashboard.address import CAPSULE_TABS
 from dashboard.capsules import inputs, view
-from dashboard.explain import view as views
 from dashboard.model_registry import find_models
-from dashboard.widgets import sidebar
+from dashboard.widgets import capsule_picker, layout, sidebar
 
 
 def main() -> None:
-    views.show_title(
+    layout.show_title(
         "What the capsules do",
-        "Each primary capsule wins texts: those whose predicted class it gets the largest routing "
-        "weight for. Pick a cell to see what it is about.",
+        "A primary capsule “wins” a text if it sends the largest routing weight to the predicted "
+        "class. Pick a cell to see what it is about.",
     )
     model = sidebar.choose_model()
-    report = view.report_of(model)
+    report = capsule_picker.load_report(model)
     if model is None or report is None:
         return
     view.show_facts(report)
-    value, order = inputs.how_to_draw(report)
-    chosen = inputs.chosen_cell(report)
-    view.show_heatmap(report, value, order, chosen)
-    capsule, class_name = inputs.which_cell(model, report)
+    value, order = inputs.ask_heatmap(report)
+    view.show_heatmap(report, value, order, capsule_picker.current_cell(report))
+    capsule, class_name = inputs.ask_cell(model, report)
     url_state.publish(url_state.CAPSULES)
-    words, kgrams, texts, off = view.tabs()
-    with words:
-        if words.open:
-            table = inputs.which_words(report, capsule, class_name, inputs.WORDS)
+    name, tab = layout.open_tab(CAPSULE_TABS, "capsule_tab")
+    with tab:
+        if name in inputs.COUNTED:
+            table = inputs.ask_words(report, capsule, class_name, inputs.COUNTED[name])
             view.show_words(report, table, class_name, capsule)
-    with kgrams:
-        if kgrams.open:
-            table = inputs.which_words(report, capsule, class_name, inputs.KGRAMS)
-            view.show_words(report, table, class_name, capsule)
-    with texts:
-        if texts.open:
+        elif name == "Typical texts":
             view.show_typical(model, report, capsule, class_name)
-    with off:
-        if off.open:
+        else:
             view.show_knock_out(report, capsule, order)
     view.show_sparsity(report)
     others = [other for other in find_models() if other != model]

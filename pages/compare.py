@@ -3,25 +3,25 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
+from dashboard.address import COMPARE_TABS
 from dashboard.cache import evaluations
 from dashboard.cache import models as cached_models
-from dashboard.compare import inputs, view
-from dashboard.explain import view as views
-from dashboard.widgets import data_picker
+from dashboard.compare import baseline, inputs, reasons, view
+from dashboard.widgets import data_picker, layout
 
 
 def main() -> None:
-    views.show_title(
+    layout.show_title(
         "Compare",
-        "Models and baselines on the same texts: who is right, who is faster, and whether two that "
-        "agree do so for the same reasons.",
+        "Models and baselines on the same texts: which is more accurate, which is faster, and "
+        "whether two with the same predictions have the same reasons.",
     )
-    known = inputs.choices()
+    known = inputs.all_models()
     if not known:
-        views.how_to_train()
+        layout.show_how_to_train()
         return
-    models = inputs.which_models(known)
-    choice = inputs.which_data()
+    models = inputs.ask_models(known)
+    choice = data_picker.ask_on_page(url_state.COMPARE_PLACE)
     if choice is None:
         return
     url_state.publish_data(choice.value, url_state.COMPARE)
@@ -30,36 +30,30 @@ def main() -> None:
         return
     left, right = st.columns([3, 1], gap="medium", vertical_alignment="bottom")
     with right:
-        inputs.train_baseline(choice)
+        baseline.show_training(choice)
     if len(models) < 2:
-        view.too_few()
+        view.show_too_few()
         return
     with left:
-        data = inputs.how_many(choice)
+        sample = inputs.ask_sample(choice)
     classes = cached_models.classes(next(iter(models.values())))
-    asked = evaluations.texts(data, classes)
-    answers = [evaluations.answers(data, model, name, classes) for name, model in models.items()]
-    scores, disagreements, reasons, matched, sizes, published = view.tabs()
-    if scores.open:
-        with scores:
+    texts = evaluations.texts(sample, classes)
+    answers = [evaluations.answers(sample, model, name, classes) for name, model in models.items()]
+    name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
+    with tab:
+        if name == "Scores":
             view.show_scores(answers)
-    if disagreements.open:
-        with disagreements:
-            view.show_disagreements(asked, answers)
-    if reasons.open:
-        with reasons:
-            if pair := inputs.which_pair(models):
-                view.show_reasons(data, models, pair)
-    if matched.open:
-        with matched:
-            if pair := inputs.which_pair(models):
-                view.show_matched(models, pair)
-    if sizes.open:
-        with sizes:
+        elif name == "Disagreements":
+            view.show_disagreements(texts, answers)
+        elif name == "Speed and size":
             view.show_sizes(answers, models)
-    if published.open:
-        with published:
-            view.show_published(data, answers)
+        elif name == "Published":
+            view.show_published(sample, answers)
+        elif pair := inputs.ask_pair(models):
+            if name == "Capsules matched":
+                reasons.show_matched(models, pair)
+            else:
+                reasons.show_reasons(sample, models, pair)
 
 
 with error_boundary.shown():

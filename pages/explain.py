@@ -2,39 +2,37 @@
 
 from dashboard import error_boundary, url_state
 from dashboard.cache import explanations
-from dashboard.explain import inputs, trust_view, view
-from dashboard.widgets import downloads, sidebar
+from dashboard.explain import inputs, similar, trust, view, what_if
+from dashboard.widgets import explain_options, layout, sidebar
 
 
 def main() -> None:
-    view.show_title(
+    layout.show_title(
         "Why this class?",
-        "A capsule network reads a text, names its class, and shows the words that decided.",
+        "A capsule network predicts the class of a text and shows the words that decided.",
     )
     model = sidebar.choose_model()
     if model is None:
-        view.how_to_train()
+        layout.show_how_to_train()
         return
     text = inputs.ask_text()
-    settings = inputs.ask_settings(model)
+    options = explain_options.ask(model)
     url_state.publish(url_state.EXPLAIN)
-    explanation = explanations.explain(model, text, settings)
+    explanation = explanations.explain(model, text, options)
     view.show_answer(explanation)
-    trust_view.show_badge(model, explanation)
+    trust.show_trust(model, explanation)
     view.show_reasons(explanation)
     if not explanation.blank:
-        with view.drawer("try_words") as opened, error_boundary.shown():
+        with view.expander("try_words") as opened, error_boundary.shown():
             if opened:
-                trust_view.show_try(model, explanation, settings)
-        with view.drawer("similar") as opened, error_boundary.shown():
+                what_if.show_words_removed(model, explanation, options)
+        with view.expander("similar") as opened, error_boundary.shown():
             if opened:
-                trust_view.show_similar(model, text)
-    with view.drawer("what_if") as opened:
+                similar.show_similar(model, explanation)
+    with view.expander("what_if") as opened:
         if opened:
-            muted = inputs.ask_muted(model)
-            other = explanations.explain(model, text, settings, muted)
-            view.show_change(explanation, other.scores, "with all", "without them")
-    downloads.show_exports(model, explanation, settings, url_state.link())
+            what_if.show_capsules_off(model, explanation, options)
+    view.show_downloads(model, explanation, options, url_state.link())
 
 
 with error_boundary.shown():

@@ -2,28 +2,27 @@
 
 from dashboard import error_boundary, url_state
 from dashboard.cache import models
-from dashboard.capsules import inputs, view
-from dashboard.explain import view as views
-from dashboard.queries import view as query_views
-from dashboard.widgets import sidebar
+from dashboard.queries import inputs, view
+from dashboard.widgets import capsule_picker, layout, sidebar
 
 
 def main() -> None:
-    views.show_title(
+    layout.show_title(
         "What the capsules look for",
-        "Each primary capsule has a query that attends to words. Near queries look for the same.",
+        "Each primary capsule has a query that attends to words. Capsules close together look for "
+        "similar words.",
     )
     model = sidebar.choose_model()
-    report = view.report_of(model)
+    report = capsule_picker.load_report(model)
     if model is None or report is None:
         return
-    made = models.query_map(model, *query_views.ask_map())
-    inputs.chosen_cell(report)
-    query_views.show_map(report, made)
-    capsule = inputs.which_capsule(report)
+    query_map = models.query_map(model, *inputs.ask_map())
+    capsule_picker.current_cell(report)
+    view.show_map(report, query_map)
+    capsule = capsule_picker.ask_capsule(report)
     url_state.publish(url_state.QUERIES)
-    query_views.show_words(models.pointed_words(model)[capsule], capsule)
-    query_views.show_cosines(report)
+    view.show_words(models.pointed_words(model)[capsule], capsule)
+    view.show_cosines(report)
 
 
 with error_boundary.shown():

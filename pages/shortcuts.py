@@ -1,45 +1,39 @@
-"""Words that predictions hang on for no reason of their topic."""
-
-import streamlit as st
+"""Words on which predictions depend although they are not what the class is about."""
 
 from dashboard import error_boundary, url_state
-from dashboard.evaluate import inputs
-from dashboard.explain import view
-from dashboard.shortcuts import view as show
-from dashboard.widgets import data_picker, sidebar
+from dashboard.cache import evaluations
+from dashboard.shortcuts import inputs, view
+from dashboard.widgets import data_picker, layout, sidebar
 
 
 def main() -> None:
-    view.show_title(
+    layout.show_title(
         "Shortcuts",
-        "Words that a model leans on though they are not what the class is about: tags of sources, "
-        "rests of HTML, names. Each is masked and added to see what it does.",
+        "Words that a model relies on although they are not what the class is about: source tags, "
+        "leftover HTML, names. Each is masked and inserted to measure its effect.",
     )
     model = sidebar.choose_model()
     if model is None:
-        view.how_to_train()
+        layout.show_how_to_train()
         return
-    if url_state.data_was_asked():
-        data_picker.take(url_state.DATASET_PLACE, st.session_state.data)
-    choice = data_picker.ask(url_state.DATASET_PLACE)
+    choice = data_picker.ask_on_page(url_state.DATASET_PLACE)
     if choice is None:
         return
-    if choice.preview is None or not choice.ready:
-        url_state.publish_data(choice.value, url_state.SHORTCUTS)
+    shortcuts = None
+    if choice.preview is not None and choice.ready:
+        sample = inputs.ask_sample(choice, data_picker.ask_split(choice))
+        shortcuts = evaluations.shortcuts(sample, model)
+        if shortcuts is None:
+            inputs.ask_start(sample, model)
+    if shortcuts is None:
         data_picker.show_preview(choice)
-        return
-    data = show.ask_sample(choice, inputs.which_part(choice))
-    kept = show.look(data, model)
-    if kept is None:
-        url_state.publish_data(choice.value, url_state.SHORTCUTS)
-        data_picker.show_preview(choice)
-        return
-    show.show_findings(kept)
-    if kept.found:
-        finding = show.which_finding(kept)
-        show.show_effect(finding)
-        show.show_files(choice, kept, finding)
-        show.show_texts(model, kept, finding)
+    else:
+        view.show_findings(shortcuts)
+        if shortcuts.found:
+            finding = inputs.ask_finding(shortcuts)
+            view.show_effect(finding)
+            view.show_files(choice, shortcuts, finding)
+            view.show_texts(model, shortcuts, finding)
     url_state.publish_data(choice.value, url_state.SHORTCUTS)
 
 

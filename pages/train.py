@@ -4,13 +4,13 @@ import streamlit as st
 
 from dashboard import error_boundary, url_state
 from dashboard.address import TRAIN_TABS
-from dashboard.explain import view
 from dashboard.train import inputs
 from dashboard.train import view as train_views
+from dashboard.widgets import layout
 
 
 def main() -> None:
-    view.show_title(
+    layout.show_title(
         "Train",
         "Trainings are processes of their own: they go on when this page is closed, and are here "
         "when you come back.",

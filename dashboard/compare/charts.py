@@ -1,4 +1,4 @@
-"""Charts of comparisons: pure functions, from a table to an Altair chart."""
+"""Charts of comparisons: from a table to an Altair chart."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _BINS = 20
 
 
 def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """A point a model with its interval; `scores` is from `comparison.tables.scores`."""
+    """A point per model with its interval; `scores` is from `comparison_tables.scores`."""
     base = alt.Chart(scores).encode(
         y=alt.Y(
             "model:N",
@@ -40,7 +40,7 @@ def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
 
 
 def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart:
-    """How many texts have which overlap of K-grams, and the mean at random places."""
+    """A histogram of the overlaps of K-grams, with the mean at random positions."""
     table = pd.DataFrame({"overlap": values})
     bars = (
         alt.Chart(table)
@@ -49,7 +49,7 @@ def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart
             x=alt.X(
                 "overlap:Q",
                 bin=alt.Bin(extent=[0, 1], step=1 / _BINS),
-                title="words in the K-grams of both, of those in either",
+                title="overlap: words in the K-grams of both, of those in either",
                 axis=alt.Axis(format=".0%", labelColor=ink, titleColor=ink),
             ),
             y=alt.Y("count()", title="texts", axis=alt.Axis(labelColor=ink, titleColor=ink)),
@@ -61,7 +61,7 @@ def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart
         .mark_rule(color="#d55e00", strokeWidth=2, strokeDash=[5, 4])
         .encode(
             x=alt.X("random:Q"),
-            tooltip=[alt.Tooltip("random:Q", title="At random places", format=".1%")],
+            tooltip=[alt.Tooltip("random:Q", title="At random positions", format=".1%")],
         )
     )
     chart: alt.LayerChart = alt.layer(bars, line).properties(height=220)

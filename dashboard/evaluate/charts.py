@@ -1,4 +1,4 @@
-"""Charts of an evaluation: pure functions, from its parts to tables and Altair charts."""
+"""Charts of an evaluation: from its parts to tables, and from these to Altair charts."""
 
 import json
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dashboard.address import COUNTS
 from icaps.evaluate.calibration import Calibration
 from icaps.evaluate.learning_curve import Point
 from icaps.evaluate.selective import Kept
@@ -15,14 +16,13 @@ from icaps.evaluate.slices import LENGTH, UNKNOWN, SliceScore
 from icaps.reports.charts import ACCENT, GREY, ON_LARGE, PALETTE, RAMPS, SELECTED, class_colors
 
 CHOSEN = "#d55e00"
-COUNTS, SHARES = "counts", "shares of the class"
-_MOST_WRITTEN = 12  # classes whose cells have room for numbers
-_LEAST_SHARE = 0.01  # of the texts, of what is drawn; tables have all
+_MOST_WRITTEN = 12  # with more classes, the cells have no room for numbers
+_LEAST_SHARE = 0.01  # of the texts, to be drawn; tables have all rows
 _PLAIN = {"ticks": False, "domain": False}
 
 
 def confusion_table(confusion: NDArray[np.int64], classes: Sequence[str]) -> pd.DataFrame:
-    """A row a cell: class, predicted, texts, share of the class."""
+    """A row per cell: class, predicted, texts, share of the class."""
     rows = np.maximum(confusion.sum(1), 1)
     return pd.DataFrame(
         [
@@ -42,12 +42,11 @@ def confusion_chart(
     Args:
         table: From `confusion_table`.
         value: COUNTS or SHARES.
-        chosen: The class and the prediction of the cell that has a frame.
-        ink: Colour of writing, of `charts.INK`.
+        chosen: The class and the prediction of the cell with a frame.
+        ink: The text colour.
     """
     classes = list(dict.fromkeys(table["class"]))
     column, format_ = ("texts", ",d") if value == COUNTS else ("share", ".0%")
-    few = len(classes) <= _MOST_WRITTEN
     base = alt.Chart(table).encode(
         x=alt.X(
             "predicted:N",
@@ -80,7 +79,7 @@ def confusion_chart(
                 legend=None,
             ),
             stroke=alt.condition(frame, alt.value(CHOSEN), alt.value("transparent")),
-            tooltip=[  # here alone: a mark with a tip takes the clicks of what lies under it
+            tooltip=[  # not on the numbers, which would catch the clicks on the cells below
                 alt.Tooltip("class:N", title="Class"),
                 alt.Tooltip("predicted:N", title="Predicted"),
                 alt.Tooltip("texts:Q", title="Texts", format=",d"),
@@ -90,7 +89,7 @@ def confusion_chart(
         .add_params(picked)
     )
     layers = [cells]
-    if few:
+    if len(classes) <= _MOST_WRITTEN:
         dark = f"datum.{column} > {0.2 * max(float(table[column].max()), 1e-9)}"
         layers.append(
             base.transform_filter("datum.texts > 0")
@@ -105,7 +104,7 @@ def confusion_chart(
 
 
 def reliability_table(calibration: Calibration) -> pd.DataFrame:
-    """A row a bin: from, to, texts, confidence, accuracy with its interval."""
+    """A row per bin: from, to, texts, confidence, accuracy with its interval."""
     return pd.DataFrame(
         [(b.low, b.high, b.texts, b.confidence, *b.accuracy) for b in calibration.bins],
         columns=["from", "to", "texts", "confidence", "accuracy", "low", "high"],
@@ -113,7 +112,7 @@ def reliability_table(calibration: Calibration) -> pd.DataFrame:
 
 
 def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """Accuracy by confidence, with the line on which a calibrated model lies."""
+    """Reliability diagram: accuracy by confidence, with the line of a calibrated model."""
     ideal = pd.DataFrame({"confidence": [0.0, 1.0], "accuracy": [0.0, 1.0]})
     scale = alt.Scale(domain=[0, 1])
     axis = alt.Axis(format="%", tickCount=5, gridOpacity=0.4)
@@ -141,47 +140,47 @@ def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
     return alt.layer(line, reach, dots).properties(height=340).configure_view(stroke=None)
 
 
-def rejection_table(curve: Sequence[Kept]) -> pd.DataFrame:
-    """A row a threshold: threshold, texts, coverage, accuracy with its interval."""
+def selective_table(curve: Sequence[Kept]) -> pd.DataFrame:
+    """A row per threshold: threshold, texts, coverage, accuracy with its interval."""
     return pd.DataFrame(
         [(kept.threshold, kept.texts, kept.coverage, *kept.accuracy) for kept in curve],
         columns=["threshold", "texts", "coverage", "accuracy", "low", "high"],
     )
 
 
-def rejection_chart(
+def selective_chart(
     table: pd.DataFrame, chosen: Kept, at_random: float, ink: str
 ) -> alt.LayerChart:
-    """Accuracy by coverage, beside that of a model that is silent at random.
+    """Accuracy by coverage, compared with a model that abstains at random.
 
     Args:
-        table: From `rejection_table`.
+        table: From `selective_table`.
         chosen: The threshold that is marked.
-        at_random: The accuracy of all texts.
-        ink: Colour of writing.
+        at_random: The accuracy on all texts.
+        ink: The text colour.
     """
-    table = table[table["coverage"] >= _LEAST_SHARE]  # the accuracy of a few texts says little
-    x = alt.X("coverage:Q", title="texts answered", axis=alt.Axis(format="%", tickCount=5))
+    table = table[table["coverage"] >= _LEAST_SHARE]  # the accuracy on a few texts is noise
+    x = alt.X("coverage:Q", title="texts predicted", axis=alt.Axis(format="%", tickCount=5))
     lowest = min(table["accuracy"].min(), at_random, chosen.accuracy.value if chosen.texts else 1)
     scale = alt.Scale(domain=[max(lowest - 0.04, 0), 1], nice=True)
     axis = alt.Axis(format="%", tickCount=4, gridOpacity=0.4)
-    y = alt.Y("accuracy:Q", title="accuracy of the answers", scale=scale, axis=axis)
+    y = alt.Y("accuracy:Q", title="accuracy of the predictions", scale=scale, axis=axis)
     base = alt.Chart(table)
     band = base.mark_area(color=ACCENT, opacity=0.2, clip=True).encode(
         x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
     )
     line = base.mark_line(color=ACCENT, strokeWidth=2).encode(x=x, y=y)
-    hits = base.mark_circle(size=200, opacity=0).encode(  # easier to point at than a line
+    hits = base.mark_circle(size=200, opacity=0).encode(  # easier to hover over than a line
         x=x,
         y=y,
         tooltip=[
-            alt.Tooltip("threshold:Q", title="Confidence of", format=".1%"),
-            alt.Tooltip("coverage:Q", title="Answered", format=".1%"),
+            alt.Tooltip("threshold:Q", title="Confidence from", format=".1%"),
+            alt.Tooltip("coverage:Q", title="Predicted", format=".1%"),
             alt.Tooltip("texts:Q", title="Texts", format=",d"),
             alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
         ],
     )
-    chance = alt.Chart(pd.DataFrame({"accuracy": [at_random], "label": ["silent at random"]}))
+    chance = alt.Chart(pd.DataFrame({"accuracy": [at_random], "label": ["abstains at random"]}))
     layers = [
         band,
         line,
@@ -198,21 +197,27 @@ def rejection_chart(
 
 
 def slice_table(parts: Sequence[SliceScore]) -> pd.DataFrame:
-    """A row a slice: kind, slice, texts, accuracy with interval, and that of random subsets."""
+    """A row per slice: its accuracy with interval, and the range of random subsets."""
     return pd.DataFrame(
         [
-            (p.kind, p.name, p.texts, *p.accuracy, p.random_low, p.random_high, p.verdict)
-            for p in parts
-        ],
-        columns=[
-            *("kind", "slice", "texts", "accuracy", "low", "high"),
-            *("random from", "random to", "than random ones"),
-        ],
+            {
+                "kind": part.kind,
+                "slice": part.name,
+                "texts": part.texts,
+                "accuracy": part.accuracy.value,
+                "low": part.accuracy.low,
+                "high": part.accuracy.high,
+                "random from": part.random_low,
+                "random to": part.random_high,
+                "compared with random": part.verdict,
+            }
+            for part in parts
+        ]
     )
 
 
 def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """A dot a slice on the band of random subsets of its size; small ones are left to the table."""
+    """A dot per slice on the band of random subsets of its size; small slices are not drawn."""
     total = table.loc[table["kind"] == LENGTH, "texts"].sum()
     table = table[(table["kind"] != UNKNOWN) | (table["texts"] >= _LEAST_SHARE * total)]
     table = table.assign(
@@ -256,14 +261,14 @@ def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
 
 
 def learning_table(points: Sequence[Point]) -> pd.DataFrame:
-    """A row a model: name, curve, training texts, seed, accuracies."""
+    """A row per model: name, curve, training texts, seed, accuracies."""
     return pd.DataFrame(points, columns=Point._fields).rename(
         columns=lambda name: name.replace("_", " ")
     )
 
 
 def learning_chart(table: pd.DataFrame, value: str, ink: str) -> alt.LayerChart:
-    """Accuracy by the number of training texts: a dot a model, a line through means of seeds.
+    """Accuracy by number of training texts: a dot per model, a line through the means over seeds.
 
     `value` is the column that is drawn.
     """

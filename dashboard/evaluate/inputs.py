@@ -1,124 +1,92 @@
-"""What the visitor is asked about an evaluation."""
+"""Asks which part of an evaluation is shown, and how."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import url_state
-from dashboard.evaluate.charts import COUNTS, SHARES
+from dashboard.address import COUNTS, SHARES
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
-from icaps.data.fingerprint import parts_of
-from icaps.data.resolve import resolve
 from icaps.evaluate.predictions import Predictions
 
 SCORES, CONFUSION, CALIBRATION = "Scores", "Confusion", "Calibration"
 ERRORS, TWO_MODELS, LEARNING = "Errors", "Two models", "Learning"
 TABS = (SCORES, CONFUSION, CALIBRATION, ERRORS, TWO_MODELS, LEARNING)
-PAGE = 5  # texts shown at once
 _TABS = "evaluate_tabs"
-_KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
-def which_part(choice: Choice) -> str:
-    """The part of a data set that the model is evaluated on; the test part at first.
-
-    Raises:
-        DataError: A part lacks files.
-    """
-    if choice.preview is None:  # not here yet, and what has a name has a test part
-        return "test"
-    parts = sorted(parts_of(resolve(choice.value)))  # "test" comes before "train"
-    if len(parts) == 1:
-        return parts[0]
-    url_state.choose_among("part", parts)
-    part: str = st.selectbox("Part", parts, key="part", **_KEPT)
-    return part
-
-
-def command(model: Path, choice: Choice, part: str) -> list[str]:
-    """The arguments of `icaps` that make the evaluation."""
+def command(model: Path, choice: Choice, split: str) -> list[str]:
+    """The arguments of `icaps` that evaluate a model."""
     return [
-        *("evaluate", *data_picker.option("model", str(model))),
+        "evaluate",
+        *data_picker.option("model", str(model)),
         *data_picker.option("data", choice.value),
-        *data_picker.option("part", part),
+        *data_picker.option("part", split),
         *data_picker.as_arguments(choice.reading),
     ]
 
 
-def which_tab() -> tuple[str, DeltaGenerator]:
-    """The parts of the page: the one that is open, and its place."""
+def open_tab() -> tuple[str, DeltaGenerator]:
+    """Shows the tabs of the page; returns the name and the container of the open one."""
     asked, shown = st.session_state.evaluate_tab, st.session_state.get("evaluate_tab_shown")
     clicked = st.session_state.get(_TABS) not in (None, shown)
-    if asked in TABS and not clicked:  # the address or another visit of the page may differ
+    if asked in TABS and not clicked:  # by the address, or when the page was last visited
         st.session_state[_TABS] = asked
-    places = st.tabs(TABS, key=_TABS, on_change="rerun")
-    opened = next(
-        (pair for pair in zip(TABS, places, strict=True) if pair[1].open), (TABS[0], places[0])
-    )
-    st.session_state.evaluate_tab = st.session_state.evaluate_tab_shown = opened[0]
-    return opened
+    tabs = st.tabs(TABS, key=_TABS, on_change="rerun")
+    opened = ((name, tab) for name, tab in zip(TABS, tabs, strict=True) if tab.open)
+    name, tab = next(opened, (TABS[0], tabs[0]))
+    st.session_state.evaluate_tab = st.session_state.evaluate_tab_shown = name
+    return name, tab
 
 
-def which_value() -> str:
-    """What the cells of the confusion matrix show."""
-    values = [COUNTS, SHARES]
+def ask_cell_values() -> str:
+    """Asks what the cells of the confusion matrix show: COUNTS or SHARES."""
     url_state.begin("cells show")
-    chosen = st.segmented_control("Cells show", values, key="cells show", **_KEPT)
+    chosen = st.segmented_control(
+        "Cells show", [COUNTS, SHARES], key="cells show", persist_state="session"
+    )
     return str(chosen or COUNTS)
 
 
-def chosen_cell(told: Predictions) -> tuple[str, str]:
-    """The class and the prediction that were asked for, else the most frequent confusion."""
-    names = [st.session_state.actual, st.session_state.taken]
-    if not set(names) <= set(told.classes):
-        mistakes = told.confusion - np.diag(told.confusion.diagonal())
-        place = np.unravel_index(mistakes.argmax(), mistakes.shape)
-        names = [told.classes[n] for n in place]
-        st.session_state.actual, st.session_state.taken = names
-    return names[0], names[1]
+def current_cell(predictions: Predictions) -> tuple[str, str]:
+    """The chosen class and predicted class; at first the most frequent confusion."""
+    state = st.session_state
+    if not {state.actual, state.taken} <= set(predictions.classes):
+        errors = predictions.confusion - np.diag(predictions.confusion.diagonal())
+        row, column = np.unravel_index(errors.argmax(), errors.shape)
+        state.actual, state.taken = predictions.classes[row], predictions.classes[column]
+    return state.actual, state.taken
 
 
-def which_cell(classes: Sequence[str]) -> tuple[int, int]:
-    """Asks for a cell; a click in the matrix does the same."""
+def ask_cell(classes: Sequence[str]) -> tuple[int, int]:
+    """Asks for a cell of the confusion matrix, as a click in it does."""
     left, right = st.columns(2, gap="medium")
-    actual = left.selectbox("Texts of class", classes, key="actual", **_KEPT)
-    taken = right.selectbox("predicted as", classes, key="taken", **_KEPT)
-    return classes.index(actual), classes.index(taken)
+    actual = left.selectbox("Texts of class", classes, key="actual", persist_state="session")
+    predicted = right.selectbox("predicted as", classes, key="taken", persist_state="session")
+    return classes.index(actual), classes.index(predicted)
 
 
-def which_threshold() -> float:
-    """The confidence from which the model answers."""
+def ask_threshold() -> float:
+    """Asks for the confidence below which the model abstains."""
     percent: int = st.slider(
-        "Answer where the confidence is at least",
+        "Predict if the confidence is at least",
         *url_state.THRESHOLDS,
         key="threshold",
         format="%d%%",
-        help="Below it the model is silent.",
-        **_KEPT,
+        help="Below it, the model abstains (selective prediction).",
+        persist_state="session",
     )
     return percent / 100
 
 
-def which_other(models: Sequence[ModelFolder]) -> ModelFolder:
-    """The model that is compared with, one of some."""
+def ask_other(models: Sequence[ModelFolder]) -> ModelFolder:
+    """Asks for the model to compare with."""
     names = [model.name for model in models]
     url_state.choose_among("other", names)
-    name = st.selectbox("Second model", names, key="other", **_KEPT)
+    name = st.selectbox("Second model", names, key="other", persist_state="session")
     return models[names.index(name)]
-
-
-def which_texts(rows: NDArray[np.int64], key: str) -> NDArray[np.int64]:
-    """A page of the texts."""
-    pages = -(-len(rows) // PAGE)
-    if pages < 2:
-        return rows
-    st.session_state[key] = min(st.session_state.get(key, 1), pages)
-    page = st.number_input(f"Page of {pages:,}", 1, pages, key=key, width=180, **_KEPT)
-    return rows[(page - 1) * PAGE : page * PAGE]

@@ -1,4 +1,4 @@
-"""An evaluation on the page: each function shows one part."""
+"""Shows an evaluation: scores, confusion matrix, calibration and errors."""
 
 from collections.abc import Sequence
 
@@ -8,68 +8,80 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import error_boundary, settings, url_state
-from dashboard.cache import evaluations, explanations, models
-from dashboard.evaluate import charts as figures
-from dashboard.evaluate import inputs
-from dashboard.explore.view import open_in_explain, while_working
-from dashboard.model_registry import ModelFolder, find_models
-from dashboard.widgets import chart_card
-from dashboard.widgets.data_picker import Choice
-from dashboard.widgets.shaded_text import text_card
-from icaps.config import ExplainOptions
+from dashboard import error_boundary, url_state
+from dashboard.address import CARD_LIMITS
+from dashboard.cache import evaluations
+from dashboard.evaluate import charts, inputs
+from dashboard.model_registry import ModelFolder
+from dashboard.widgets import chart_card, downloads, pager, shaded_text
 from icaps.errors import DataError
-from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.scores import MEASURES
-from icaps.evaluate.selective import kept_at
+from icaps.evaluate.selective import Kept, kept_at
 from icaps.explore.saved_slices import Slice, slices
-from icaps.reports import charts
-from icaps.reports.files import to_csv
-from icaps.results import Interval
+from icaps.reports.charts import SELECTED
+from icaps.reports.model_card import STEM
+from icaps.results import Explanation, Interval
 from icaps.stats import RESAMPLES
 
-_DOWNLOAD = ":material/download:"
-_OPTIONS = ExplainOptions()
+PAGE = 5  # texts per page
 _LABELS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 def show_scores(report: EvaluationReport) -> None:
-    """Accuracy and the macro scores with their intervals, each class, and slices."""
+    """Accuracy and macro scores with their intervals, each class, slices, and files."""
     scores = report.scores
-    named = {"Accuracy": scores.accuracy}
-    named |= {f"Macro {_LABELS[name]}": scores.macro[name] for name in reversed(MEASURES)}
     with st.container(horizontal=True, gap="medium"):
-        for label, score in named.items():
-            _metric(label, score)
+        show_interval("Accuracy", scores.accuracy)
+        for measure in reversed(MEASURES):
+            show_interval(f"Macro {_LABELS[measure]}", scores.macro[measure])
     problems = report.evaluated.problems
     if problems:
         st.warning(error_boundary.plain(f"Rows left out: {problems.summary()}."))
     blank = int(report.predictions.blank.sum())
     support = report.predictions.confusion.sum(1)
     st.caption(
-        f"Of {scores.plain['n']:,} texts"
+        f"Computed on {scores.plain['n']:,} texts"
         + (f", {blank:,} of them without a known word" if blank else "")
-        + f". The same answers dealt out at random have an accuracy of "
+        + ". Shuffled, the same predictions have an accuracy of "
         f"{scores.chance['accuracy']:.1%} and a macro F1 of {scores.chance['macro_f1']:.1%}; the "
-        f"most frequent class is {support.max() / support.sum():.1%} of the texts. Intervals are "
-        f"of 95%: Wilson's for accuracy, precision and recall of a class, by {RESAMPLES:,} draws "
-        f"of the texts (seed {scores.seed}) for the others."
+        f"most frequent class has {support.max() / support.sum():.1%} of the texts. The intervals "
+        "are 95% intervals: Wilson's for accuracy, and for precision and recall of a class; by "
+        f"{RESAMPLES:,} bootstrap resamples of the texts (seed {scores.seed}) for the others."
     )
     _show_classes(report)
     _show_slices(report)
     _show_files(report)
 
 
+def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, split: str) -> None:
+    """The model card as files, written when one of them is downloaded."""
+    limit = st.select_slider(
+        "Model card: texts for the test of its explanations",
+        CARD_LIMITS,
+        key="card limit",
+        persist_state="session",
+        help="The card says what the model is, how good it is, what its capsules do, and what its "
+        "limits are. Testing on this many texts whether the shaded words decide takes time; 0 "
+        "leaves the test out.",
+    )
+
+    def to_bytes(kind: str) -> bytes:
+        return evaluations.card(model, data, split, report, limit).to_bytes(kind)
+
+    with st.container(horizontal=True):
+        downloads.show_report(to_bytes, STEM)
+
+
 def show_confusion(model: ModelFolder, report: EvaluationReport) -> None:
     """The confusion matrix, and the texts of a cell."""
-    told = report.predictions
-    value = inputs.which_value()
-    chosen = inputs.chosen_cell(told)
-    table = figures.confusion_table(told.confusion, told.classes)
+    predictions = report.predictions
+    value = inputs.ask_cell_values()
+    cell = inputs.current_cell(predictions)
+    table = charts.confusion_table(predictions.confusion, predictions.classes)
 
     def draw(ink: str) -> alt.LayerChart:
-        return figures.confusion_chart(table, value, chosen, ink)
+        return charts.confusion_chart(table, value, cell, ink)
 
     chart_card.show(
         draw,
@@ -78,162 +90,88 @@ def show_confusion(model: ModelFolder, report: EvaluationReport) -> None:
         f"The confusion matrix, {value}: classes as rows, predictions as columns",
         key="confusion",
         on_select=lambda: url_state.pick_confusion("confusion"),
-        selection_mode=charts.SELECTED,
+        selection_mode=SELECTED,
     )
-    rows = told.cell(*inputs.which_cell(told.classes))
+    rows = predictions.cell(*inputs.ask_cell(predictions.classes))
     show_texts(model, report, rows, "confusion page")
 
 
 def show_texts(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64], key: str
 ) -> None:
-    """Texts, the most confident first, with the K-grams shaded that decided."""
+    """Texts in the order given, with the K-grams shaded that decided."""
     if not len(rows):
         st.caption("There is no such text.")
         return
-    st.caption(f"{len(rows):,} text{'' if len(rows) == 1 else 's'}, the most confident first")
-    table = report.table(inputs.which_texts(rows, key))
-    texts = table["text"].tolist()
-    cut = [text[: settings.current().text_characters] for text in texts]
-    shown = explanations.explain_many(model, cut, _OPTIONS)
-    for row, text, explanation in zip(table.to_dict("records"), texts, shown, strict=True):
-        said = f"predicted {row['predicted']}, {row['probability']:.1%} probable"
+    plural = "" if len(rows) == 1 else "s"
+    st.caption(f"{len(rows):,} text{plural}, the most confident predictions first")
+    table = report.table(rows[pager.ask_page(len(rows), PAGE, key)])
+
+    def describe(n: int, explanation: Explanation) -> str:
+        row = table.iloc[n]
+        prediction = f"predicted {row['predicted']} with probability {row['probability']:.1%}"
         if explanation.blank:
-            said = "without a known word"
+            prediction = "without a known word"
         elif not row["right"]:
-            said += f" (its class {row['probability of class']:.1%})"
-        st.caption(
-            error_boundary.plain(f"Text {row['text number']:,} of class {row['class']}: {said}")
-        )
-        st.html(text_card(explanation))
-        open_in_explain(model, text)
+            prediction += f" (its class: {row['probability of class']:.1%})"
+        return f"Text {row['text number']:,} of class {row['class']}: {prediction}"
+
+    shaded_text.show_cards(model, table["text"].tolist(), describe)
 
 
 def show_calibration(report: EvaluationReport) -> None:
-    """The reliability curve with its error, and what a threshold gains."""
-    found, told = report.calibration, report.predictions
-    table = figures.reliability_table(found)
-    error, perfect = st.columns(2, gap="medium")
-    with error:
-        _metric("Calibration error", found.error, width="stretch")
-    perfect.metric(
+    """The reliability diagram with its error, and accuracy by the share of texts predicted."""
+    calibration = report.calibration
+    left, right = st.columns(2, gap="medium")
+    with left:
+        show_interval("Calibration error", calibration.error, width="stretch")
+    right.metric(
         "of a perfectly calibrated model",
-        f"{found.perfect:.2%}",
-        delta=f"below {found.perfect_high:.2%} in 95%",
+        f"{calibration.perfect:.2%}",
+        delta=f"below {calibration.perfect_high:.2%} in 95% of samples",
         delta_color="off",
         delta_arrow="off",
-        help="What chance alone makes of as many texts: the control.",
+        help="The control: the error that arises by chance with this number of texts.",
     )
-
-    def draw(ink: str) -> alt.LayerChart:
-        return figures.reliability_chart(table, ink)
-
-    chart_card.show(draw, table, "calibration", "Accuracy by mean confidence, in bins")
-    st.caption(
-        "Dots are texts of similar confidence, larger where there are more, with 95% intervals; on "
-        "the dashed line a model is right as often as it says. The error is the mean distance from "
-        "the line (Guo et al. 2017)."
-    )
-    kept = kept_at(told.confidence, told.correct, inputs.which_threshold())
-    st.write(
-        error_boundary.plain(_kept_sentence(kept.coverage, kept.accuracy, kept.rejected_accuracy))
-    )
-    curve = figures.rejection_table(report.rejection)
-    overall = report.scores.accuracy.value
-
-    def draw_curve(ink: str) -> alt.LayerChart:
-        return figures.rejection_chart(curve, kept, overall, ink)
-
+    reliability = charts.reliability_table(calibration)
     chart_card.show(
-        draw_curve, curve, "rejection", "Accuracy of the answers, by the share of texts answered"
+        lambda ink: charts.reliability_chart(reliability, ink),
+        reliability,
+        "calibration",
+        "Accuracy by mean confidence, in bins",
+    )
+    st.caption(
+        "A dot is a bin of texts with similar confidence, larger for more texts, with its 95% "
+        "interval. On the dashed line the accuracy equals the confidence. The error (ECE) is the "
+        "mean distance from the line (Guo et al. 2017)."
+    )
+    predictions = report.predictions
+    kept = kept_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
+    st.write(error_boundary.plain(_selective_sentence(kept)))
+    curve = charts.selective_table(report.rejection)
+    overall = report.scores.accuracy.value
+    chart_card.show(
+        lambda ink: charts.selective_chart(curve, kept, overall, ink),
+        curve,
+        "rejection",
+        "Accuracy of the predictions, by the share of texts predicted",
     )
 
 
 def show_errors(model: ModelFolder, report: EvaluationReport) -> None:
-    """The texts that are predicted wrong, the most confident first, and the file of them."""
+    """The wrong predictions, the most confident first, and the file of them."""
     rows = report.predictions.errors
     show_texts(model, report, rows, "errors page")
-    st.download_button(
+    downloads.show_csv(
+        lambda: report.table(rows),
+        "errors",
         f"CSV of all {len(rows):,} errors",
-        lambda: to_csv(report.table(rows)),
-        "errors.csv",
-        "text/csv",
-        icon=_DOWNLOAD,
-        on_click="ignore",
         disabled=not len(rows),
     )
 
 
-def show_comparison(
-    model: ModelFolder, report: EvaluationReport, choice: Choice, part: str
-) -> None:
-    """Whether a second model is better on the same texts."""
-    others = [
-        other
-        for other in find_models()
-        if other.path != model.path and _same_classes(other, report)
-    ]
-    if not others:
-        st.caption("There is no other model of these classes.")
-        return
-    other = inputs.which_other(others)
-    second = evaluations.evaluated(other, choice.key, part)
-    if second is None:
-        arguments = inputs.command(other.path, choice, part)
-        while_working(arguments, f"Evaluate {other.name}, too", "On the same texts.")
-        return
-    found = evaluations.comparison(report, second)
-    with st.container(horizontal=True, gap="medium"):
-        for label, score in (("Accuracy", found.accuracy), ("Macro F1", found.macro_f1)):
-            st.metric(
-                f"{label} of the second",
-                f"{100 * score.value:+.2f} points",
-                delta=f"{100 * score.low:+.2f} to {100 * score.high:+.2f}",
-                delta_color="off",
-                delta_arrow="off",
-                width=210,
-            )
-        st.metric("McNemar’s p", f"{found.p_value:.3g}", width=150)
-    table = pd.DataFrame(
-        {
-            "": [f"{model.name} right", f"{model.name} wrong"],
-            f"{other.name} right": [found.both, found.only_second],
-            f"{other.name} wrong": [found.only_first, found.neither],
-        }
-    )
-    st.dataframe(table, width="stretch", hide_index=True)
-    st.caption(
-        error_boundary.plain(
-            f"Differences are {other.name} less {model.name}, with 95% intervals by {RESAMPLES:,} "
-            f"draws of the texts, the same for both (seed {found.seed}). p is exact and two-sided: "
-            "how probable it is that two models that are alike differ as much in the texts that "
-            "one alone has right."
-        )
-    )
-
-
-def show_learning(report: EvaluationReport) -> None:
-    """How models of these classes learn from more texts, where there are such."""
-    points = learning_points((m.path for m in find_models()), report.predictions.classes)
-    if not points:
-        st.caption(
-            "There are no two models of these classes that differ in nothing but the number of "
-            "their training texts and their seeds. Train some on parts of your data, such as "
-            "slices of *Datasets*."
-        )
-        return
-    table = figures.learning_table(points)
-    measured = table["test accuracy"].notna().sum() > 1
-    value = "test accuracy" if measured else "validation accuracy"
-
-    def draw(ink: str) -> alt.LayerChart:
-        return figures.learning_chart(table, value, ink)
-
-    chart_card.show(draw, table, "learning", f"The {value}, by the number of training texts")
-    st.caption("A dot is a model; lines go through the means of seeds, one for each setting.")
-
-
-def _metric(label: str, score: Interval, width: int | str = 150) -> None:
+def show_interval(label: str, score: Interval, width: int | str = 150) -> None:
+    """A score with its interval."""
     st.metric(
         label,
         f"{score.value:.2%}",
@@ -250,65 +188,52 @@ def _show_classes(report: EvaluationReport) -> None:
         {
             "class": name,
             "texts": texts,
-            **{_LABELS[measure]: _plain(score) for measure, score in own.items()},
+            **{_LABELS[measure]: _percent(score) for measure, score in scores.items()},
         }
-        for texts, (name, own) in zip(support, report.scores.per_class.items(), strict=True)
+        for texts, (name, scores) in zip(support, report.scores.per_class.items(), strict=True)
     ]
     st.dataframe(pd.DataFrame(rows), width="stretch", hide_index=True)
 
 
 def _show_slices(report: EvaluationReport) -> None:
     try:
-        kept: Sequence[Slice] = slices()
-    except DataError:  # one is damaged, which was told where data is chosen
-        kept = ()
-    table = figures.slice_table([*report.slices, *evaluations.saved_slices(report, kept)])
-
-    def draw(ink: str) -> alt.LayerChart:
-        return figures.slice_chart(table, ink)
-
-    chart_card.show(draw, table, "slices", "Accuracy by length, unknown words and saved slices")
+        saved: Sequence[Slice] = slices()
+    except DataError:  # one is damaged, which the data picker reports
+        saved = ()
+    table = charts.slice_table([*report.slices, *evaluations.saved_slices(report, saved)])
+    chart_card.show(
+        lambda ink: charts.slice_chart(table, ink),
+        table,
+        "slices",
+        "Accuracy by length, unknown words and saved slices",
+    )
     st.caption(
-        "Dots are slices of the texts with 95% intervals; in the grey band lie 95% of the random "
-        "subsets of as many texts. A slice saved on *Datasets* is here where it has some of these. "
-        "Slices by unknown words of less than 1% of the texts are in the table alone."
+        "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
+        "random subsets of the same size. A slice saved on *Datasets* is shown if it has some of "
+        "these texts. Slices by unknown words with less than 1% of the texts are in the table only."
     )
 
 
 def _show_files(report: EvaluationReport) -> None:
     with st.container(horizontal=True):
-        st.download_button(
-            "CSV of all texts",
-            lambda: to_csv(pd.concat(report.tables())),
-            "predictions.csv",
-            "text/csv",
-            icon=_DOWNLOAD,
-            on_click="ignore",
-        )
-        st.download_button(
-            "JSON",
-            lambda: report.to_json(slices()),
-            "evaluation.json",
-            "application/json",
-            icon=_DOWNLOAD,
-            on_click="ignore",
-        )
+        downloads.show_csv(lambda: pd.concat(report.tables()), "predictions", "CSV of all texts")
+        downloads.show_file(lambda: report.to_json(slices()), "evaluation.json", "JSON")
 
 
-def _same_classes(other: ModelFolder, report: EvaluationReport) -> bool:
-    return set(models.load(other).classes_) == set(report.predictions.classes)
+def _selective_sentence(kept: Kept) -> str:
+    if not kept.coverage:
+        return "The model abstains on all texts."
+    sentence = (
+        f"It predicts {kept.coverage:.1%} of the texts, and {kept.accuracy.value:.2%} of these "
+        f"predictions are right ({100 * kept.accuracy.low:.2f} to {100 * kept.accuracy.high:.2f})."
+    )
+    if kept.coverage == 1:
+        return sentence
+    return (
+        f"{sentence} On the texts where it abstains, {kept.rejected_accuracy.value:.2%} of its "
+        "predictions would be right."
+    )
 
 
-def _kept_sentence(coverage: float, accuracy: Interval, rejected: Interval) -> str:
-    if not coverage:
-        return "The model is silent about all texts."
-    told = f"It answers {coverage:.1%} of the texts, and {accuracy.value:.2%} of the answers are "
-    told += f"right ({100 * accuracy.low:.2f} to {100 * accuracy.high:.2f})."
-    if coverage == 1:
-        return told
-    return f"{told} Of what it would have said of the others, {rejected.value:.2%} are right."
-
-
-def _plain(score: Interval) -> str:
-    """A share with its interval in per cent."""
+def _percent(score: Interval) -> str:
     return f"{100 * score.value:.1f} ({100 * score.low:.1f}–{100 * score.high:.1f})"

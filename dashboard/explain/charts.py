@@ -1,7 +1,7 @@
-"""Charts of one explanation: pure functions, from a result to a Vega-Lite specification.
+"""Charts of one explanation: from a result to a Vega-Lite specification.
 
-It is written out here, since each new text gets new charts while somebody waits: to make and check
-one, Altair takes as long as the network takes for hundreds of texts.
+The specification is written out by hand, because each new text needs new charts while the visitor
+waits: Altair takes as long to build and check one as the network takes for hundreds of texts.
 """
 
 from typing import Any
@@ -14,23 +14,23 @@ from icaps.results import CapsuleReason, Explanation
 
 MAX_POINTS = 200
 _NUMBERS = ("norm", "probability", "position", "attention")
-MAX_CLASSES = 8  # more would push the text off the page, and share colours
+MAX_CLASSES = 8  # more would push the text off the page, and repeat colours
 
 Spec = dict[str, Any]
 
 
 def drawn_classes(explanation: Explanation) -> list[str]:
-    """The classes that are drawn, in their order: the target and the highest norms."""
+    """The classes in the charts, in the model's order: the target and the largest norms."""
     ranked = sorted(
         zip(explanation.classes, explanation.scores, strict=True),
         key=lambda pair: (pair[0] != explanation.target, -pair[1]),
     )
-    kept = {name for name, _ in ranked[:MAX_CLASSES]}
-    return [name for name in explanation.classes if name in kept]
+    drawn = {name for name, _ in ranked[:MAX_CLASSES]}
+    return [name for name in explanation.classes if name in drawn]
 
 
 def norm_table(explanation: Explanation) -> pd.DataFrame:
-    """A row a drawn class: class, norm, probability, label with what the class is here."""
+    """A row per drawn class: class, norm, probability, label (norm and role of the class)."""
     roles = {explanation.target: "explained"}
     if not explanation.blank:
         roles[explanation.predicted] = "predicted"
@@ -52,7 +52,7 @@ def norm_table(explanation: Explanation) -> pd.DataFrame:
 
 
 def norm_bars(explanation: Explanation, ink: str) -> Spec:
-    """A bar a drawn class, as long as its capsule's norm; `ink` is the colour of writing."""
+    """A bar per drawn class: the norm of its class capsule. `ink` is the text colour."""
     colors = class_colors(explanation.classes)
     drawn = drawn_classes(explanation)
     reach = 1.5 if max(map(len, drawn)) <= 12 else 2.2  # long names leave labels less room
@@ -95,8 +95,8 @@ def norm_bars(explanation: Explanation, ink: str) -> Spec:
 def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataFrame:
     """Attention of one capsule along the text: position from 1, word, attention, label.
 
-    Past MAX_POINTS words a row stands for several neighbours and holds the most attended one. The
-    words in the middle of the capsule's K-grams have a label.
+    With more than MAX_POINTS words, a row is the word with the largest attention of several
+    neighbours. The words in the middle of the capsule's K-grams have a label.
     """
     size = -(-len(reason.attention) // MAX_POINTS)
     middles = _middles(explanation, reason)
@@ -111,7 +111,7 @@ def attention_table(explanation: Explanation, reason: CapsuleReason) -> pd.DataF
 
 
 def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) -> Spec:
-    """Attention of one capsule along the text, with the middles of its K-grams named."""
+    """Attention of one capsule along the text, with the middle words of its K-grams labelled."""
     words = {"domain": [0.5, len(reason.attention) + 0.5], "nice": False}
     weights = {"domain": [0, 1.3 * max(reason.attention)], "nice": False}
     of_words = {"grid": False, "ticks": False, "tickMinStep": 1, "format": "d"}
@@ -142,20 +142,20 @@ def attention_line(explanation: Explanation, reason: CapsuleReason, ink: str) ->
                 "mark": {"type": "text", "dy": -11, "fontSize": 12, "color": ink},
                 "encoding": {"text": _field("label")},
             },
-            # Easier to point at than a thin line.
+            # Easier to hover over than a thin line.
             {"mark": {"type": "circle", "size": 260, "opacity": 0}},
         ],
     }
 
 
 def _field(name: str, **options: Any) -> dict[str, Any]:
-    """A column as a channel shows it."""
+    """The Vega-Lite channel of a column."""
     kind = "quantitative" if name in _NUMBERS else "nominal"
     return {"field": name, "type": kind, **options}
 
 
 def _middles(explanation: Explanation, reason: CapsuleReason) -> set[int]:
-    """Positions of the words in the middle of the capsule's K-grams: the most attended to."""
+    """Positions of the words in the middle of the capsule's K-grams: the largest attention."""
     kgrams = sum(kgram.capsule == reason.capsule for kgram in explanation.kgrams)
     ranked = sorted(range(len(reason.attention)), key=lambda n: -reason.attention[n])
     return set(ranked[:kgrams])

@@ -1,4 +1,4 @@
-"""The routing picture: a pure function from an explanation to a Plotly figure."""
+"""The routing picture: from an explanation to a Plotly figure."""
 
 import html
 import unicodedata
@@ -8,17 +8,18 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboard.explain.charts import drawn_classes
-from icaps.reports.charts import ACCENT, GREY, LABEL, class_colors, shorten
+from dashboard.widgets.chart_card import plotly_text
+from icaps.reports.charts import ACCENT, GREY, class_colors, shorten
 from icaps.results import Explanation, KGram
 
-MAX_KGRAMS = 16  # lines that the picture can bear
+MAX_KGRAMS = 16  # more lines can't be told apart
 HOVER = 120  # characters
 
 
-def routing_picture(explanation: Explanation, ink: str) -> go.Figure:
+def routing_chart(explanation: Explanation, ink: str) -> go.Figure:
     """K-grams to primary capsules to classes, as in the paper's figure of the capsule network.
 
-    A line is as thick as its attention alpha or routing beta; pointing at it tells the number.
+    The thickness of a line is its attention alpha or routing beta, which is shown on hover.
     """
     colors = class_colors(explanation.classes)
     kgrams, classes = drawn_kgrams(explanation), drawn_classes(explanation)
@@ -67,24 +68,19 @@ def routing_picture(explanation: Explanation, ink: str) -> go.Figure:
 
 
 def drawn_kgrams(explanation: Explanation) -> tuple[KGram, ...]:
-    """As many K-grams as the routing picture can bear."""
+    """The K-grams that the picture shows: the ones with the largest weights."""
     return explanation.kgrams[:MAX_KGRAMS]
 
 
-def plotly_text(text: str, length: int = LABEL) -> str:
-    """`text`, shortened, as Plotly's labels show it as it is; they read HTML."""
-    return html.escape(shorten(text, length), quote=False)
-
-
 def _spread(nodes: Sequence[Hashable], rows: int) -> dict[Any, float]:
-    """A height for each node, evenly over `rows`, from the top."""
+    """A height for each node, spaced evenly from the top."""
     return {node: rows - (n + 0.5) * rows / len(nodes) for n, node in enumerate(nodes)}
 
 
 def _curve(
     start: tuple[float, float], end: tuple[float, float], width: float, color: str, hover: str
 ) -> go.Scatter:
-    """A line that leaves and arrives level."""
+    """An S-shaped line, horizontal at both ends."""
     steps = [n / 16 for n in range(17)]
     return go.Scatter(
         x=[start[0] + (end[0] - start[0]) * t for t in steps],
@@ -113,13 +109,13 @@ def _nodes(
 
 
 def _margins(left: list[str], right: list[str]) -> dict[str, int]:
-    """Room in pixels for the labels at either side, and for the titles above."""
+    """Pixels for the labels on both sides, and for the titles above."""
     widths = [max(map(_columns, [*labels, "K-grams"])) for labels in (left, right)]
     return {"l": 16 + 7 * widths[0], "r": 16 + 7 * widths[1], "t": 30, "b": 10}
 
 
 def _columns(label: str) -> int:
-    """Width of a label in letters; an ideograph is as wide as two."""
+    """Width of a label in letters; an ideograph counts as two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label)
 
 

@@ -1,4 +1,4 @@
-"""Charts of a data set: pure functions, from its facts to tables and Altair or Plotly charts."""
+"""Charts of a data set: from its facts to tables, and to Altair or Plotly charts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard.explain.routing_chart import plotly_text
+from dashboard.widgets.chart_card import plotly_text
 from icaps.config import PRESETS
 from icaps.explore.facts import Facts, Lengths
 from icaps.reports.charts import ACCENT, GREY, PALETTE
 
 BINS = 50
-_MOST_CLASSES = 40  # bars of a chart; the table has all
+_MOST_CLASSES = 40  # in the chart; the table has all
 _SPLITS = (ACCENT, GREY)
 
 
 def class_table(facts: Facts) -> pd.DataFrame:
-    """A row a class and split: class, split, texts, share of the split."""
+    """A row per class and split: class, split, texts, share of the split."""
     return pd.DataFrame(
         [
             (name, split.name, rows, rows / max(split.rows, 1))
@@ -30,7 +30,7 @@ def class_table(facts: Facts) -> pd.DataFrame:
 
 
 def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
-    """A bar a class and split, as long as its share, for the largest classes."""
+    """A bar per class and split: its share of the split, for the largest classes."""
     sizes = table.groupby("class")["texts"].sum().sort_values(ascending=False)
     shown = table[table["class"].isin(sizes.index[:_MOST_CLASSES])]
     splits = list(dict.fromkeys(table["split"]))
@@ -62,9 +62,9 @@ def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
 
 
 def length_table(lengths: Mapping[str, Lengths]) -> pd.DataFrame:
-    """A row a bin and split: from and below which length, texts, share of the split.
+    """A row per bin and split: from, below, texts, share of the split.
 
-    The last bin takes all above the length that 99% don't pass.
+    The last bin holds all texts above the 99th percentile of the lengths.
     """
     ends = [_quantile(part, 0.99) for part in lengths.values() if part.lengths]
     width = max(1, -(-(max(ends, default=1) + 1) // BINS))
@@ -82,7 +82,7 @@ def length_table(lengths: Mapping[str, Lengths]) -> pd.DataFrame:
 def length_bars(
     table: pd.DataFrame, unit: str, limit: int | None, symbol: str, ink: str
 ) -> alt.LayerChart:
-    """A histogram, with the line where a network stops to read: the paper's N or M."""
+    """A histogram, with a line where a network cuts texts: the paper's N or M."""
     splits = list(dict.fromkeys(table["split"]))
     bars = (
         alt.Chart(table)
@@ -90,7 +90,7 @@ def length_bars(
         .encode(
             x=alt.X(
                 "from:Q",
-                title=f"{unit} a text",
+                title=f"{unit} per text",
                 bin="binned",
                 axis=alt.Axis(tickMinStep=1, format=",d"),
             ),
@@ -123,13 +123,13 @@ def length_bars(
 
 
 def cut_share(lengths: Lengths, limit: int) -> float:
-    """The share of the texts that are longer."""
+    """The share of the texts that are longer than `limit`."""
     above = sum(n for length, n in zip(*lengths, strict=True) if length > limit)
     return above / max(sum(lengths.texts), 1)
 
 
 def fitting_preset(facts: Facts) -> str:
-    """The preset for short texts with the least N that leaves 95% of the texts whole."""
+    """The preset for short texts with the smallest N that cuts at most 5% of the texts."""
     most = _quantile(facts.splits[0].words, 0.95)
     limits = {
         name: preset.model.max_words or 0
@@ -141,12 +141,12 @@ def fitting_preset(facts: Facts) -> str:
 
 
 def growth_table(facts: Facts) -> pd.DataFrame:
-    """A row a point: texts, running words, different words."""
+    """A row per point of the curve: texts, running words, different words."""
     return pd.DataFrame(facts.growth, columns=["texts", "running words", "different words"])
 
 
 def growth_line(table: pd.DataFrame, ink: str) -> alt.Chart:
-    """How the vocabulary grows with the texts."""
+    """The number of different words by the number of words read."""
     return (
         alt.Chart(table)
         .mark_line(color=ACCENT, strokeWidth=2)
@@ -160,7 +160,7 @@ def growth_line(table: pd.DataFrame, ink: str) -> alt.Chart:
 
 
 def cut_table(facts: Facts) -> pd.DataFrame:
-    """A row an F: F, words, and the share of each split's running words that they cover."""
+    """A row per F: F, words, and the share of each split's running words that they cover."""
     splits = [split.name for split in facts.splits]
     rows = [(cut.frequency, cut.words, *cut.covered) for cut in facts.cuts]
     return pd.DataFrame(rows, columns=["F", "words", *[f"covered of {name}" for name in splits]])
@@ -169,9 +169,14 @@ def cut_table(facts: Facts) -> pd.DataFrame:
 def text_map(
     table: pd.DataFrame, color: str, colors: Mapping[str, str], ringed: int | None, ink: str
 ) -> go.Figure:
-    """A point a text: table has row, x, y, class, predicted, text; `color` is one of its columns.
+    """A point per text.
 
-    The row that is ringed is the one that is looked at elsewhere.
+    Args:
+        table: Its columns are row, x, y, class, predicted, text.
+        color: The column that colours the points.
+        colors: A colour per value of that column.
+        ringed: The row that is marked by a ring.
+        ink: The text colour.
     """
     figure = go.Figure()
     for name in [name for name in colors if (table[color] == name).any()]:
@@ -188,11 +193,11 @@ def text_map(
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.12}},
         )
-    found = table[table["row"] == ringed]
-    if len(found):
+    marked = table[table["row"] == ringed]
+    if len(marked):
         figure.add_scattergl(
-            x=found["x"],
-            y=found["y"],
+            x=marked["x"],
+            y=marked["y"],
             mode="markers",
             hoverinfo="skip",
             showlegend=False,
@@ -214,7 +219,7 @@ def text_map(
 
 
 def map_colors(names: Sequence[str]) -> dict[str, str]:
-    """A colour a name, the same for the same list."""
+    """A colour per name, the same for the same list."""
     return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(names)}
 
 

@@ -1,54 +1,100 @@
-"""The rows of a data set that the visitor asks for, as a table or as a map."""
+"""Shows rows of a data set, as a table or with the shaded words of a model's explanations."""
 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from dashboard.cache import data as cached_data
-from dashboard.explore import inputs, view
-from dashboard.explore import map as dataset_map
+from dashboard.explore import inputs
+from dashboard.explore.inputs import Selection
 from dashboard.model_registry import ModelFolder
+from dashboard.widgets import background_task, downloads, pager, shaded_text
 from icaps.explore.index import Index
-from icaps.explore.label_issues import Judged
+from icaps.explore.label_issues import BLANK, Judged
+from icaps.reports.render import printable
+from icaps.results import Explanation
+
+PAGE = 25  # rows per page
+_MAX_CHARACTERS = 400  # of a text in a table
 
 
-def show(data: Index, model: ModelFolder | None, arguments: Sequence[str], as_map: bool) -> None:
-    """The rows, after what a model says of all of them."""
-    judged = None if model is None else cached_data.judged(data, model)
-    if model is not None and judged is None:
-        about = (
-            f"Then rows can be found by whether {model.name} predicts them right, and labels that "
-            "it doubts come first."
+def load_predictions(
+    data: Index, model: ModelFolder | None, arguments: Sequence[str]
+) -> Judged | None:
+    """The predictions of a model for all rows; if there are none, a button computes them.
+
+    Raises:
+        DataError: The predictions are damaged.
+    """
+    if model is None:
+        return None
+    predictions = cached_data.judged(data, model)
+    if predictions is None:
+        background_task.show(
+            [*arguments, "--judge", str(model.path)],
+            f"Predict all rows with {model.name}",
+            f"Then rows can be found by whether {model.name} predicts them right, and possible "
+            "label errors are listed first.",
         )
-        view.while_working(
-            [*arguments, "--judge", str(model.path)], f"Let {model.name} judge all rows", about
-        )
-    found = inputs.which_rows(data, judged, model)
-    st.caption(f"{len(found.rows):,} of {len(data):,} rows")
-    if not len(found.drawn if as_map else found.rows):
-        return
-    if as_map and model is not None:
-        dataset_map.show(data, model, judged, found.drawn)
-    elif as_map:
-        st.caption("A map needs a model; train one first.")
-    else:
-        _show_table(data, model, judged, found)
-    inputs.keep_slice(data, found)
+    return predictions
 
 
-def _show_table(
-    data: Index, model: ModelFolder | None, judged: Judged | None, found: inputs.Found
+def show_rows(
+    data: Index, model: ModelFolder | None, predictions: Judged | None, selection: Selection
 ) -> None:
-    rows = found.rows[inputs.which_page(len(found.rows))]
+    """A page of the rows, and one of them opened."""
+    rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
     texts = data.text(rows)
     labels = [data.classes[code] for code in data.labels[rows]]
     if model is not None and st.toggle("Shade what decided", key="rows shaded"):
-        view.show_shaded(model, texts, labels)
+        _show_shaded(model, texts, labels)
     else:
-        view.show_rows(view.row_table(data, rows, texts, judged), len(found.rows))
-    row = inputs.which_row(rows, texts, "open row")
+        _show_table(row_table(data, rows, texts, predictions), len(selection.rows))
+    row = inputs.ask_row(rows, texts)
     if row is not None and model is not None:
-        place = int(np.flatnonzero(rows == row)[0])
-        view.show_shaded(model, [texts[place]], [labels[place]])
-        view.open_in_explain(model, texts[place])
+        n = int(np.flatnonzero(rows == row)[0])
+        _show_shaded(model, [texts[n]], [labels[n]])
+        shaded_text.link_to_explain(model, texts[n])
+
+
+def row_table(
+    data: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Judged | None
+) -> pd.DataFrame:
+    """A row per text: number, text, class, prediction if there is one, words, split and line."""
+    table = pd.DataFrame(
+        {
+            "row": rows,
+            "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
+            "class": [data.classes[code] for code in data.labels[rows]],
+            "words": data.words[rows],
+            "split": [data.splits[code] for code in data.split[rows]],
+            "line": data.lines[rows],
+        }
+    )
+    if predictions is not None:
+        codes = predictions.predicted[rows].tolist()
+        names = ["" if code == BLANK else predictions.classes[code] for code in codes]
+        table.insert(3, "predicted", names)
+        table.insert(4, "probability", np.round(predictions.probability[rows].astype(float), 3))
+    return table
+
+
+def _show_table(table: pd.DataFrame, count: int) -> None:
+    st.dataframe(
+        table,
+        width="stretch",
+        hide_index=True,
+        column_config={"text": st.column_config.TextColumn(width="large")},
+    )
+    downloads.show_csv(table, "rows", f"CSV of these {len(table)} of {count:,}")
+
+
+def _show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str]) -> None:
+    def describe(n: int, explanation: Explanation) -> str:
+        prediction = "" if explanation.blank else f", predicted {explanation.predicted}"
+        return f"Class {labels[n]}{prediction}"
+
+    shaded_text.show_cards(model, texts, describe, link=False)

@@ -1,4 +1,4 @@
-"""Many texts at once: read them, and write the answers as a table."""
+"""Read many texts from lines or a file; write their explanations as a table."""
 
 import csv
 import io

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import error_boundary, quotas, url_state
+from dashboard import error_boundary, quotas, training_jobs, url_state
 from dashboard.model_registry import runs_folder
 from dashboard.train import launcher
 from icaps.runs import jobs
@@ -65,7 +65,7 @@ def what_to_do(run: Run) -> None:
             key = f"resume {run.name}"
             if st.button("Resume", icon=":material/play_circle:", help=about, key=key):
                 quotas.waiting(runs_folder())
-                jobs.resume(run, launcher.limit())
+                jobs.resume(run, training_jobs.max_running())
                 st.rerun()
         if run.request is not None and not run.request.of_a_baseline:
             st.button(

@@ -1,22 +1,20 @@
 """The launcher in the sidebar: data, settings, an estimate, and the start of a training."""
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dashboard import error_boundary, file_access, quotas, settings
+from dashboard import error_boundary, file_access, quotas
 from dashboard.cache import data
 from dashboard.model_registry import runs_folder
 from dashboard.train import job_bars, setting_fields
-from dashboard.train.view import command_line
+from dashboard.training_jobs import command_line, free_name, max_running, path_for_command
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.data import reading_options
 from icaps.cli.train import read_arguments, settings_of
 from icaps.config import PRESETS, ModelConfig, TrainConfig, override
-from icaps.errors import ConfigError
 from icaps.reports.render import printable
 from icaps.runs import jobs
 from icaps.runs.jobs import Run
@@ -25,7 +23,6 @@ from icaps.text.fixed_part import TEXTS
 PLACE = "launch"  # of its widgets
 SUGGESTED = "Suggested for these texts"
 SHORT, LONG = "Short texts", "Long documents"
-LIMIT_SETTING = "ICAPS_JOBS"  # how many trainings may run at a time
 _TITLE = "Train a model"
 
 
@@ -63,30 +60,17 @@ def take_over(run: Run) -> None:
         model, train = settings_of(options)
         state = st.session_state
         folder = run.request.folder
-        data_picker.take(PLACE, meant(options.data, folder), reading_options(options))
+        data_picker.take(PLACE, path_for_command(options.data, folder), reading_options(options))
         state["launch base"] = options.preset or SUGGESTED
         state["launch kind"] = LONG if model.hierarchical else SHORT
         vectors = options.vectors or [TEXTS]
-        state["launch vectors"] = [v if v == TEXTS else meant(v, folder) for v in vectors]
+        state["launch vectors"] = [
+            v if v == TEXTS else path_for_command(v, folder) for v in vectors
+        ]
         state["launch watch"] = options.watch
         state["launch name"] = free_name(run.name)
         setting_fields.start_from(model, train)
         state.launcher = True
-
-
-def limit() -> int:
-    """How many trainings may run at a time: by the environment variable, or else the settings.
-
-    Raises:
-        ConfigError: The environment variable is no such number.
-    """
-    given = os.environ.get(LIMIT_SETTING) or str(settings.current().jobs)
-    if not (given.isascii() and given.isdecimal() and len(given) < 10 and int(given)):
-        raise ConfigError(
-            f"The environment variable {LIMIT_SETTING} is {given!r}; it must be a number of "
-            "trainings, at least 1."
-        )
-    return int(given)
 
 
 def _form() -> None:
@@ -116,7 +100,7 @@ def _form() -> None:
         st.code(line, language="bash", wrap_lines=True)
     if st.button("Start training", type="primary", width="stretch", key="launch start"):
         quotas.new_run(runs_folder())
-        jobs.start(runs_folder(), name, arguments, limit())
+        jobs.start(runs_folder(), name, arguments, max_running())
         st.session_state.started = name
         del st.session_state["launch name"]
         st.rerun()
@@ -197,12 +181,6 @@ def _follow(key: str, suggested: Any) -> None:
     state[before] = suggested
 
 
-def meant(value: str, folder: str) -> str:
-    """What a command names in its folder: a path for all folders; a name stays as it is."""
-    path = Path(folder, value)
-    return str(path) if file_access.exists(path) else value
-
-
 def _first_text(choice: Choice) -> str:
     text = choice.preview.rows[0][0][:300] if choice.preview and choice.preview.rows else ""
     return printable(text)
@@ -210,13 +188,3 @@ def _first_text(choice: Choice) -> str:
 
 def _data_name(choice: Choice) -> str:
     return Path(choice.value).name.split(".")[0] or "model"
-
-
-def free_name(wanted: str) -> str:
-    """The name, with a number after it where it is taken."""
-    kept = "".join(c if jobs.NAME.fullmatch(f"a{c}") else "-" for c in wanted)[:50].strip("-. ")
-    kept, number = kept or "model", 2
-    name = kept
-    while (runs_folder() / name).exists():
-        name, number = f"{kept} {number}", number + 1
-    return name

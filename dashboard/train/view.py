@@ -13,12 +13,12 @@ import streamlit as st
 from dashboard import error_boundary, nav
 from dashboard.model_registry import ModelFolder, find_models, runs_folder
 from dashboard.train import charts, job_bars
-from dashboard.widgets import chart_card
+from dashboard.training_jobs import command_line
+from dashboard.widgets import chart_card, downloads
 from dashboard.widgets.shaded_text import text_card
 from icaps.cli.train import read_arguments, settings_of
 from icaps.errors import ICapsError, RunError
 from icaps.reports.charts import class_colors
-from icaps.reports.files import to_csv
 from icaps.reports.render import printable
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS
@@ -26,7 +26,6 @@ from icaps.runs.jobs import Run, find_runs
 
 POLL = 2.0  # seconds between two looks at the trainings that are watched
 _METRICS = "metrics.json"
-_DOWNLOAD = ":material/download:"
 
 
 def how_to_start() -> None:
@@ -160,7 +159,7 @@ def show_settings(runs: Sequence[Run]) -> None:
             st.caption("They have the same settings.")
             return
     st.dataframe(table, width="stretch", hide_index=True)
-    _save(table, "settings")
+    downloads.show_csv(table, "settings")
 
 
 def show_history(runs: Sequence[Run]) -> None:
@@ -170,32 +169,12 @@ def show_history(runs: Sequence[Run]) -> None:
     st.caption(f"{len(runs)} in {runs_folder()}, {total:,.0f} MB in all.")
     shares = dict.fromkeys(("validation", "test"), st.column_config.NumberColumn(format="percent"))
     st.dataframe(table, width="stretch", hide_index=True, column_config=shares)
-    _save(table, "trainings")
-
-
-def command_line(arguments: Sequence[str]) -> str:
-    """A command as it is typed in a shell."""
-    import shlex
-
-    return shlex.join(["python", "-m", "icaps", *arguments])
+    downloads.show_csv(table, "trainings")
 
 
 def all_runs() -> list[Run]:
     """All trainings, the newest first."""
     return find_runs(runs_folder())
-
-
-def _save(table: pd.DataFrame, name: str) -> None:
-    file = f"{name}.csv"
-    st.download_button(
-        "CSV",
-        to_csv(table),
-        file,
-        "text/csv",
-        icon=_DOWNLOAD,
-        on_click="ignore",
-        key=f"save {name}",
-    )
 
 
 def _row(run: Run) -> dict[str, Any]:

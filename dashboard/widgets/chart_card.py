@@ -1,5 +1,6 @@
-"""A chart on the page with all that belongs to one: the table of its numbers, and files of both."""
+"""A chart with the table of its numbers, and downloads of both."""
 
+import html
 from collections.abc import Callable
 from typing import Any
 
@@ -7,28 +8,33 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from icaps.reports.charts import INK, image
+from icaps.reports.charts import INK, LABEL, image, shorten
 from icaps.reports.files import to_csv
 
 _DOWNLOAD = ":material/download:"
 
-Draw = Callable[[str], alt.TopLevelMixin]  # from the colour of writing
+Draw = Callable[[str], alt.TopLevelMixin]  # from the text colour
 
 
 def ink() -> str:
-    """The colour of writing in charts, for the theme of this visitor."""
+    """The text colour of charts, for the theme of this visitor."""
     return INK.get(st.context.theme.type or "light", INK["light"])
 
 
+def plotly_text(text: str, length: int = LABEL) -> str:
+    """`text`, shortened, with HTML escaped, which Plotly's labels would interpret."""
+    return html.escape(shorten(text, length), quote=False)
+
+
 def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any) -> None:
-    """Draws a chart, or its numbers where the visitor wants a table, and offers both as files.
+    """Draws a chart, or the table of its numbers if the visitor prefers, with downloads of both.
 
     Args:
-        draw: Makes the chart.
+        draw: Makes the chart from the text colour.
         table: Its numbers.
         name: Of the files, different for each chart of a page.
-        about: What the chart shows, for who can't see it.
-        options: Of st.altair_chart.
+        about: What the chart shows, for screen readers.
+        options: Of `st.altair_chart`.
     """
     if st.session_state.get(f"table {name}"):
         st.dataframe(table, width="stretch", hide_index=True)
@@ -48,7 +54,7 @@ def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any)
                 )
             st.download_button(
                 "CSV",
-                to_csv(table),
+                lambda: to_csv(table),
                 f"{name}.csv",
                 "text/csv",
                 key=f"{name}.csv",

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, file_access, quotas
+from dashboard import error_boundary, file_access, quotas, url_state
 from dashboard.cache import data
 from dashboard.cache.data import DataKey
+from icaps.data.fingerprint import parts_of
 from icaps.data.preview import Preview
-from icaps.data.resolve import available, is_hub_name
+from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.uploads import keep_upload, uploads
 from icaps.errors import DataError
 from icaps.explore.saved_slices import slices
@@ -60,6 +61,34 @@ def ask(place: str) -> Choice | None:
         return Choice(key, None)
     key = key.read_with(_ask_reading(place, key))
     return Choice(key, data.preview(key))
+
+
+def ask_on_page(place: str) -> Choice | None:
+    """As `ask`; a data set in the address of the page, or from another page, comes first.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
+    """
+    if url_state.data_was_asked():
+        take(place, st.session_state.data)
+    return ask(place)
+
+
+def ask_split(choice: Choice) -> str:
+    """Asks for the split of a data set; the test split at first.
+
+    Raises:
+        DataError: A split lacks files.
+    """
+    if choice.preview is None:  # not downloaded yet, and a named data set has a test split
+        return "test"
+    splits = sorted(parts_of(resolve(choice.value)))  # "test" comes before "train"
+    if len(splits) == 1:
+        return splits[0]
+    url_state.choose_among("part", splits)
+    split: str = st.selectbox("Split", splits, key="part", persist_state="session")
+    return split
 
 
 def show_preview(choice: Choice) -> None:

@@ -1,69 +1,58 @@
-"""Files to share: the report on a text, and the card of a model."""
+"""Buttons that download tables and reports."""
 
 from collections.abc import Callable
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
-from dashboard.address import CARD_LIMITS
-from dashboard.cache import evaluations, explanations, models
-from dashboard.model_registry import ModelFolder
-from icaps.config import ExplainOptions
-from icaps.evaluate.report import EvaluationReport
-from icaps.reports.files import KINDS
-from icaps.reports.model_card import STEM
-from icaps.reports.render import escape
-from icaps.reports.text_report import TextReport, asked
-from icaps.results import Explanation, trust_facts
+from icaps.reports.files import KINDS, to_csv
 
-_DOWNLOAD = ":material/download:"
+ICON = ":material/download:"
 _LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
 
 
-def show_exports(
-    model: ModelFolder, explanation: Explanation, options: ExplainOptions, link: str
+def show_csv(
+    table: pd.DataFrame | Callable[[], pd.DataFrame],
+    stem: str,
+    label: str = "CSV",
+    disabled: bool = False,
 ) -> None:
-    """The report on a text as files, made when asked for, and the address that reopens it."""
-
-    def make(kind: str) -> bytes:
-        trial = explanations.trial(model, explanation)
-        flip = None if trial is None else explanations.flip(model, explanation)
-        trust = trust_facts(trial, flip)
-        how = asked(options)
-        return TextReport(explanation, models.named(model), how, trust).to_bytes(kind)
-
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _offer(make, "explanation")
-        st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
+    """A button for a table as CSV. A function is called only when the button is pressed."""
+    data = (lambda: to_csv(table())) if callable(table) else to_csv(table)
+    show_file(data, f"{stem}.csv", label, disabled)
 
 
-def show_card(model: ModelFolder, report: EvaluationReport, value: str, part: str) -> None:
-    """The card of the model as files, made when one of them is asked for."""
-    limit = st.select_slider(
-        "Model card: texts that its reasons are measured on",
-        CARD_LIMITS,
-        key="card limit",
-        persist_state="session",
-        help="What the model is, how good, what its capsules do, and what it can't do. Whether the "
-        "words that it shows decide is measured on so many texts, which takes its time.",
+def show_file(
+    data: bytes | str | Callable[[], bytes | str], name: str, label: str, disabled: bool = False
+) -> None:
+    """A button for a CSV or JSON file; its name is different for each file of a page."""
+    st.download_button(
+        label,
+        data,
+        name,
+        "text/csv" if name.endswith(".csv") else "application/json",
+        icon=ICON,
+        on_click="ignore",
+        disabled=disabled,
+        key=f"download {name}",
     )
 
-    def make(kind: str) -> bytes:
-        return evaluations.card(model, value, part, report, limit).to_bytes(kind)
 
-    with st.container(horizontal=True):
-        _offer(make, STEM)
+def show_report(to_bytes: Callable[[str], bytes], stem: str) -> None:
+    """A button for each kind of file of a report, which is written when its button is pressed.
 
-
-def _offer(make: Callable[[str], bytes], stem: str) -> None:
-    """A button a kind of file, which is made when its button is pressed."""
+    Args:
+        to_bytes: From a kind of `files.KINDS` to the file.
+        stem: Of the file names, different for each report of a page.
+    """
     for kind, (suffix, mime) in KINDS.items():
         st.download_button(
             _LABELS[kind],
-            partial(make, kind),
+            partial(to_bytes, kind),
             f"{stem}.{suffix}",
             mime,
             key=f"{stem} {kind}",
-            icon=_DOWNLOAD,
+            icon=ICON,
             on_click="ignore",
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.explain.examples import EXAMPLES
+from dashboard.example_texts import EXAMPLES
 from tests.browser.visitor import (
     answer,
     box,

@@ -82,7 +82,7 @@ def test_any_other_file_has_a_text_a_line() -> None:
         ("text\ncafé".encode("latin-1"), "save it as UTF-8"),
         (
             b'text\na\n"' + b"x" * 200_001 + b'"',
-            "Text 2 has 200,001 characters, and the page takes",
+            "Text 2 has 200,001 characters, and the limit is",
         ),
         (b'text\n"' + b"x" * 17_000_000 + b'"', "can't be read .*field"),
     ],

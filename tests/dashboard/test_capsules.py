@@ -104,7 +104,7 @@ def test_an_empty_cell_says_so(report: Report) -> None:
     j, i = np.argwhere(report.view.tally.frequency == 0)[0].tolist()
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
     assert "nothing to count" in at.info[0].value
-    assert "No text was won" in open_tab(at, "Typical texts").info[0].value
+    assert "won no such text" in open_tab(at, "Typical texts").info[0].value
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_typical_texts_open_in_explain(report: Report, data_file: Path) -> None:
     with data_file.open(encoding="utf-8") as file:
         text, label = list(csv.reader(file))[1 + first.number]
     assert shown_text(at).startswith(text)
-    assert f"Text {first.number}, labelled {label}" in page_html(at)
+    assert f"Text {first.number}, class {label}" in page_html(at)
     at.button(key=f"open {first.number}").click()
     run(at)
     assert at.title[0].value == "Why this class?"
@@ -237,7 +237,7 @@ def test_two_models_side_by_side(folder: Path, models: Path) -> None:
     table = run(at).dataframe[-1].value
     assert sorted(table.columns) == ["other", "seen"]
     assert table["other"].tolist() == table["seen"].tolist()
-    assert any("share 100.0% of them" in caption.value for caption in at.caption)
+    assert any("share 100.0% of their words" in caption.value for caption in at.caption)
 
 
 def test_whether_the_pattern_is_due_to_classes(report: Report) -> None:
@@ -253,7 +253,7 @@ def test_the_queries(report: Report) -> None:
     assert at.selectbox(key="capsule").value == 4
     assert at.query_params == {"model": "seen", "capsule": "4"}
     assert any("Trustworthiness" in caption.value for caption in at.caption)
-    assert "seed 0, from a PCA start" in " ".join(caption.value for caption in at.caption)
+    assert "seed 0, initialized by PCA" in " ".join(caption.value for caption in at.caption)
     choose(at, "method", "pca")
     assert at.slider(key="perplexity").disabled
     choose(at, "space", "queries")

@@ -80,8 +80,8 @@ def test_a_link_names_what_is_compared(linear: Path, models: Path, data_file: Pa
 def test_disagreements(linear: Path, models: Path, data_file: Path) -> None:
     shutil.copytree(models / "small", models / "twin")
     at = open_tab(open_page(data_file, "small,twin"), "Disagreements")
-    assert table(at)["predict alike"].tolist() == ["100.00%"]
-    assert any("all texts alike" in info.value for info in at.info)
+    assert table(at)["same prediction"].tolist() == ["100.00%"]
+    assert any("the same class for all texts" in info.value for info in at.info)
     # One that has other texts for its classes: it is wrong where the model is right.
     texts, labels = make_texts(240, seed=2)
     turned = {"Cooking": "Gardens", "Gardens": "Sailing", "Sailing": "Cooking"}
@@ -109,7 +109,7 @@ def test_the_same_class_for_other_reasons(linear: Path, models: Path, data_file:
 def test_capsules_are_matched(models: Path, interpreted: Path, data_file: Path) -> None:
     shutil.copytree(models / "small", models / "twin")
     at = open_tab(open_page(data_file, "small,twin"), "Capsules matched")
-    assert "not interpreted yet" in at.info[0].value
+    assert "have not been computed for small and twin" in at.info[0].value
     for name in ("small", "twin"):
         shutil.rmtree(models / name)
         shutil.copytree(interpreted, models / name)
@@ -117,13 +117,13 @@ def test_capsules_are_matched(models: Path, interpreted: Path, data_file: Path) 
     rows = table(at)
     assert rows["overlap"].tolist() == pytest.approx([1.0] * len(rows))
     assert rows["small"].tolist() == rows["twin"].tolist()
-    assert any("share 100.0% of them" in markdown.value for markdown in at.markdown)
+    assert any("share 100.0% of their words" in markdown.value for markdown in at.markdown)
 
 
 def test_speed_and_size(linear: Path, data_file: Path) -> None:
     at = open_tab(open_page(data_file, BOTH), "Speed and size")
     rows = table(at)
-    assert (rows["texts a second"] > 0).all()
+    assert (rows["texts per second"] > 0).all()
     files = sum(file.stat().st_size for file in linear.iterdir())
     assert rows["MB"][1] == pytest.approx(files / 1e6)
     assert rows["numbers"][1] == load_baseline(linear).num_weights

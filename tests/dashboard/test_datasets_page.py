@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks as commands
 from dashboard.explore import charts as figures
-from dashboard.explore.inputs import DOUBTED, PAGE, RIGHT, WRONG
+from dashboard.explore.inputs import LABEL_ISSUE, RIGHT, WRONG
+from dashboard.explore.rows import PAGE
 from dashboard.tasks import Task
 from dashboard.widgets.data_picker import PATH, UPLOAD
 from icaps.classifier import ICapsClassifier
@@ -140,11 +141,11 @@ def test_each_part_of_the_page(data: Path) -> None:
     assert found(at) == "80 of 80 rows"
     open_tab(at, "Repeats")
     assert [button.key for button in at.button if button.key.startswith("task")] == [
-        "task Look for texts that recur"
+        "task Look for duplicates"
     ]
     open_tab(at, "Map")
     assert len(at.get("plotly_chart")) == 1
-    assert any("trustworthiness" in caption.value for caption in at.caption)
+    assert any("Trustworthiness" in caption.value for caption in at.caption)
     assert not at.warning
     assert at.query_params == {"data": str(data), "model": "small", "data_tabs": "Map"}
 
@@ -333,7 +334,7 @@ def test_pages_at_their_ends(data: Path) -> None:
     assert rows_shown(run(at))["row"].tolist() == [75, 76, 77, 78, 79]
     at.selectbox(key="rows split").select("test")  # of which there are 20
     run(at)
-    assert at.number_input(key="rows page").value == 1
+    assert not [field for field in at.number_input if field.key == "rows page"]  # all fit on one
     assert rows_shown(at)["row"].tolist() == list(range(TRAIN, TRAIN + TEST))
     assert at.get("download_button")[0].proto.label == "CSV of these 20 of 20"
 
@@ -384,7 +385,7 @@ def test_rows_by_what_a_model_says(
     assert rows_shown(run(at))["row"].tolist() == wrong
     blank = rows_shown(at).set_index("row").loc[10]
     assert blank["predicted"] == ""
-    at.button_group(key="rows judged").select(DOUBTED)
+    at.button_group(key="rows judged").select(LABEL_ISSUE)
     probabilities = classifier.predict_proba(texts)
     classes = list(classifier.classes_)
     margin = {
@@ -402,7 +403,7 @@ def test_rows_by_what_a_model_says(
     assert "Saved as" in run(at).success[0].value
     (kept,) = slices()
     assert (kept.name, kept.rows) == ("doubted ones", len(margin))
-    assert kept.origin["judged"] == DOUBTED
+    assert kept.origin["judged"] == LABEL_ISSUE
     assert kept.origin["model"] == "small"
     again = [record.text for record in open_source(kept.path)]
     assert again == [texts[n] for n in doubted]
@@ -449,20 +450,20 @@ def test_repeats(tmp_path: Path) -> None:
     at = open_data(place, "Repeats")
     summary = at.dataframe[0].value.set_index("what recurs")
     assert summary["pairs"].to_dict() == {
-        "same text twice in train": 2,
-        "nearly the same in train": 0,
-        "same text twice in test": 0,
-        "nearly the same in test": 0,
+        "exact duplicates in train": 2,
+        "near-duplicates in train": 0,
+        "exact duplicates in test": 0,
+        "near-duplicates in test": 0,
         "test texts that are training texts": 1,
-        "test texts nearly so": 0,
+        "test texts that are nearly training texts": 0,
     }
-    assert summary.loc["same text twice in train", "of different classes"] == 1
+    assert summary.loc["exact duplicates in train", "of different classes"] == 1
     pairs = at.dataframe[1].value
     assert sorted(zip(pairs["first row"], pairs["second row"], strict=True)) == [(0, 2), (0, 3)]
     at.selectbox(key="repeats of").select("test texts that are training texts")
     assert run(at).dataframe[1].value["second row"].tolist() == [4]
-    at.selectbox(key="repeats of").select("nearly the same in test")
-    assert any(caption.value == "There is none." for caption in run(at).caption)
+    at.selectbox(key="repeats of").select("near-duplicates in test")
+    assert any(caption.value == "There are none." for caption in run(at).caption)
 
 
 def test_strange_classes_and_texts(
@@ -799,7 +800,7 @@ def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
 
 
 def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
-    from dashboard.explore.view import row_table
+    from dashboard.explore.rows import row_table
     from icaps.reports.files import to_csv
 
     place = small(tmp_path, [("=1+1", "@a"), ("-x \ud800", "b")])

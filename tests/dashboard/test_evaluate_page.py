@@ -13,8 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks, url_state
+from dashboard.address import COUNTS, SHARES
 from dashboard.evaluate import charts as figures
-from dashboard.evaluate.inputs import PAGE, TABS
+from dashboard.evaluate.inputs import TABS
+from dashboard.evaluate.view import PAGE
 from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import _parser
@@ -141,7 +143,7 @@ def test_the_scores(report: EvaluationReport, data: Path) -> None:
     assert table["F1"].iloc[2] == (f"{100 * f1.value:.1f} ({100 * f1.low:.1f}–{100 * f1.high:.1f})")
     slices = as_table(at, "slices")
     assert slices["accuracy"].tolist() == [part.accuracy.value for part in report.slices]
-    assert any("dealt out at random" in caption.value for caption in at.caption)
+    assert any("Shuffled, the same predictions" in caption.value for caption in at.caption)
 
 
 def test_saved_slices_are_there(report: EvaluationReport, data: Path) -> None:
@@ -167,13 +169,15 @@ def test_the_confusion_matrix_and_its_texts(report: EvaluationReport, data: Path
     at.selectbox(key="taken").select("Gardens")
     run(at)
     rows = told.cell(1, 1)
-    assert f"{len(rows)} texts, the most confident first" in [c.value for c in at.caption]
+    assert f"{len(rows)} texts, the most confident predictions first" in [
+        c.value for c in at.caption
+    ]
     assert len(cards(at)) == PAGE
     assert f"Text {rows[0]} of class Gardens" in cards(at)[0]
     assert shown_text(at).startswith(report.evaluated.texts.take(rows[:1])[0])
     at.number_input(key="confusion page").set_value(2)
     assert f"Text {rows[PAGE]} of class" in cards(run(at))[0]
-    at.segmented_control(key="cells show").set_value(figures.SHARES)
+    at.segmented_control(key="cells show").set_value(SHARES)
     spec = json.loads(run(at).get("vega_lite_chart")[0].proto.spec)
     assert spec["layer"][0]["encoding"]["color"]["field"] == "share"
     table = as_table(at, "confusion")
@@ -200,15 +204,15 @@ def test_calibration_and_the_threshold(report: EvaluationReport, data: Path) -> 
     assert metrics(at)["Calibration error"] == f"{report.calibration.error.value:.2%}"
     assert at.slider(key="threshold").value == 90
     kept_texts = kept_at(told.confidence, told.correct, 0.9)
-    (sentence,) = [m.value for m in at.markdown if "It answers" in m.value]
+    (sentence,) = [m.value for m in at.markdown if "It predicts" in m.value]
     assert f"{kept_texts.coverage:.1%}".replace(".", r"\.") in sentence
     assert len(at.get("vega_lite_chart")) == 2
     at.slider(key="threshold").set_value(100)
     sure = (told.confidence == 1).mean()  # rounded to that
-    expected = rf"answers {sure:.1%}".replace(".", r"\.") if sure else "silent about all"
+    expected = rf"predicts {sure:.1%}".replace(".", r"\.") if sure else "abstains on all"
     assert any(expected in m.value for m in run(at).markdown)
     at.slider(key="threshold").set_value(0)
-    assert any("answers 100" in m.value for m in run(at).markdown)
+    assert any("predicts 100" in m.value for m in run(at).markdown)
     assert at.query_params["threshold"] == "0"
 
 
@@ -345,10 +349,10 @@ def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
         Point("b", "a", 200, 1, 0.9, 0.7, 10),
     ]
     charts = [
-        figures.confusion_chart(cells, figures.COUNTS, ("Sailing", "Cooking"), ink),
-        figures.confusion_chart(cells, figures.SHARES, ("Sailing", "Cooking"), ink),
+        figures.confusion_chart(cells, COUNTS, ("Sailing", "Cooking"), ink),
+        figures.confusion_chart(cells, SHARES, ("Sailing", "Cooking"), ink),
         figures.reliability_chart(figures.reliability_table(report.calibration), ink),
-        figures.rejection_chart(figures.rejection_table(report.rejection), kept_texts, 0.8, ink),
+        figures.selective_chart(figures.selective_table(report.rejection), kept_texts, 0.8, ink),
         figures.slice_chart(figures.slice_table(report.slices), ink),
         figures.learning_chart(figures.learning_table(points), "validation accuracy", ink),
     ]
@@ -367,9 +371,9 @@ def test_what_says_little_is_not_drawn() -> None:
     random = np.random.default_rng(0)
     confidence, correct = random.uniform(0.5, 0.9, 1_000), np.ones(1_000, bool)
     confidence[0], correct[0] = 0.99, False
-    table = figures.rejection_table(rejection_curve(confidence, correct))
+    table = figures.selective_table(rejection_curve(confidence, correct))
     assert table["accuracy"].min() == 0
-    chart = figures.rejection_chart(table, kept_at(confidence, correct, 0), 0.999, "#000000")
+    chart = figures.selective_chart(table, kept_at(confidence, correct, 0), 0.999, "#000000")
     drawn = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert drawn["accuracy"].min() > 0.85
     few = np.arange(1_000) < 3

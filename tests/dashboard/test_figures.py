@@ -8,7 +8,8 @@ import pytest
 
 from dashboard.explain import charts
 from dashboard.explain.charts import MAX_CLASSES, drawn_classes
-from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, plotly_text, routing_picture
+from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, routing_chart
+from dashboard.widgets.chart_card import plotly_text
 from dashboard.widgets.shaded_text import legend_row, text_card
 from icaps.classifier import ICapsClassifier
 from icaps.reports.charts import class_colors, shorten
@@ -67,7 +68,7 @@ def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     expected = class_colors(EXPLANATION.classes)
     scale = charts.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
     assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
-    ends = routing_picture(EXPLANATION, "#111111").data[-1]
+    ends = routing_chart(EXPLANATION, "#111111").data[-1]
     assert list(ends.marker.color) == list(expected.values())
 
 
@@ -164,7 +165,7 @@ def lines_of(picture: Any) -> dict[str, Any]:
 
 
 def test_routing_lines_are_as_thick_as_their_weights() -> None:
-    lines = lines_of(routing_picture(EXPLANATION, "#111111"))
+    lines = lines_of(routing_chart(EXPLANATION, "#111111"))
     assert len(lines) == 2 + 2 * 3
     width = {name: line.line.width for name, line in lines.items()}
     first, second = width["“oil and gas” → capsule 4"], width["“gas fall” → capsule 2"]
@@ -180,7 +181,7 @@ def test_routing_lines_are_as_thick_as_their_weights() -> None:
 
 
 def test_routing_lines_join_their_nodes() -> None:
-    picture = routing_picture(EXPLANATION, "#111111")
+    picture = routing_chart(EXPLANATION, "#111111")
     left, middle, right = picture.data[-3:]
     assert list(left.text) == ["oil and gas", "gas fall"]
     assert list(middle.text) == ["capsule 4", "capsule 2"]
@@ -194,7 +195,7 @@ def test_routing_lines_join_their_nodes() -> None:
 
 def test_a_kgram_of_two_capsules_is_one_node() -> None:
     twice = (EXPLANATION.kgrams[0], replace(EXPLANATION.kgrams[0], capsule=2))
-    picture = routing_picture(replace(EXPLANATION, kgrams=twice), "#111111")
+    picture = routing_chart(replace(EXPLANATION, kgrams=twice), "#111111")
     assert list(picture.data[-3].text) == ["oil and gas"]
     assert [name for name in lines_of(picture) if "oil" in name] == [
         "“oil and gas” → capsule 4",
@@ -202,7 +203,7 @@ def test_a_kgram_of_two_capsules_is_one_node() -> None:
     ]
 
 
-def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
+def test_the_routing_chart_draws_no_more_than_it_can_bear() -> None:
     names = tuple(f"c{n}" for n in range(12))
     many = replace(
         EXPLANATION,
@@ -225,7 +226,7 @@ def test_the_routing_picture_draws_no_more_than_it_can_bear() -> None:
         name: class_colors(names)[name] for name in drawn
     }
     only = replace(many, kgrams=many.kgrams[:1])
-    assert len(lines_of(routing_picture(only, "#111111"))) == 1 + MAX_CLASSES
+    assert len(lines_of(routing_chart(only, "#111111"))) == 1 + MAX_CLASSES
 
 
 def test_plotly_gets_no_html_of_the_users() -> None:
@@ -234,7 +235,7 @@ def test_plotly_gets_no_html_of_the_users() -> None:
         classes=(HOSTILE, "Business", "Sport"),
         kgrams=(KGram(HOSTILE, 0, 11, 4, 0.8, 0.5),),
     )
-    picture = routing_picture(hostile, "#111111")
+    picture = routing_chart(hostile, "#111111")
     hovers = [trace.text for trace in picture.data if trace.mode == "lines"]
     shown = [*hovers, *(label for trace in picture.data[-3:] for label in trace.text)]
     assert any("&lt;b onclick" in text and "a &amp; b" in text for text in shown)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import training_jobs
 from dashboard.train import launcher
 from dashboard.train.launcher import LONG, SHORT, SUGGESTED
 from dashboard.widgets.data_picker import PATH
@@ -365,18 +366,18 @@ def test_the_limit_of_trainings(started: Started, monkeypatch: pytest.MonkeyPatc
 
 def test_names_are_free_and_safe(started: Started, tmp_path: Path) -> None:
     folder = launcher.runs_folder()
-    assert launcher.free_name("my texts") == "my texts"
+    assert training_jobs.free_name("my texts") == "my texts"
     for taken in ("my texts", "my texts 2"):
         (folder / taken).mkdir()
-    assert launcher.free_name("my texts") == "my texts 3"
+    assert training_jobs.free_name("my texts") == "my texts 3"
     for wanted in (
         *("", "...", "-rf", "../../etc", "a/b\\c", "x" * 300, "наш текст", "😀", "é" * 300),
         *("a\nb", "a\0b", "<b>x</b>", "_", " a ", "שלום", "x" * 49 + " .", "=1+1", "\ud800"),
     ):
-        name = launcher.free_name(wanted)
+        name = training_jobs.free_name(wanted)
         assert jobs.NAME.fullmatch(name), wanted
         (folder / name).mkdir()
-        again = launcher.free_name(wanted)
+        again = training_jobs.free_name(wanted)
         assert jobs.NAME.fullmatch(again)
         assert again != name
 

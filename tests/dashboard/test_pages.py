@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard.explain.examples import EXAMPLES
+from dashboard.example_texts import EXAMPLES
 from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
 from tests.dashboard import visitor
@@ -45,7 +45,7 @@ def test_the_answer_is_the_librarys(classifier: ICapsClassifier) -> None:
     norm, second = sorted(expected.scores, reverse=True)[:2]
     runner_up = expected.classes[expected.scores.index(second)]
     assert lines(at, "sure") == [
-        f"{max(expected.probabilities):.0%} probable · norm {norm:.2f}, "
+        f"{max(expected.probabilities):.0%} probability · norm (capsule length) {norm:.2f}, "
         f"{norm - second:.2f} ahead of {runner_up}"
     ]
     assert evidence(at) == [
@@ -73,7 +73,7 @@ def test_why_not_another_class(classifier: ICapsClassifier) -> None:
     at = choose(type_text(open_app(), COOKING), "target", "Sailing")
     (expected,) = classifier.explain([COOKING], target="Sailing")
     assert verdict(at) == "Cooking"  # the prediction stays
-    assert lines(at, "sure")[0].endswith("shown is what speaks for Sailing")
+    assert lines(at, "sure")[0].endswith("shown is the evidence for Sailing")
     assert [row[2] for row in evidence(at)] == [f"{k.routing:.3f}" for k in expected.kgrams]
     visitor.open_tab(at, "Attention")
     assert f"β {expected.kgrams[0].routing:.2f} for Sailing" in page_html(at)

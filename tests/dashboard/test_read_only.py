@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from dashboard import file_access, quotas, tasks
+from dashboard import file_access, quotas, tasks, training_jobs
 from dashboard.cache import data
 from dashboard.capsules import inputs
 from dashboard.explore import inputs as dataset_questions
 from dashboard.quotas import NotAllowedError
 from dashboard.train import inputs as train_questions
-from dashboard.train import launcher
 from dashboard.widgets import data_picker
 from icaps.data.uploads import keep_upload, uploads
 from icaps.runs import jobs
@@ -89,7 +88,7 @@ def test_capsules_keep_their_names(models: Path, interpreted: Path) -> None:
     shutil.copytree(interpreted, models / "small")
     at = open_page("capsules")
     assert not at.error
-    assert "Keep" not in labels(at)
+    assert "Save" not in labels(at)
 
 
 def test_links_reach_nothing_that_would_be_made_or_fetched(all_files: None) -> None:
@@ -115,9 +114,7 @@ def test_no_action_is_done_whatever_is_asked(
     actions = [
         lambda: train_questions.what_to_do(run),
         lambda: train_questions._ask_delete(run),
-        lambda: dataset_questions.whether_to_delete(
-            data_picker.Choice(data.key_of(str(kept), {}), None)
-        ),
+        lambda: dataset_questions.ask_delete(data_picker.Choice(data.key_of(str(kept), {}), None)),
         lambda: tasks.start(("explore", str(kept))),
         lambda: quotas.upload(5),
         lambda: quotas.new_run(models),
@@ -128,7 +125,7 @@ def test_no_action_is_done_whatever_is_asked(
         with pytest.raises(NotAllowedError):
             action()
     assert [upload.path for upload in uploads()] == [kept]
-    assert launcher.limit() == 1
+    assert training_jobs.max_running() == 1
     assert file_access.confined()
 
 

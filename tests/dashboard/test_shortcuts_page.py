@@ -14,6 +14,7 @@ from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import find_models
 from dashboard.quotas import NotAllowedError
 from dashboard.shortcuts import view
+from dashboard.shortcuts.predictions import predict_without
 from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
@@ -107,7 +108,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
     with pytest.raises(NotAllowedError, match="no slice can be saved"):
-        view.keep_slice(Choice(key_of(str(data), {}), None), kept, kept.found[0], "tagged")
+        view.save_slice(Choice(key_of(str(data), {}), None), kept, kept.found[0], "tagged")
     assert not slices()
 
 
@@ -117,7 +118,7 @@ def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassi
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
     finding = kept.found[0]
-    _, told = view.told_without(model, kept, finding)
+    told = predict_without(misled, kept.texts, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
     assert told["with"].tolist() == misled.predict(texts).tolist()
     expected = misled.predict_proba(texts).max(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.explain.trust_inputs import _key
+from dashboard.explain.what_if import widget_key
 from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
 from icaps.faithfulness.reason_test import DELETE, KEEP, scores_after, try_reasons, words_under
@@ -50,7 +50,7 @@ def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:
     assert "drops Sports from" in told[1]
     for text in ("", "zzyzx"):
         assert badge(type_text(at, text)) == []
-        assert not [box for box in at.expander if box.label == "What if words were gone?"]
+        assert not [box for box in at.expander if box.label == "What if words were removed?"]
     kind, told = badge(type_text(at, "football"))
     assert kind == "open"
     assert "too short" in told
@@ -79,18 +79,18 @@ def test_words_are_tried(text: str, classifier: ICapsClassifier) -> None:
     at.session_state["try_words"] = True
     run(at)
     (explanation,) = classifier.explain([text])
-    words = at.button_group(key=_key("words", explanation))
+    words = at.button_group(key=widget_key("words", explanation))
     assert len(words.options) == len(explanation.words)
     last = len(explanation.words) - 1
     for action, chosen in ((DELETE, [last]), (KEEP, [0, last])):
-        at.button_group(key=_key("words", explanation)).set_value(chosen)
-        at.radio(key=_key("action", explanation)).set_value(action)
+        at.button_group(key=widget_key("words", explanation)).set_value(chosen)
+        at.radio(key=widget_key("action", explanation)).set_value(action)
         table = run(at).dataframe[0].value
         expected = scores_after(classifier, explanation, chosen, action)
         assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
-        assert table["before"].tolist() == pytest.approx(explanation.scores)
-    at.button_group(key=_key("words", explanation)).set_value([])
-    at.button_group(key=_key("kgrams", explanation)).set_value([0])
+        assert table["original"].tolist() == pytest.approx(explanation.scores)
+    at.button_group(key=widget_key("words", explanation)).set_value([])
+    at.button_group(key=widget_key("kgrams", explanation)).set_value([0])
     table = run(at).dataframe[0].value
     under = words_under(explanation, explanation.kgrams[:1])
     expected = scores_after(classifier, explanation, under, KEEP)
@@ -113,12 +113,12 @@ def test_a_changed_text_is_answered_beside_the_one_before(classifier: ICapsClass
     run(at)
     (before,) = classifier.explain([text])
     (after,) = classifier.explain(["sail before the tide"])
-    at.text_area(key=_key("edited", before)).set_value("sail before the tide")
+    at.text_area(key=widget_key("edited", before)).set_value("sail before the tide")
     table = run(at).dataframe[0].value
-    assert table["before"].tolist() == pytest.approx(before.scores)
-    assert table["as changed"].tolist() == pytest.approx(after.scores)
+    assert table["original"].tolist() == pytest.approx(before.scores)
+    assert table["as edited"].tolist() == pytest.approx(after.scores)
     assert after.predicted in at.warning[0].value
     assert at.text_area(key="text").value == text
     type_text(at, "the crew raised the mast")  # another text is changed anew
     (other,) = classifier.explain(["the crew raised the mast"])
-    assert at.text_area(key=_key("edited", other)).value == "the crew raised the mast"
+    assert at.text_area(key=widget_key("edited", other)).value == "the crew raised the mast"

@@ -1,0 +1,125 @@
+"""Shows whether two capsule networks have the same reasons: their K-grams and their capsules."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import error_boundary
+from dashboard.cache import evaluations, explanations
+from dashboard.cache import models as cached_models
+from dashboard.cache.evaluations import Sample
+from dashboard.compare import charts
+from dashboard.compare.view import LISTED, MAX_CHARACTERS
+from dashboard.model_registry import ModelFolder
+from dashboard.widgets import capsule_picker, chart_card, downloads, shaded_text
+from icaps.config import ExplainOptions
+from icaps.interpret import controls
+from icaps.reports.global_report import Report
+from icaps.reports.render import escape, printable
+
+MAX_EXPLAINED = 200  # texts
+_WORDS = 6  # per capsule
+
+
+def show_reasons(sample: Sample, models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
+    """Texts for which both predict the same class, the most different K-grams first."""
+    first, second = (models[name] for name in pair)
+    shared = evaluations.shared(sample, first, second, MAX_EXPLAINED)
+    if not shared:
+        st.info("There is no text for which both predict the same class.")
+        return
+    overlaps = [text.overlap for text in shared]
+    random = float(np.mean([text.random for text in shared]))
+    st.write(
+        f"If both predict the same class, their K-grams share {np.mean(overlaps):.1%} of their "
+        f"words; at random positions they would share {random:.1%}."
+    )
+    table = pd.DataFrame(
+        {
+            "overlap": overlaps,
+            "class": [text.predicted for text in shared],
+            pair[0]: [_joined(text.one) for text in shared],
+            pair[1]: [_joined(text.other) for text in shared],
+            "text": [printable(text.text[:MAX_CHARACTERS]) for text in shared],
+        }
+    )
+    chart_card.show(
+        lambda ink: charts.overlaps(overlaps, random, ink),
+        table,
+        "reasons",
+        f"Overlap of the K-grams of {pair[0]} and {pair[1]}, by number of texts",
+    )
+    st.caption(
+        f"Of {min(MAX_EXPLAINED, sample.limit):,} texts, the {len(shared):,} with the same "
+        "prediction; two capsules and two K-grams of each model. Choose a row to see the text as "
+        "both models read it."
+    )
+    selected = st.dataframe(
+        table.head(LISTED),
+        width="stretch",
+        hide_index=True,
+        column_config={"overlap": st.column_config.NumberColumn(format="percent")},
+        selection_mode="single-row",
+        on_select="rerun",
+        key=f"reasons {pair}",
+    ).selection.rows
+    text = shared[selected[0] if selected else 0].text
+    for name, model in zip(pair, (first, second), strict=True):
+        st.html(f'<p class="chart-title">{escape(name)}</p>')
+        explanation = explanations.explain(model, text, ExplainOptions())
+        st.html(shaded_text.text_card(explanation))
+
+
+def show_matched(models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
+    """The capsules of two networks, matched one to one by their words."""
+    reports = {name: cached_models.report(models[name]) for name in pair}
+    missing = [name for name, report in reports.items() if report is None]
+    if missing:
+        names = " and ".join(missing)
+        st.info(error_boundary.plain(f"Capsule statistics have not been computed for {names}."))
+        capsule_picker.show_interpret_command(*(models[name].path for name in missing))
+        return
+    first, second = (report for report in reports.values() if report is not None)
+    agreement = controls.agreement(
+        first.view.tally,
+        second.view.tally,
+        first.classifier.vocabulary_.words,
+        second.classifier.vocabulary_.words,
+    )
+    if not agreement.pairs:
+        st.info("One of them has no capsule that wins 1% of the texts.")
+        return
+    st.write(
+        "Matched one to one by the words that they attend to, the capsules share "
+        f"{agreement.overlap:.1%} of their words; matched at random, "
+        f"{agreement.random_overlap:.1%}."
+    )
+    rows = sorted(agreement.pairs, key=lambda row: -row[2])
+    table = pd.DataFrame(
+        {
+            "overlap": [round(overlap, 3) for _, _, overlap in rows],
+            pair[0]: [_capsule(first, i) for i, _, _ in rows],
+            f"words of {pair[0]}": [_words(first, i) for i, _, _ in rows],
+            pair[1]: [_capsule(second, i) for _, i, _ in rows],
+            f"words of {pair[1]}": [_words(second, i) for _, i, _ in rows],
+        }
+    )
+    percent = {"overlap": st.column_config.NumberColumn(format="percent")}
+    st.dataframe(table, width="stretch", hide_index=True, column_config=percent)
+    downloads.show_csv(table, "capsules matched")
+
+
+def _capsule(report: Report, capsule: int) -> str:
+    row = report.labelled_capsules.iloc[capsule]
+    return f"{row['label']}, {row['main_class']}"
+
+
+def _words(report: Report, capsule: int) -> str:
+    top = report.words(capsule, lambda_=0.6)["word"].head(_WORDS)
+    return ", ".join(printable(word) for word in top)
+
+
+def _joined(kgrams: Sequence[str]) -> str:
+    return " | ".join(printable(kgram) for kgram in kgrams)

@@ -1,0 +1,85 @@
+"""Shows an evaluation beside others: a second model, and models trained on more texts."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import error_boundary
+from dashboard.cache import evaluations, models
+from dashboard.evaluate import charts, inputs
+from dashboard.model_registry import ModelFolder, find_models
+from dashboard.widgets import background_task, chart_card
+from dashboard.widgets.data_picker import Choice
+from icaps.evaluate.learning_curve import learning_points
+from icaps.evaluate.report import EvaluationReport
+from icaps.stats import RESAMPLES
+
+
+def show_second_model(
+    model: ModelFolder, report: EvaluationReport, choice: Choice, split: str
+) -> None:
+    """Whether a second model is better on the same texts."""
+    others = [
+        other
+        for other in find_models()
+        if other.path != model.path
+        and set(models.load(other).classes_) == set(report.predictions.classes)
+    ]
+    if not others:
+        st.caption("There is no other model with these classes.")
+        return
+    other = inputs.ask_other(others)
+    second = evaluations.evaluated(other, choice.key, split)
+    if second is None:
+        arguments = inputs.command(other.path, choice, split)
+        background_task.show(arguments, f"Evaluate {other.name}, too", "On the same texts.")
+        return
+    comparison = evaluations.comparison(report, second)
+    with st.container(horizontal=True, gap="medium"):
+        for label, gain in (("Accuracy", comparison.accuracy), ("Macro F1", comparison.macro_f1)):
+            st.metric(
+                f"{label} of the second",
+                f"{100 * gain.value:+.2f} points",
+                delta=f"{100 * gain.low:+.2f} to {100 * gain.high:+.2f}",
+                delta_color="off",
+                delta_arrow="off",
+                width=210,
+            )
+        st.metric("McNemar’s p", f"{comparison.p_value:.3g}", width=150)
+    table = pd.DataFrame(
+        {
+            "": [f"{model.name} right", f"{model.name} wrong"],
+            f"{other.name} right": [comparison.both, comparison.only_second],
+            f"{other.name} wrong": [comparison.only_first, comparison.neither],
+        }
+    )
+    st.dataframe(table, width="stretch", hide_index=True)
+    st.caption(
+        error_boundary.plain(
+            f"Differences are {other.name} minus {model.name}, with 95% intervals by "
+            f"{RESAMPLES:,} bootstrap resamples of the texts, the same for both (seed "
+            f"{comparison.seed}). p is exact and two-sided: the probability that two equally good "
+            "models differ by this much in the number of texts that only one of them gets right."
+        )
+    )
+
+
+def show_learning_curve(report: EvaluationReport) -> None:
+    """The accuracy of models of these classes by the number of their training texts."""
+    points = learning_points((m.path for m in find_models()), report.predictions.classes)
+    if not points:
+        st.caption(
+            "There are no two models of these classes that differ only in the number of their "
+            "training texts and in their seeds. Train some on parts of your data, such as slices "
+            "of *Datasets*."
+        )
+        return
+    table = charts.learning_table(points)
+    measured = table["test accuracy"].notna().sum() > 1
+    value = "test accuracy" if measured else "validation accuracy"
+    chart_card.show(
+        lambda ink: charts.learning_chart(table, value, ink),
+        table,
+        "learning",
+        f"The {value}, by the number of training texts",
+    )
+    st.caption("A dot is a model; a line joins the means over seeds, one line per setting.")

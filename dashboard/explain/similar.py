@@ -1,0 +1,88 @@
+"""Training texts that the model sees as most similar to the text."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import training_jobs
+from dashboard.cache import data, models
+from dashboard.model_registry import ModelFolder
+from dashboard.widgets import background_task, data_picker
+from dashboard.widgets.data_picker import Choice
+from icaps.cli.data import reading_options
+from icaps.cli.train import read_arguments
+from icaps.explore.neighbours import Nearest
+from icaps.reports.render import escape
+from icaps.results import Explanation
+from icaps.runs.folder import RunFolder
+
+_PLACE = "similar"  # prefix of the keys of the data picker
+_MAX_CHARACTERS = 600  # of a training text
+
+
+def show_similar(model: ModelFolder, explanation: Explanation) -> None:
+    """The nearest training texts, with the similarity of random ones as a control."""
+    choice = _ask_training_data(model)
+    if choice is None:
+        return
+    if choice.preview is None or not choice.ready:
+        data_picker.show_preview(choice)
+        return
+    sample = data.training_sample(model, choice.key)
+    if sample is None:
+        arguments = ["explore", choice.value, *data_picker.as_arguments(choice.reading)]
+        arguments += ["--model", str(model.path), "--like", ""]
+        background_task.show(
+            arguments,
+            "Read the training texts",
+            "Reads up to 20,000 of these texts with the model, once; the result is stored.",
+        )
+        return
+    _show_nearest(sample.nearest(models.load(model), explanation.text))
+
+
+def _ask_training_data(model: ModelFolder) -> Choice | None:
+    """Asks for the texts that the model was trained on; preset to those of its training.
+
+    Raises:
+        DataError: What was named can't be used.
+        NotAllowedError: It may not be read here.
+    """
+    if st.session_state.get("similar model") != model:
+        st.session_state["similar model"] = model
+        _preset_training_data(model)
+    return data_picker.ask(_PLACE)
+
+
+def _preset_training_data(model: ModelFolder) -> None:
+    """Chooses the data of the training command, or that of the capsule statistics."""
+    request = RunFolder(Path(model.path)).request()
+    if request is not None:
+        options = read_arguments(request.arguments)
+        value = training_jobs.path_for_command(options.data, request.folder)
+        data_picker.take(_PLACE, value, reading_options(options))
+    elif (report := models.report(model)) is not None:
+        data_picker.take(_PLACE, report.view.origin.source, report.view.origin.reading)
+
+
+def _show_nearest(nearest: Nearest) -> None:
+    rows = "".join(
+        f'<tr><td dir="auto">{escape(_shorten(text.text))}<td class="name">{escape(text.label)}'
+        f'<td class="n">{text.similarity:.3f}'
+        for text in nearest.neighbours
+    )
+    st.html(
+        '<div class="evidence"><table><caption>The training texts with the most similar class '
+        'capsules</caption><thead><tr><th>Text<th class="name">Class'
+        f'<th class="n">Cosine similarity</thead><tbody>{rows}</tbody></table></div>'
+    )
+    st.caption(
+        f"From a random sample of {nearest.sampled:,} of {nearest.texts:,} training texts. The "
+        f"mean cosine similarity of two random texts is {nearest.random:.3f}, of two texts of the "
+        f"same class {nearest.random_alike:.3f}. Class capsules show which class a text has and "
+        "how strongly, not what it is about."
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]} …"

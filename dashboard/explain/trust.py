@@ -1,0 +1,28 @@
+"""The trust box: do the shaded words decide, compared with random words?"""
+
+import streamlit as st
+
+from dashboard.cache import explanations
+from dashboard.model_registry import ModelFolder
+from icaps.reports.render import escape, trial_lines
+from icaps.results import Explanation, Trial
+
+
+def show_trust(model: ModelFolder, explanation: Explanation) -> None:
+    """The verdict and its numbers; nothing for a blank text."""
+    trial = explanations.trial(model, explanation)
+    if trial is None:
+        return
+    verdict, *numbers = trial_lines(trial)
+    details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)
+    st.html(
+        f'<div class="trust {_level(trial)}" role="note">'
+        f'<p class="verdict-line">{escape(verdict)}</p>{details}</div>'
+    )
+
+
+def _level(trial: Trial) -> str:
+    """The class of the box in style.css."""
+    if not trial.testable:
+        return "open"
+    return "good" if trial.decides else "doubt"

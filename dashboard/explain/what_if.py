@@ -1,0 +1,168 @@
+"""What if words were removed, or capsules switched off? The other scores beside the original."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import error_boundary, quotas
+from dashboard.cache import explanations, models
+from dashboard.model_registry import ModelFolder
+from dashboard.url_state import BOUNDS
+from dashboard.widgets import live_text
+from dashboard.widgets.shaded_text import text_card
+from icaps.config import ExplainOptions
+from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
+from icaps.reports.render import flip_line, printable
+from icaps.results import Explanation, Flip, capsule_label
+
+MAX_WORDS = 300  # of a text, for its words to be offered one by one
+FLIP_KGRAMS = 3  # K-grams per capsule, of all capsules, that are searched for the flipping set
+_COLUMNS = {DELETE: "without them", MASK: "with them masked", KEEP: "with them alone"}
+
+
+class Edit(NamedTuple):
+    """Numbers of words and what is done to them: one of ACTIONS."""
+
+    words: list[int]
+    action: str
+
+
+def show_words_removed(
+    model: ModelFolder, explanation: Explanation, options: ExplainOptions
+) -> None:
+    """The set of K-grams that flips the class; words deleted, masked or alone; the text edited."""
+    _show_flip(model, explanation, options)
+    edit = _ask_words(explanation)
+    if edit.words:
+        scores = explanations.scores_after(model, explanation, edit.words, edit.action)
+        show_change(explanation, scores, "original", _COLUMNS[edit.action])
+    else:
+        st.caption("Choose K-grams or words to see how the scores change.")
+    text = _ask_edited_text(explanation)
+    if text == explanation.text:
+        st.caption("Edit the text to compare its scores with the original.")
+        return
+    edited = explanations.explain(model, text, options)
+    show_change(explanation, edited.scores, "original", "as edited")
+    if text:
+        st.html(text_card(edited))
+
+
+def show_capsules_off(
+    model: ModelFolder, explanation: Explanation, options: ExplainOptions
+) -> None:
+    """The scores with some capsules switched off."""
+    muted = _ask_muted(model)
+    without = explanations.explain(model, explanation.text, options, muted)
+    show_change(explanation, without.scores, "with all", "without them")
+
+
+def show_change(explanation: Explanation, scores: Sequence[float], before: str, after: str) -> None:
+    """The class norms beside those of a change, and whether the predicted class changes.
+
+    Args:
+        explanation: Of the original text.
+        scores: The norms after the change, (J,); all 0 if no known word is left.
+        before: Column of the original norms.
+        after: Column of the norms after the change; begins the sentence "... it is CLASS".
+    """
+    table = pd.DataFrame({"class": explanation.classes, before: explanation.scores, after: scores})
+    table["change"] = table[after] - table[before]
+    predicted = explanation.classes[int(np.argmax(scores))] if any(scores) else "no class"
+    if predicted != explanation.predicted:
+        line = f"{after.capitalize()} it is {predicted}, not {explanation.predicted}."
+        st.warning(error_boundary.plain(line), icon=":material/swap_horiz:")
+    numbers = dict.fromkeys((before, after), "{:.3f}") | {"change": "{:+.3f}"}
+    st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
+
+
+def widget_key(name: str, explanation: Explanation) -> str:
+    """Key of a widget that starts anew with another text or other K-grams."""
+    content = repr((explanation.text, [(k.start, k.end) for k in explanation.kgrams]))
+    return f"try {name} {crc32(content.encode('utf-8', 'surrogatepass'))}"
+
+
+def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOptions) -> None:
+    """The smallest set that flips the class, out of more K-grams than are shaded."""
+    more = replace(options, target=None, top_capsules=BOUNDS["k1"][1], top_kgrams=FLIP_KGRAMS)
+    wide = explanations.explain(model, explanation.text, more)
+    flip = explanations.flip(model, wide)
+    st.write(error_boundary.plain(flip_line(wide, flip)))
+    if flip is not None and len(explanation.words) <= MAX_WORDS:
+        st.button(
+            "Delete these",
+            icon=":material/content_cut:",
+            key="delete flip",
+            on_click=_choose,
+            args=(explanation, flip),
+        )
+
+
+def _ask_words(explanation: Explanation) -> Edit:
+    """Asks for K-grams and words of the text, and what is done to them."""
+    kgrams = list({(k.start, k.end): k for k in explanation.kgrams}.values())
+    names = [kgram.text for kgram in kgrams]
+    chosen = _ask_pills("K-grams", names, widget_key("kgrams", explanation))
+    words = set(words_under(explanation, [kgrams[n] for n in chosen]))
+    if len(explanation.words) <= MAX_WORDS:
+        spans = [explanation.text[word.start : word.end] for word in explanation.words]
+        words |= set(_ask_pills("Words", spans, widget_key("words", explanation)))
+    else:
+        st.caption(f"Single words are not offered for texts of more than {MAX_WORDS} words.")
+    action = st.radio("Action", ACTIONS, horizontal=True, key=widget_key("action", explanation))
+    return Edit(sorted(words), action)
+
+
+def _ask_pills(label: str, texts: Sequence[str], key: str) -> Sequence[int]:
+    """Asks for some of the texts; returns their numbers."""
+    seen = Counter[str]()
+    names = []
+    for text in texts:  # Streamlit needs another name for each pill
+        names.append(error_boundary.plain(text) + error_boundary.WORD_JOINER * seen[text])
+        seen[text] += 1
+    chosen: Sequence[int] = st.pills(
+        label, range(len(names)), format_func=names.__getitem__, selection_mode="multi", key=key
+    )
+    return chosen
+
+
+def _choose(explanation: Explanation, flip: Flip) -> None:
+    """Chooses the words of the flipping set, to delete them."""
+    state = st.session_state
+    state[widget_key("kgrams", explanation)] = []
+    state[widget_key("words", explanation)] = words_under(explanation, flip.kgrams)
+    state[widget_key("action", explanation)] = DELETE
+
+
+def _ask_edited_text(explanation: Explanation) -> str:
+    """Asks for another version of the text.
+
+    Raises:
+        NotAllowedError: It is too long.
+    """
+    label = "Edited text"
+    text = st.text_area(label, explanation.text, key=widget_key("edited", explanation))
+    live_text.answer_while_typing(label)
+    quotas.text(text, "The changed text")
+    return printable(text)
+
+
+def _ask_muted(model: ModelFolder) -> tuple[int, ...]:
+    """Asks which primary capsules are switched off; at least one stays on."""
+    classifier = models.load(model)
+    numbers = range(classifier.network_.config.num_capsules)
+    names = classifier.capsule_names_
+    muted = st.multiselect(
+        "Capsules that are switched off",
+        numbers,
+        format_func=lambda i: capsule_label(i, names.get(i, "")),
+        max_selections=max(len(numbers) - 1, 1),
+        key="muted",
+    )
+    return tuple(sorted(muted))

@@ -1,0 +1,67 @@
+"""Shows duplicates: texts that are the same or nearly the same, within and across splits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.widgets import background_task, downloads
+from icaps.explore.index import Index
+from icaps.explore.near_duplicates import Pairs, Repeats, repeats_of
+from icaps.reports.render import printable
+
+_LISTED = 100  # pairs in the table; the file has more
+_MAX_CHARACTERS = 400  # of a text in a table
+
+
+def show_repeats(data: Index, arguments: Sequence[str]) -> None:
+    """Numbers of pairs, and the pairs; a button looks for them."""
+    repeats = repeats_of(data)
+    if repeats is None:
+        background_task.show(
+            [*arguments, "--repeats"],
+            "Look for duplicates",
+            "Compares all texts with each other: the same, nearly the same, test and training.",
+        )
+        return
+    tables = _pairs_by_name(data, repeats)
+    summary = pd.DataFrame(
+        [(name, pairs.total, pairs.differing) for name, pairs in tables.items()],
+        columns=["what recurs", "pairs", "of different classes"],
+    )
+    st.dataframe(summary, width="stretch", hide_index=True)
+    st.caption(
+        "Near-duplicates: texts whose sets of three-word phrases (shingles) have a Jaccard "
+        "similarity of 0.8 or more."
+    )
+    if not repeats.complete:
+        st.warning("There are too many near-duplicates to store; these are a part of them.")
+    name = st.selectbox("Pairs of", list(tables), key="repeats of", persist_state="session")
+    pairs = tables[name]
+    if not len(pairs.first):
+        st.caption("There are none.")
+        return
+    table = _pair_table(data, pairs)
+    st.dataframe(table.head(_LISTED), width="stretch", hide_index=True)
+    downloads.show_csv(table, "repeats", f"CSV of {len(table):,} pairs")
+
+
+def _pairs_by_name(data: Index, repeats: Repeats) -> dict[str, Pairs]:
+    tables = {f"exact duplicates in {name}": pairs for name, pairs in repeats.duplicates.items()}
+    tables |= {f"near-duplicates in {name}": pairs for name, pairs in repeats.near.items()}
+    if len(data.splits) > 1:
+        tables |= {
+            "test texts that are training texts": repeats.leaks,
+            "test texts that are nearly training texts": repeats.near_leaks,
+        }
+    return tables
+
+
+def _pair_table(data: Index, pairs: Pairs) -> pd.DataFrame:
+    columns = {}
+    for side, rows in (("first", pairs.first), ("second", pairs.second)):
+        columns[f"{side} row"] = rows
+        columns[f"{side} class"] = [data.classes[code] for code in data.labels[rows]]
+        columns[f"{side} text"] = [printable(text[:_MAX_CHARACTERS]) for text in data.text(rows)]
+    return pd.DataFrame({"similarity": np.round(pairs.similarity, 3), **columns})

@@ -1,0 +1,54 @@
+"""Asks on which texts shortcuts are looked for, and which finding is shown."""
+
+import streamlit as st
+
+from dashboard import error_boundary, url_state
+from dashboard.cache import evaluations
+from dashboard.cache.evaluations import Sample, Shortcuts
+from dashboard.model_registry import ModelFolder
+from dashboard.widgets.data_picker import Choice
+from icaps.shortcuts.find import Finding
+
+
+def ask_sample(choice: Choice, split: str) -> Sample:
+    """Asks how many texts are used."""
+    url_state.choose_among("looked_at", url_state.LOOKED_AT)
+    limit = st.selectbox(
+        "Texts",
+        url_state.LOOKED_AT,
+        key="looked_at",
+        help="A random sample of this size, or all texts if there are fewer.",
+        persist_state="session",
+    )
+    return Sample(choice.key, split, int(limit.replace(",", "")))
+
+
+def ask_start(sample: Sample, model: ModelFolder) -> None:
+    """A button that looks for shortcuts, with a progress bar."""
+    st.caption(
+        "Takes words from the explanations of correct predictions, masks them there, inserts them "
+        "into texts of other classes, and compares with random words."
+    )
+    if not st.button(f"Look for shortcuts of {error_boundary.plain(model.name)}", type="primary"):
+        return
+    bar = st.progress(0.0, "Reading the texts …")
+
+    def on_measured(done: int, total: int) -> None:
+        bar.progress(done / total, f"{done} of {total} K-grams measured")
+
+    evaluations.find_model_shortcuts(sample, model, on_measured)
+    bar.empty()
+    st.rerun()
+
+
+def ask_finding(shortcuts: Shortcuts) -> Finding:
+    """Asks for a finding, as a click in the table does."""
+    names = [finding_label(finding) for finding in shortcuts.found]
+    url_state.choose_among("finding", names)
+    name = st.selectbox("Finding", names, key="finding", persist_state="session")
+    return shortcuts.found[names.index(name)]
+
+
+def finding_label(finding: Finding) -> str:
+    """The name of a finding in the list and in the address of the page."""
+    return f"{finding.name} ({finding.label})"

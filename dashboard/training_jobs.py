@@ -1,0 +1,49 @@
+"""Start trainings from the dashboard: their names, how many may run, and the same command."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from dashboard import file_access, settings
+from dashboard.model_registry import runs_folder
+from icaps.errors import ConfigError
+from icaps.runs import jobs
+
+LIMIT_SETTING = "ICAPS_JOBS"  # how many trainings may run at a time
+
+
+def max_running() -> int:
+    """How many trainings may run at a time: the environment variable, or else the settings.
+
+    Raises:
+        ConfigError: The environment variable is not such a number.
+    """
+    given = os.environ.get(LIMIT_SETTING) or str(settings.current().jobs)
+    if not (given.isascii() and given.isdecimal() and len(given) < 10 and int(given)):
+        raise ConfigError(
+            f"The environment variable {LIMIT_SETTING} is {given!r}; it must be a number of "
+            "trainings, at least 1."
+        )
+    return int(given)
+
+
+def free_name(wanted: str) -> str:
+    """A name for a training, as close to the wanted one as is allowed and not taken."""
+    base = "".join(c if jobs.NAME.fullmatch(f"a{c}") else "-" for c in wanted)[:50].strip("-. ")
+    base, number = base or "model", 2
+    name = base
+    while (runs_folder() / name).exists():
+        name, number = f"{base} {number}", number + 1
+    return name
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """A command of `icaps` as it is typed in a shell."""
+    return shlex.join(["python", "-m", "icaps", *arguments])
+
+
+def path_for_command(value: str, folder: str) -> str:
+    """What a command that ran in `folder` named: an absolute path, or a name as it is."""
+    path = Path(folder, value)
+    return str(path) if file_access.exists(path) else value

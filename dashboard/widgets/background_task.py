@@ -1,0 +1,49 @@
+"""A button that starts a command of `icaps` in its own process, and shows how it goes."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import error_boundary, quotas, tasks
+
+POLL = 1.0  # seconds between two looks at a task
+
+
+def show(arguments: Sequence[str], label: str, help_text: str) -> None:
+    """A button, or while the command runs its last message and a button that stops it.
+
+    Args:
+        arguments: Of `icaps`; the page looks up the result once the command has ended.
+        label: Of the button.
+        help_text: What the command does, shown on hover.
+    """
+    key = tuple(arguments)
+    task = tasks.started().get(key)
+    if task is not None and task.running:
+        st.fragment(_watch, run_every=POLL)(key, label)
+        return
+    if task is not None and task.failed:
+        message = task.last_line.removeprefix("icaps: ")
+        st.error(error_boundary.plain(message), icon=":material/error:")
+    if quotas.read_only():
+        st.info(quotas.READ_ONLY.format("this was not done beforehand."))
+        return
+    if st.button(
+        error_boundary.plain(label),
+        icon=":material/play_arrow:",
+        help=error_boundary.plain(help_text),
+        key=f"task {label}",
+    ):
+        tasks.start(key)
+        st.rerun()
+
+
+def _watch(key: tuple[str, ...], label: str) -> None:
+    """The last message of a task, until the task ends."""
+    task = tasks.started().get(key)
+    if task is None or not task.running:
+        st.rerun()
+    st.info(error_boundary.plain(task.last_line or f"{label} …"), icon=":material/hourglass_top:")
+    if st.button("Stop", key=f"stop {label}"):
+        task.stop()
+        st.rerun()

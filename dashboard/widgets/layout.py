@@ -1,0 +1,36 @@
+"""What all pages have in common: style sheet, title, tabs, and what to do without a model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from icaps.reports.render import STYLE
+
+_STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
+
+
+def load_style() -> None:
+    """Adds the style sheet to the page."""
+    st.html(f"<style>{STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
+
+
+def show_title(title: str, lead: str) -> None:
+    """The title of a page and the sentence below it."""
+    st.title(title, anchor=False)
+    st.html(f'<p class="lead">{lead}</p>')
+
+
+def show_how_to_train() -> None:
+    """What to do if there is no model."""
+    st.subheader("There is no model yet")
+    st.write("Train one on a file with a text and a label column, then reload this page:")
+    st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+
+
+def open_tab(names: Sequence[str], key: str) -> tuple[str, DeltaGenerator]:
+    """Shows tabs; returns the name and the container of the open one."""
+    tabs = st.tabs(names, key=key, on_change="rerun")
+    opened = ((name, tab) for name, tab in zip(names, tabs, strict=True) if tab.open)
+    return next(opened, (names[0], tabs[0]))
