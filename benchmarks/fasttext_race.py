@@ -29,14 +29,13 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, config_from_dict, override
 from icaps.data.resolve import resolve
 from icaps.data.source import LabelledTexts, read_part
-from icaps.train.corpus import Corpus
-from icaps.train.loop import Epoch, Step
+from icaps.train.callbacks import Callback, Step, Validation
 
 TEXTS_DIM = 100  # of the texts' own vectors in that recipe
 
 
-class Clock:
-    """When a training was asked for, had its texts encoded, and began its first step."""
+class Clock(Callback):
+    """When a training was started, had its texts encoded, and began its first step."""
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
@@ -53,17 +52,14 @@ class Clock:
         """Seconds of the word vectors, and of making the network."""
         return self._begun - self._encoded
 
-    def report(self, line: str) -> None:
-        """The first line is said when the texts are encoded."""
+    def on_log(self, line: str) -> None:
+        """The first line is written when the texts are encoded."""
         self._encoded = self._encoded or time.perf_counter()
 
     def on_step(self, step: Step) -> None:
         """The first step says how long it took."""
         if not self._begun:
             self._begun = time.perf_counter() - self._batch_size / step.texts_per_second
-
-    def on_epoch(self, epoch: Epoch) -> None:
-        """Epochs count their own seconds."""
 
 
 def recipe(settings: list[str]) -> tuple[ModelConfig, TrainConfig]:
@@ -95,26 +91,17 @@ def run_network(
     """Seconds before training, then seconds of it and test accuracy in percent by epochs."""
     epochs: list[dict[str, float]] = []
 
-    def score(now: ICapsClassifier, validation: Corpus) -> None:
-        seconds = sum(epoch["seconds"] for epoch in now.history_)
-        epochs.append(
-            {
-                "seconds": seconds,
-                "accuracy": share_right(lambda texts: list(now.predict(texts)), test),
-            }
-        )
+    class Scorer(Callback):
+        def on_validation(self, model: ICapsClassifier, validation: Validation) -> None:
+            seconds = sum(epoch["seconds"] for epoch in model.history_)
+            accuracy = share_right(lambda texts: list(model.predict(texts)), test)
+            epochs.append({"seconds": seconds, "accuracy": accuracy})
 
     model, settings = recipe(options.set)
     clock = Clock(settings.batch_size)
-    ICapsClassifier(
-        model,
-        settings,
-        options.vectors,
-        device="cpu",
-        callbacks=[clock],
-        report=clock.report,
-        each_epoch=score,
-    ).fit(train.texts, train.labels)
+    callbacks = [clock, Scorer()]
+    classifier = ICapsClassifier(model, settings, options.vectors, "cpu", callbacks)
+    classifier.fit(train.texts, train.labels)
     return {
         "encoding_seconds": clock.encoding,
         "vectors_seconds": clock.vectors,

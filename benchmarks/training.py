@@ -29,9 +29,10 @@ from icaps.config import Preset, get_preset
 from icaps.data.resolve import resolve
 from icaps.data.source import read_part
 from icaps.model import ICapsNet
+from icaps.train.callbacks import Callback, Step
 from icaps.train.corpus import Corpus
 from icaps.train.dataset import prepare_texts
-from icaps.train.loop import Step, margin_loss, train
+from icaps.train.loop import margin_loss, train
 from icaps.train.precision import choose_precision
 
 SHORT_WORDS, DIFFERENT = (45, 15), 60_000  # mean and spread of a text; words to draw from
@@ -76,20 +77,16 @@ def read_data(preset: Preset, name: str) -> Data:
 def _prepared(preset: Preset, texts: list[str], labels: np.ndarray) -> Data:
     classes, numbers = np.unique(labels, return_inverse=True)
     prepared = prepare_texts(texts, classes, numbers, preset.model, preset.train)
-    corpus = prepared.corpus.select(prepared.training)
-    return Data(corpus, len(prepared.vocabulary), len(classes))
+    return Data(prepared.training, len(prepared.vocabulary), len(classes))
 
 
 def own_seconds(preset: Preset, data: Data, steps: int, seed: int) -> float:
     """Seconds a step of the network as `icaps.train.loop` trains it, without the first one."""
     times: list[float] = []
 
-    class Clock:
+    class Clock(Callback):
         def on_step(self, step: Step) -> None:
             times.append(time.perf_counter())
-
-        def on_epoch(self, epoch: Any) -> None:
-            pass
 
     config = dataclasses.replace(preset.train, epochs=1, seed=seed)
     texts = np.random.default_rng(seed).permutation(len(data.corpus))

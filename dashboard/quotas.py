@@ -19,8 +19,7 @@ from dashboard import logs, settings
 from icaps.data.uploads import delete_old, uploads
 from icaps.errors import ICapsError
 from icaps.explore.saved_slices import slices
-from icaps.runs.folder import QUEUED
-from icaps.runs.jobs import find_runs
+from icaps.runs.folder import QUEUED, find_runs
 
 READ_ONLY = "This demonstration is read-only: {} To do that, run the app yourself."
 _MINUTE = 60.0  # seconds

@@ -170,7 +170,7 @@ def _check_health() -> dict[str, Any]:
     from dashboard import url_state
     from dashboard.cache import explanations
     from dashboard.model_registry import find_models, runs_folder
-    from icaps.runs.jobs import find_runs
+    from icaps.runs.folder import find_runs
 
     models = find_models()
     error = ""

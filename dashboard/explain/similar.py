@@ -10,7 +10,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.data import reading_options
-from icaps.cli.train import read_arguments
+from icaps.cli.request import read_arguments
 from icaps.explore.neighbours import Nearest
 from icaps.reports.render import escape
 from icaps.results import Explanation

@@ -8,8 +8,7 @@ from dashboard import error_boundary, quotas, training_jobs, url_state
 from dashboard.model_registry import runs_folder
 from dashboard.train import launcher
 from icaps.runs import jobs
-from icaps.runs.folder import DONE, STOPPING
-from icaps.runs.jobs import Run
+from icaps.runs.folder import DONE, STOPPING, Run
 
 MAX_OVER = 8  # trainings over each other, one a colour
 

@@ -13,11 +13,12 @@ from dashboard.training_jobs import command_line, free_name, max_running, path_f
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.data import reading_options
-from icaps.cli.train import read_arguments, settings_of
+from icaps.cli.request import read_arguments
+from icaps.cli.train import settings_of
 from icaps.config import PRESETS, ModelConfig, TrainConfig, override
 from icaps.reports.render import printable
 from icaps.runs import jobs
-from icaps.runs.jobs import Run
+from icaps.runs.folder import Run
 from icaps.text.fixed_part import TEXTS
 
 PLACE = "launch"  # of its widgets

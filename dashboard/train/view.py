@@ -16,13 +16,13 @@ from dashboard.train import charts, job_bars
 from dashboard.training_jobs import command_line
 from dashboard.widgets import chart_card, downloads
 from dashboard.widgets.shaded_text import text_card
-from icaps.cli.train import read_arguments, settings_of
+from icaps.cli.request import read_arguments
+from icaps.cli.train import settings_of
 from icaps.errors import ICapsError, RunError
 from icaps.reports.charts import class_colors
 from icaps.reports.render import printable
 from icaps.results import Explanation
-from icaps.runs.folder import PROGRESS, SNAPSHOTS
-from icaps.runs.jobs import Run, find_runs
+from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
 
 POLL = 2.0  # seconds between two looks at the trainings that are watched
 _METRICS = "metrics.json"

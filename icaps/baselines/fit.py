@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import compress
 from typing import Any
 
@@ -21,8 +21,8 @@ from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError
 from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.callbacks import Callback
 from icaps.train.dataset import Labelled, prepare_stream, read_labels, split
-from icaps.train.loop import Callback
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)  # of the networks
 
@@ -32,7 +32,6 @@ def fit_baseline(
     records: Iterable[Labelled],
     settings: TrainConfig = SETTINGS,
     callbacks: Sequence[Callback] = (),
-    say: Callable[[str], None] = lambda _: None,
     workers: int = 1,
 ) -> Baseline:
     """Fits a baseline; the held-out part is that of `ICapsClassifier` with the same settings.
@@ -42,8 +41,7 @@ def fit_baseline(
         records: Labelled texts, the same each time they are read.
         settings: The seed and the held-out share of all kinds; of the networks see
             `training.train_network`, and how often a word must be seen.
-        callbacks: Notified of the steps and epochs of a network.
-        say: Called with a line on what is done.
+        callbacks: Called with lines for a log, and after the steps and epochs of a network.
         workers: Processes that encode the texts for a network.
 
     Raises:
@@ -53,6 +51,11 @@ def fit_baseline(
     """
     if kind not in KINDS:
         raise ConfigError(f"There is no baseline {kind!r}; take one of {', '.join(KINDS)}.")
+
+    def say(line: str) -> None:
+        for callback in callbacks:
+            callback.on_log(line)
+
     started = time.perf_counter()
     if kind in (LINEAR, FASTTEXT):
         fitted = _fit_counts(kind, records, settings, say)
@@ -95,16 +98,15 @@ def _fit_network(
         lambda key, fill: make_ready(data_folder() / "encoded" / key, fill),
         workers=workers,
     )
-    _say_sizes(prepared.training, prepared.held_out, say)
-    training = prepared.corpus.select(prepared.training)
-    validation = prepared.corpus.select(prepared.held_out)
+    training, validation = prepared.training, prepared.validation
+    _say_sizes(training, validation, say)
     torch.manual_seed(settings.seed)
     network = make_network(kind, len(prepared.vocabulary), len(prepared.classes))
     course = train_network(network, training, validation, settings, callbacks)
     factor = fit_inverse_temperature(course.scores, validation.labels)
     fitted = NetworkBaseline(kind, prepared.classes, prepared.vocabulary, network.eval(), factor)
     fitted.metrics_ = {
-        **_sizes(prepared.training, prepared.held_out),
+        **_sizes(training, validation),
         "vocabulary_size": len(prepared.vocabulary),
         "best_epoch": course.best_epoch,
         "validation_accuracy": course.validation_accuracy,
@@ -122,9 +124,9 @@ def _mask(labels: NDArray[Any], positions: NDArray[Any]) -> NDArray[np.bool_]:
     return mask
 
 
-def _sizes(training: NDArray[Any], held_out: NDArray[Any]) -> dict[str, Any]:
+def _sizes(training: Sized, held_out: Sized) -> dict[str, Any]:
     return {"training_texts": len(training), "validation_texts": len(held_out)}
 
 
-def _say_sizes(training: NDArray[Any], held_out: NDArray[Any], say: Callable[[str], None]) -> None:
+def _say_sizes(training: Sized, held_out: Sized, say: Callable[[str], None]) -> None:
     say(f"{len(training)} training and {len(held_out)} validation texts")

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from icaps.baselines.neural import Network, padded, predict_scores
 from icaps.config import TrainConfig
 from icaps.errors import TrainingError
+from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.corpus import Corpus
-from icaps.train.loop import Callback, Epoch, Step, accuracy, margin_loss
+from icaps.train.loop import margin_loss
 
 CHUNK = 4_096  # validation texts that are held at a time
 
@@ -58,7 +59,7 @@ def train_network(
         started = time.perf_counter()
         loss = _train_epoch(network, training, config, optimizers, epoch, callbacks)
         scores = _scores_of(network.eval(), validation)
-        score = accuracy(scores, validation)
+        score = float((scores.argmax(1).numpy() == validation.labels).mean())
         if best is None or score > best.validation_accuracy:
             best, kept = Course(epoch, score, scores), copy.deepcopy(network.state_dict())
         for callback in callbacks:

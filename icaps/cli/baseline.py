@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from icaps.baselines.kinds import FASTTEXT, KINDS, NETWORKS
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
+from icaps.cli.train import add_queue
 from icaps.runs.folder import RunFolder
-from icaps.runs.jobs import add_queue
-from icaps.runs.logger import Recorder, recorded
+from icaps.runs.logger import StatusWriter, logged_run
 from icaps.train.checkpoint_files import BASELINE, check_writable
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
 def _baseline(options: argparse.Namespace) -> int:
     folder = RunFolder(Path(options.out or Path("runs", options.name)))
     check_writable(folder.path, BASELINE)
-    with recorded(folder, options.given, options.queue) as recorder:
-        _train(options, recorder)
-        recorder.end(interrupted=False)
+    with logged_run(folder, options.given, options.queue) as status:
+        _train(options, status)
+        status.end(interrupted=False)
     return 0
 
 
-def _train(options: argparse.Namespace, recorder: Recorder) -> None:
+def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.baselines.fasttext import library
     from icaps.baselines.fit import SETTINGS, fit_baseline
     from icaps.baselines.folder import save_baseline
@@ -59,14 +59,19 @@ def _train(options: argparse.Namespace, recorder: Recorder) -> None:
 
     if options.name == FASTTEXT:
         library()  # that it is missing is told before the work
-    progress, folder = Progress(sys.stderr), recorder.folder.path
+    progress, folder = Progress(sys.stderr), status.folder.path
     place, reading = resolve(options.data, progress), reading_options(options)
     source = open_source(place, "train", **reading)
     settings = dataclasses.replace(SETTINGS, seed=options.seed)
     if options.name not in NETWORKS:
-        recorder.work()
-    told = (progress, recorder), progress.say
-    baseline = fit_baseline(options.name, source, settings, *told, os.cpu_count() or 1)
+        status.begin_training()
+    baseline = fit_baseline(
+        options.name,
+        source,
+        settings,
+        callbacks=(progress, status),
+        workers=os.cpu_count() or 1,
+    )
     say_problems(source, "train")
     baseline.metrics_["data"] = options.data
     save_baseline(baseline, folder)  # whatever becomes of the test

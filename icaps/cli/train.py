@@ -1,21 +1,18 @@
-"""The `icaps train` command, which tells its run folder how it goes."""
+"""The `icaps train` command: a training that reports to its run folder."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from icaps.cli.baseline import add_parser as add_baseline
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
-from icaps.errors import ConfigError, RunError
+from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
-from icaps.runs.jobs import add_queue
-from icaps.runs.logger import Recorder, recorded
+from icaps.runs.logger import StatusWriter, logged_run
 from icaps.train.checkpoint_files import LAST, check_resumable, check_writable
 
 if TYPE_CHECKING:
@@ -32,7 +29,8 @@ def add_parser(commands: Commands) -> None:
         required=True,
         metavar="DATA",
         help="a file of texts and labels (CSV, TSV, JSON, Parquet, Arrow, fastText), a folder with "
-        "train and test files, one with a folder of texts a class, or a name: icaps data list",
+        "train and test files, a folder with a folder of texts per class, or a name: icaps data "
+        "list",
     )
     add_reading_options(train)
     add_bad_rows_option(train)
@@ -42,8 +40,8 @@ def add_parser(commands: Commands) -> None:
         "--vectors",
         action="append",
         metavar="PATH",
-        help="file of word vectors, or a gensim-data name, or 'texts' for vectors trained on the "
-        "texts, which is the default; repeated, they stand side by side",
+        help="a file of word vectors, a gensim-data name, or 'texts' (default) for vectors trained "
+        "on the texts; may be repeated, to concatenate several",
     )
     train.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
     train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
@@ -56,14 +54,27 @@ def add_parser(commands: Commands) -> None:
         help="any single setting; may be repeated",
     )
     train.add_argument(
-        "--resume", action="store_true", help="go on with a training that was stopped in DIR"
+        "--resume", action="store_true", help="continue a training that was stopped in DIR"
     )
     train.add_argument(
-        "--watch", default="", metavar="TEXT", help="keep how this text is explained, each epoch"
+        "--watch",
+        default="",
+        metavar="TEXT",
+        help="store the explanation of this text after each epoch",
     )
     add_queue(train)
     add_timeout(train)
     train.set_defaults(command=_train)
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    """Adds --queue, with which `icaps.runs.jobs` lets a run wait for its turn."""
+    parser.add_argument(
+        "--queue",
+        type=int,
+        metavar="N",
+        help="wait until fewer than N others train beside DIR",
+    )
 
 
 def add_timeout(parser: argparse.ArgumentParser) -> None:
@@ -77,57 +88,8 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Reader(argparse.ArgumentParser):
-    """Raises what is wrong, and neither prints it nor ends the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise RunError(f"The command can't be read ({message}).")
-
-
-def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command that trains a model or a baseline, as a run folder keeps it.
-
-    Raises:
-        RunError: It is no command that this iCaps knows.
-    """
-    parser: argparse.ArgumentParser = _Reader()
-    commands = parser.add_subparsers(required=True)
-    add_parser(commands)
-    add_baseline(commands)
-    # The one that a job is asked for with has no --out yet.
-    given = [*arguments[:1], "--out", "", *arguments[1:]]
-    try:
-        options, unknown = parser.parse_known_args(given)
-    except SystemExit as error:  # --help
-        raise RunError("The command can't be read, as it asks for help.") from error
-    if unknown:
-        raise RunError(f"icaps {arguments[0]} has no option {unknown[0]}.")
-    return options
-
-
-def _train(options: argparse.Namespace) -> int:
-    if int(os.environ.get("RANK", 0)):  # under torchrun the first process tells of all
-        return _train_configured(options, None)
-    folder = RunFolder(Path(options.out))
-    check_writable(folder.path)  # before the work, not after it
-    if options.resume:
-        check_resumable(folder.path / LAST)
-    with recorded(folder, options.given, options.queue, options.resume) as recorder:
-        code = _train_configured(options, recorder)
-        recorder.end(interrupted=code == INTERRUPTED_CODE)
-        return code
-
-
-def _train_configured(options: argparse.Namespace, recorder: Recorder | None) -> int:
-    model, train = settings_of(options)
-    from icaps.nn.distributed import process_group
-
-    with process_group(options.device, options.timeout):
-        return _train_together(options, model, train, recorder)
-
-
 def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
-    """The settings that the arguments of `icaps train` come to.
+    """The settings that the options of `icaps train` give.
 
     Raises:
         ConfigError: There is no such preset or setting, or a value is out of its range.
@@ -142,11 +104,39 @@ def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
     return override(model, train, settings)
 
 
-def _train_together(
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set takes KEY=VALUE, such as --set dropout=0.2, not {text!r}.")
+    return key.strip(), value.strip()
+
+
+def _train(options: argparse.Namespace) -> int:
+    if int(os.environ.get("RANK", 0)):  # under torchrun only the first process reports
+        return _train_in_group(options, None)
+    folder = RunFolder(Path(options.out))
+    check_writable(folder.path)  # before the work, not after it
+    if options.resume:
+        check_resumable(folder.path / LAST)
+    with logged_run(folder, options.given, options.queue, options.resume) as status:
+        code = _train_in_group(options, status)
+        status.end(interrupted=code == INTERRUPTED_CODE)
+        return code
+
+
+def _train_in_group(options: argparse.Namespace, status: StatusWriter | None) -> int:
+    model, train = settings_of(options)  # a wrong setting is reported before torch is imported
+    from icaps.nn.distributed import process_group
+
+    with process_group(options.device, options.timeout):
+        return _fit_and_test(options, model, train, status)
+
+
+def _fit_and_test(
     options: argparse.Namespace,
     model: ModelConfig,
     train: TrainConfig,
-    recorder: Recorder | None,
+    status: StatusWriter | None,
 ) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
@@ -155,8 +145,9 @@ def _train_together(
     from icaps.data.source import open_source
     from icaps.evaluate.metrics import evaluate
     from icaps.nn import distributed
-    from icaps.runs.snapshots import Follower
-    from icaps.train.resume import forget
+    from icaps.runs.snapshots import SnapshotWriter
+    from icaps.train.callbacks import Callback
+    from icaps.train.resume import delete_state
 
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
@@ -164,30 +155,25 @@ def _train_together(
     test = None
     if has_part(place, "test"):
         test = open_source(place, "test", **reading_options(options))
-        for _ in test:  # a bad row is found before the training, not after it
+        for _ in test:  # a bad row is reported before the training, not after it
             pass
-    last = Path(options.out) / LAST
-    classifier = ICapsClassifier(
-        model,
-        train,
-        options.vectors,
-        options.device,
-        (progress,) if recorder is None else (progress, recorder),
-        progress.say,
-        last,
-        options.resume,
-        None if recorder is None else Follower(recorder.folder, options.watch, options.resume),
+    callbacks: list[Callback] = [progress]
+    if status is not None:
+        callbacks += [status, SnapshotWriter(status.folder, options.watch, options.resume)]
+    classifier = ICapsClassifier(model, train, options.vectors, options.device, callbacks)
+    state_folder = Path(options.out) / LAST
+    classifier.fit_stream(
+        source, os.cpu_count() or 1, state_folder=state_folder, resume=options.resume
     )
-    classifier.fit_stream(source, workers=os.cpu_count() or 1)
     first = not distributed.rank()
     if first:
         say_problems(source, "train")
-        classifier.save(options.out)  # whatever becomes of the test
+        classifier.save(options.out)  # before the test, which may fail
         progress.say(f"saved to {options.out}")
     if classifier.interrupted_:
         return INTERRUPTED_CODE
     if first:
-        forget(last)
+        delete_state(state_folder)
     if test is not None:
         scores = classifier.metrics_["test"] = evaluate(classifier, test.pairs())
         if first:
@@ -195,10 +181,3 @@ def _train_together(
             classifier.save(options.out)
             progress.say(f"test accuracy {scores['accuracy']:.2%}")
     return 0
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set takes KEY=VALUE, such as --set dropout=0.2, not {text!r}.")
-    return key.strip(), value.strip()

@@ -1,17 +1,18 @@
-"""The folder of a training: what its process writes there, and what others read off it.
+"""The folder of a run: the files that a training process writes there, and how others read them.
 
-Beside the files of a checkpoint (`checkpoint.py`) it holds
+A run is a training (or the fitting of a baseline) as a process. Beside the files of its checkpoint
+(`icaps.train.checkpoint_files`) its folder holds
 
     request.json     the command that started it
-    status.json      where it stands, written by its process alone
-    progress.jsonl   a line every few seconds and a line an epoch
-    snapshots.jsonl  a line an epoch: how one text is explained, and what the capsules are used for
-    train.log        what its process wrote to its terminal
-    stop             is there when it was asked to stop
-    .lock            held by its process as long as it lives
+    status.json      its state and position; only the training process writes it
+    progress.jsonl   a line every few seconds and a line per epoch
+    snapshots.jsonl  a line per epoch: the explanation of one text, and how capsules are used
+    train.log        the output of the process
+    stop             exists when the run was asked to stop
+    .lock            locked by the process as long as it lives
 
-The lock tells whether the process lives: the system lets go of it however a process ends, and no
-other process that gets its number can have it.
+The lock shows whether the process is alive: the operating system releases it however the process
+ends, and another process that gets the same number does not hold it.
 """
 
 from __future__ import annotations
@@ -30,36 +31,40 @@ from pathlib import Path
 from typing import Any
 
 from icaps.errors import RunError
-from icaps.train.checkpoint_files import LAST, RUN_FILES, STATE
+from icaps.train.checkpoint_files import CONFIG, LAST, RUN_FILES, STATE
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 REQUEST, STATUS, PROGRESS, SNAPSHOTS, LOG, STOP, LOCK = RUN_FILES
 
 QUEUED, PREPARING, TRAINING = "queued", "preparing data", "training"
 STOPPING, STOPPED, DONE, FAILED = "stopping", "stopped", "done", "failed"
-INTERRUPTED = "interrupted"  # its process is gone, and didn't say why
+INTERRUPTED = "interrupted"  # its process is gone and wrote no reason
 LIVE = (QUEUED, PREPARING, TRAINING, STOPPING)
 
-_TAIL = 64_000  # bytes of a log that are read
-_STARTING = 30.0  # seconds that a process may take until it tells its status
-_TRIES = 3  # another reader holds the lock for a moment
+_LOG_TAIL = 64_000  # bytes of the log that are read
+_START_UP = 30.0  # seconds that a process may take until it writes its first status
 
 
 @dataclass(frozen=True)
 class Status:
-    """Where a training stands.
+    """The state and position of a run.
 
     Attributes:
         state: One of the states of this module.
-        pid: Its process; 0 before there is one.
+        pid: Its process; 0 if there is none yet.
         queued, started, updated: Times, in seconds since 1970.
-        epoch, epochs, step, steps: Counted from 1, as in `training.Step`; 0 before the first.
-        loss: The mean since the last line of the progress.
+        epoch, epochs, step, steps: From 1, as in `callbacks.Step`; 0 before the first step.
+        loss: Mean since the last line of the progress.
         validation_accuracy: The best so far.
         learning_rate: Of the last step.
-        texts_per_second: Of this epoch.
-        eta: Seconds to the end of all epochs; None while it can't be told.
-        memory: The most bytes that its process has held.
-        error: Why it failed, in a sentence.
+        texts_per_second: In this epoch.
+        eta: Seconds to the end of all epochs; None if unknown.
+        memory: Peak memory of the process in bytes.
+        error: Why it failed, as a sentence.
     """
 
     state: str
@@ -81,12 +86,12 @@ class Status:
 
     @property
     def live(self) -> bool:
-        """Whether its process is at work, or waits for its turn."""
+        """Whether the process is working or waiting for its turn."""
         return self.state in LIVE
 
     @property
     def share(self) -> float:
-        """Of all steps, those that are done: from 0 to 1."""
+        """Share of all steps that are done, 0 to 1."""
         if self.state == DONE:
             return 1.0
         total = self.epochs * self.steps
@@ -96,7 +101,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Request:
-    """The command of a training: the arguments after `icaps`, and the folder it was given in."""
+    """The command of a run: the arguments after `icaps`, and the folder where it was given."""
 
     arguments: tuple[str, ...]
     folder: str
@@ -107,37 +112,78 @@ class Request:
         return self.arguments[:1] == ("baseline",)
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run and its folder, as they were when they were read."""
+
+    name: str
+    path: Path
+    status: Status
+    request: Request | None
+
+    @property
+    def folder(self) -> RunFolder:
+        """To read more of it."""
+        return RunFolder(self.path)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a checkpoint, perhaps that of an epoch of a training under way."""
+        return (self.path / CONFIG).is_file()
+
+
+def read_run(path: Path) -> Run | None:
+    """The run of a folder; None if the folder is not that of a run."""
+    folder = RunFolder(path)
+    request = folder.request()
+    if request is None and not folder.has_status:
+        return None
+    return Run(path.name, path, folder.status(), request)
+
+
+def find_runs(place: Path) -> list[Run]:
+    """All runs whose folders are in `place`, the newest first."""
+    if not place.is_dir():
+        return []
+    runs = [read_run(path) for path in place.iterdir() if not path.name.startswith(".")]
+    return sorted(
+        (run for run in runs if run is not None), key=lambda run: (-run.status.queued, run.name)
+    )
+
+
 class RunFolder:
-    """The folder of one training, whatever of it is there."""
+    """Reads and writes the files of one run, whichever of them exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Makes the folder this process's own as long as the block runs.
+        """Locks the folder for this process while the block runs.
 
-        A folder that wasn't there before goes again when the block fails before there is anything
-        but the request and the failure.
+        A folder that did not exist before is deleted if the block fails before it contains more
+        than the request and the failure.
 
         Raises:
-            RunError: Another process is at work there, or the folder can't be made.
+            RunError: Another process has locked it, or the folder cannot be created.
         """
-        from filelock import FileLock, Timeout  # late, as `icaps --help` has no use for it
+        from filelock import FileLock, Timeout  # late, as `icaps --help` does not need it
 
         new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / LOCK)
-            lock.acquire(timeout=1)  # a reader may have it for a moment
+            lock.acquire(timeout=1, poll_interval=0.005)  # `alive` holds it for a moment
         except Timeout as error:
             raise RunError(
                 f"Another process trains in {self.path}; wait for it, or choose another folder."
             ) from error
         except OSError as error:
-            raise RunError(f"{self.path} can't be used ({error}); choose another place.") from error
+            raise RunError(
+                f"{self.path} cannot be used ({error}); choose another folder."
+            ) from error
         try:
-            self.clear_scratch()
+            self.delete_scratch()
             yield
         except BaseException:
             if new and {entry.name for entry in self.path.iterdir()} <= {REQUEST, STATUS, LOCK}:
@@ -146,11 +192,11 @@ class RunFolder:
         finally:
             lock.release()
 
-    def clear_scratch(self) -> None:
-        """Removes what a process that was killed while it saved left beside the folder.
+    def delete_scratch(self) -> None:
+        """Deletes unfinished copies that a process, killed while it saved, left beside the folder.
 
         Raises:
-            OSError: It can't be removed.
+            OSError: One cannot be deleted.
         """
         scratch = re.compile(rf"\.{re.escape(self.path.name)}-[a-z0-9_]{{8}}(-old)?")
         for path in self.path.parent.iterdir():
@@ -158,34 +204,43 @@ class RunFolder:
                 shutil.rmtree(path)
 
     def alive(self) -> bool:
-        """Whether a process is at work here."""
-        if not (self.path / LOCK).exists():
+        """Whether a process has locked the folder."""
+        try:
+            if fcntl is None:
+                return self._locked_on_windows()
+            with (self.path / LOCK).open() as file:
+                # Shared, so that readers do not mistake each other for the training.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # there is no lock file, or it cannot be opened
             return False
+        return False
+
+    def _locked_on_windows(self) -> bool:
         from filelock import FileLock, Timeout
 
-        for _ in range(_TRIES):
-            try:
-                with FileLock(self.path / LOCK, timeout=0):
-                    return False
-            except Timeout:
-                time.sleep(0.002)
-            except OSError:  # a folder that can't be written has no process
+        if not (self.path / LOCK).exists():
+            return False
+        try:
+            with FileLock(self.path / LOCK, timeout=0.01, poll_interval=0.002):
                 return False
-        return True
+        except Timeout:
+            return True
 
     def status(self) -> Status:
-        """Where the training stands by all that is known: its file, its process, the stop asked.
+        """The state of the run from its status file, its process, and a request to stop.
 
-        A file that can't be read tells nothing, so what it would say is left out.
+        A status file that cannot be read counts as missing.
         """
-        status = self._written_status()
+        status = self._status_file()
         if self.alive():
-            if status.state == INTERRUPTED:  # which none has written: the file can't be read
-                status = Status(QUEUED, queued=self._asked())
+            if status.state == INTERRUPTED:  # never written to the file: it cannot be read
+                status = Status(QUEUED, queued=self._requested_at())
             if status.live and (self.path / STOP).exists():
                 status = dataclasses.replace(status, state=STOPPING)
             return status
-        status = self._written_status()  # it may have ended since we read
+        status = self._status_file()  # the process may have ended since it was read
         if status.live and status.pid:
             state = STOPPED if (self.path / STOP).exists() else INTERRUPTED
             return dataclasses.replace(status, state=state, eta=None)
@@ -193,14 +248,16 @@ class RunFolder:
 
     @property
     def has_status(self) -> bool:
-        """Whether a training has told where it stands."""
+        """Whether a process has written a status."""
         return (self.path / STATUS).exists()
 
     def write_status(self, status: Status) -> None:
-        """Replaces the status, as its process alone may; on a full disk in its place.
+        """Replaces the status file; for the training process only.
+
+        On a full disk the old file is overwritten in place.
 
         Raises:
-            OSError: It can't be written either way.
+            OSError: The file cannot be written either way.
         """
         line = json.dumps(dataclasses.asdict(dataclasses.replace(status, updated=time.time())))
         path, partial = self.path / STATUS, self.path / f".{STATUS}"
@@ -208,28 +265,27 @@ class RunFolder:
             partial.write_text(line, encoding="utf-8")
             partial.replace(path)
         except OSError:
-            with path.open("r+", encoding="utf-8") as file:  # what it occupies is its own already
+            with path.open("r+", encoding="utf-8") as file:  # needs no new space on the disk
                 file.write(line)
                 file.truncate()
 
     @property
     def resumable(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a state to resume from."""
         return (self.path / LAST / STATE).is_file()
 
     def request(self) -> Request | None:
-        """The command of the training; None where nobody wrote it."""
-        found = _read_object(self.path / REQUEST)
-        match found:
+        """The command of the run; None if none was written."""
+        match _read_object(self.path / REQUEST):
             case {"arguments": [*arguments], "folder": str(folder)}:
                 return Request(tuple(map(str, arguments)), folder)
         return None
 
     def write_request(self, request: Request) -> None:
-        """Keeps the command.
+        """Writes the command.
 
         Raises:
-            OSError: It can't be written.
+            OSError: It cannot be written.
         """
         partial = self.path / f".{REQUEST}"
         partial.write_text(json.dumps(dataclasses.asdict(request)), encoding="utf-8")
@@ -239,32 +295,32 @@ class RunFolder:
         """Adds a line to PROGRESS or SNAPSHOTS.
 
         Raises:
-            OSError: It can't be written.
+            OSError: It cannot be written.
         """
         with (self.path / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
     def records(self, name: str) -> list[dict[str, Any]]:
-        """The lines of PROGRESS or SNAPSHOTS, each of which has its epoch and perhaps its step.
+        """The lines of PROGRESS or SNAPSHOTS, each with its epoch and perhaps its step.
 
-        Where a training went on from an earlier place than it had reached, what it did twice is
-        there once. A line that isn't whole is left out.
+        If a training resumed from before its last line, the lines that it wrote twice are returned
+        once. An incomplete line is skipped.
         """
-        kept: list[dict[str, Any]] = []
+        records: list[dict[str, Any]] = []
         for line in _lines(self.path / name):
             record = _as_object(line)
             if record is None or not isinstance(record.get("epoch"), int):
                 continue
-            while kept and _place(kept[-1]) >= _place(record):
-                kept.pop()
-            kept.append(record)
-        return kept
+            while records and _position(records[-1]) >= _position(record):
+                records.pop()
+            records.append(record)
+        return records
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines of the log; a line that was written over, as bars are, as it was last."""
+        """The last lines of the log; of a line that was overwritten (a bar), its last version."""
         try:
             with (self.path / LOG).open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
@@ -281,28 +337,28 @@ class RunFolder:
                     continue
         return total
 
-    def _written_status(self) -> Status:
-        asked = self._asked()
-        if not self.has_status and time.time() - asked < _STARTING:
-            return Status(QUEUED, queued=asked)
-        found = _read_object(self.path / STATUS)
-        if found is None:
-            return Status(INTERRUPTED, queued=asked)
-        known = {field.name: field.type for field in dataclasses.fields(Status)}
+    def _status_file(self) -> Status:
+        requested = self._requested_at()
+        if not self.has_status and time.time() - requested < _START_UP:
+            return Status(QUEUED, queued=requested)
+        values = _read_object(self.path / STATUS)
+        if values is None:
+            return Status(INTERRUPTED, queued=requested)
         try:
-            return Status(**{name: _checked(name, found[name], known) for name in found})
+            return Status(**{name: _checked(name, value) for name, value in values.items()})
         except (TypeError, ValueError):
-            return Status(INTERRUPTED, queued=asked)
+            return Status(INTERRUPTED, queued=requested)
 
-    def _asked(self) -> float:
-        """When it was started last; 0 where nobody knows."""
+    def _requested_at(self) -> float:
+        """When it was last started; 0 if unknown."""
         try:
             return (self.path / REQUEST).stat().st_mtime
         except OSError:
             return 0.0
 
 
-_KINDS: dict[str, Any] = {
+_STATUS_TYPES = {field.name: field.type for field in dataclasses.fields(Status)}
+_TYPES: dict[Any, Any] = {
     "str": str,
     "int": int,
     "float": (int, float),
@@ -310,19 +366,19 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _checked(name: str, value: Any, known: dict[str, Any]) -> Any:
-    """The value, if it is one that the status may have under this name."""
-    if name not in known or not isinstance(value, _KINDS[known[name]]):
+def _checked(name: str, value: Any) -> Any:
+    """The value, if the status may have it under this name; ValueError otherwise."""
+    if name not in _STATUS_TYPES or not isinstance(value, _TYPES[_STATUS_TYPES[name]]):
         raise ValueError(name)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(name)
-    if isinstance(value, int) and not 0 <= value < 2**63:  # to the system -1 means all processes
+    if isinstance(value, int) and not 0 <= value < 2**63:  # pid -1 would be all processes
         raise ValueError(name)
     return value
 
 
-def _place(record: dict[str, Any]) -> tuple[int, float]:
-    """Where in the training a line stands; that of an epoch comes after its steps."""
+def _position(record: dict[str, Any]) -> tuple[int, float]:
+    """Where in the training a line stands; the line of an epoch comes after its steps."""
     step = record.get("step")
     return record["epoch"], step if isinstance(step, int) else float("inf")
 

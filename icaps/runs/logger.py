@@ -1,4 +1,4 @@
-"""A training told to its run folder: where it stands, how it goes, and why it ended."""
+"""A training's own side of its run folder: waits for its turn, writes its status and its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from icaps.errors import ICapsError, TrainingError
 from icaps.runs.folder import (
@@ -26,26 +26,25 @@ from icaps.runs.folder import (
     Request,
     RunFolder,
     Status,
+    find_runs,
 )
-from icaps.runs.jobs import wait_for_turn
-from icaps.train.signals import as_interrupts
+from icaps.train.callbacks import Callback, Epoch, Step
+from icaps.train.signals import sigterm_as_interrupt
 
-if TYPE_CHECKING:  # a job that waits for its turn needs no torch
-    from icaps.train.loop import Epoch, Step
-
-STATUS_EVERY = 1.0  # seconds between two writings of the status
-LINE_EVERY = 2.0  # seconds between two lines of the progress, at first:
-LINES = 500  # in a training ten times as long there are but so many more
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+STATUS_EVERY = 1.0  # seconds between two versions of the status
+LINE_EVERY = 2.0  # seconds between two lines of the progress, at first
+LINES = 500  # then a training that takes ten times as long gets only so many more
+_QUEUE_POLL = 0.5  # seconds
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Recorder:
-    """A callback of training that writes to a run folder, which its process has claimed.
+class StatusWriter(Callback):
+    """Writes the status and the progress of a training to the run folder that it has claimed.
 
     Args:
-        folder: Where the training is told.
-        resume: Whether it goes on from a state, so that what was told before stays.
-        queued: Whether it was started as a job, which may have been asked to stop by now.
+        folder: Of the run.
+        resume: Whether the training continues from a state; if so, earlier progress stays.
+        queued: Whether it was started as a job, which may have been asked to stop already.
     """
 
     def __init__(self, folder: RunFolder, resume: bool, queued: bool) -> None:
@@ -57,28 +56,28 @@ class Recorder:
         if not resume:
             for name in (PROGRESS, SNAPSHOTS):
                 (folder.path / name).unlink(missing_ok=True)
-        self._first: tuple[float, int] | None = None  # the time of the first step, and its number
-        self._written = self._line = 0.0  # times of the last status and the last line
-        self._before = (0, 0, 0.0)  # of the last line: epoch, step, loss of the epoch so far
+        self._first: tuple[float, int] | None = None  # time and number of the first step
+        self._last_status = self._last_line = 0.0  # times
+        self._line_at = (0, 0, 0.0)  # of the last line: epoch, step, mean loss of the epoch so far
         self._write()
 
     def begin(self, limit: int | None) -> None:
-        """Tells that the work begins, after its turn has come where `limit` trainings may run."""
+        """Starts preparing the data, if `limit` is given after the turn of this run has come."""
         if limit is None:
             self.status = dataclasses.replace(self.status, started=time.time())
-            self._say(PREPARING)
+            self._change_state(PREPARING)
         else:
             self.status = wait_for_turn(self.folder, self.status, limit)
 
-    def work(self) -> None:
-        """Tells that a training is under way which has no steps to tell."""
-        self._say(TRAINING)
+    def begin_training(self) -> None:
+        """For a training that has no steps to report."""
+        self._change_state(TRAINING)
 
     def on_step(self, step: Step) -> None:
-        """Tells the step, unless another was told just before."""
+        """Updates the status and the progress, unless it did so just before."""
         now, done = time.monotonic(), (step.epoch - 1) * step.steps + step.step
         self._first = self._first or (now, done)
-        if now - self._written >= STATUS_EVERY or step.step == step.steps:
+        if now - self._last_status >= STATUS_EVERY or step.step == step.steps:
             self.status = dataclasses.replace(
                 self.status,
                 state=TRAINING,
@@ -93,20 +92,20 @@ class Recorder:
                 memory=_peak_memory(),
             )
             self._write()
-        if now - self._line >= max(LINE_EVERY, (now - self._first[0]) / LINES):
+        if now - self._last_line >= max(LINE_EVERY, (now - self._first[0]) / LINES):
             self._add_line(step)
-            self._line = now
+            self._last_line = now
 
     def on_epoch(self, epoch: Epoch) -> None:
-        """Tells the epoch."""
+        """Adds the epoch to the progress."""
         best = max(epoch.validation_accuracy, self.status.validation_accuracy or 0.0)
         self.status = dataclasses.replace(self.status, validation_accuracy=best)
         self.folder.append(PROGRESS, dataclasses.asdict(epoch) | {"time": time.time()})
         self._write()
 
     @contextmanager
-    def telling_the_end(self) -> Iterator[None]:
-        """Tells how the block ends: done; stopped, by KeyboardInterrupt; or failed, and why.
+    def recording_errors(self) -> Iterator[None]:
+        """Writes how the block ends if it raises: stopped by KeyboardInterrupt, or failed and why.
 
         Raises:
             TrainingError: Memory or the disk ran out in the block.
@@ -116,31 +115,29 @@ class Recorder:
                 raise KeyboardInterrupt
             yield
         except KeyboardInterrupt:
-            self._say(STOPPED)
+            self._change_state(STOPPED)
             raise
         except Exception as error:
             known = explained(error)
-            self._fail(str(known) if known else f"{type(error).__name__}: {error}")
+            message = str(known) if known else f"{type(error).__name__}: {error}"
+            self.status = dataclasses.replace(self.status, error=message, eta=None)
+            self._change_state(FAILED)
             if known is None or known is error:
                 raise
             raise known from error
 
     def end(self, interrupted: bool) -> None:
-        """Tells that all is saved."""
+        """Writes that everything is saved."""
         self.status = dataclasses.replace(self.status, eta=None)
-        self._say(STOPPED if interrupted else DONE)
+        self._change_state(STOPPED if interrupted else DONE)
 
-    def _say(self, state: str) -> None:
+    def _change_state(self, state: str) -> None:
         self.status = dataclasses.replace(self.status, state=state)
         self._write()
 
-    def _fail(self, sentence: str) -> None:
-        self.status = dataclasses.replace(self.status, error=sentence, eta=None)
-        self._say(FAILED)
-
     def _recent_loss(self, step: Step) -> float:
-        """The mean loss since the last line, out of the means from the start of the epoch."""
-        epoch, before, loss = self._before
+        """Mean loss since the last line, from the means since the start of the epoch."""
+        epoch, before, loss = self._line_at
         if epoch != step.epoch or before >= step.step:
             return step.loss
         return (step.loss * step.step - loss * before) / (step.step - before)
@@ -162,45 +159,80 @@ class Recorder:
             "time": time.time(),
         }
         self.folder.append(PROGRESS, line)
-        self._before = step.epoch, step.step, step.loss
+        self._line_at = step.epoch, step.step, step.loss
 
     def _write(self) -> None:
         self.folder.write_status(self.status)
-        self._written = time.monotonic()
+        self._last_status = time.monotonic()
 
 
 @contextmanager
-def recorded(
+def logged_run(
     folder: RunFolder, arguments: Sequence[str], limit: int | None, resume: bool = False
-) -> Iterator[Recorder]:
-    """A training by this process, told in the folder that it claims: its command and how it ends.
+) -> Iterator[StatusWriter]:
+    """Claims a run folder for this process and writes the command and how the block ends.
 
-    That it is done is for the block to say, by `Recorder.end`.
+    The block itself reports success, by `StatusWriter.end`.
 
     Args:
-        folder: Of the training.
+        folder: Of the run.
         arguments: Of the command, after `icaps`.
-        limit: How many trainings may run at a time, where it waits for its turn.
-        resume: See `Recorder`.
+        limit: How many runs may train at a time; None does not wait.
+        resume: See `StatusWriter`.
 
     Raises:
-        RunError: Another process is at work there, or the folder can't be made.
+        RunError: Another process has claimed the folder, or it cannot be created.
         TrainingError: Memory or the disk ran out in the block.
     """
-    with as_interrupts(), folder.claimed():
+    with sigterm_as_interrupt(), folder.claimed():
         if not resume:
             folder.write_request(Request(tuple(arguments), str(Path.cwd())))
-        recorder = Recorder(folder, resume, queued=limit is not None)
-        with recorder.telling_the_end():
-            recorder.begin(limit)
-            yield recorder
+        writer = StatusWriter(folder, resume, queued=limit is not None)
+        with writer.recording_errors():
+            writer.begin(limit)
+            yield writer
+
+
+def wait_for_turn(folder: RunFolder, status: Status, limit: int) -> Status:
+    """Waits until fewer than `limit` runs beside this one are training or were queued before it.
+
+    There is no manager of the queue that could fail: each run looks for itself, under a lock of the
+    folder of all runs.
+
+    Args:
+        folder: Of this process, which has claimed it.
+        status: Its status, which is QUEUED and written.
+        limit: At least 1.
+
+    Returns:
+        Its status, which is PREPARING and written.
+    """
+    from filelock import FileLock  # late, as `icaps --help` does not need it
+
+    place = folder.path.resolve().parent
+    own_turn = status.queued, folder.path.name
+    while True:
+        with FileLock(place / ".queue.lock"):
+            ahead = [
+                run
+                for run in find_runs(place)
+                if run.name != folder.path.name
+                and run.status.live
+                and run.status.pid
+                and (run.status.state != QUEUED or (run.status.queued, run.name) < own_turn)
+            ]
+            if len(ahead) < limit:
+                now = Status(PREPARING, status.pid, queued=status.queued, started=time.time())
+                folder.write_status(now)
+                return now
+        time.sleep(_QUEUE_POLL)
 
 
 def explained(error: Exception) -> ICapsError | None:
-    """The error as one that a user understands; None where it is a fault of this library's own."""
+    """The error as one that a user can act on; None if it is a fault of this library."""
     if isinstance(error, ICapsError):
         return error
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
         return TrainingError(
             f"The disk is full ({error.filename or error.strerror}). Make room there, then resume."
         )
@@ -210,15 +242,15 @@ def explained(error: Exception) -> ICapsError | None:
     ):
         return TrainingError(
             "There is not enough memory. Try a smaller batch_size, or take each batch in several "
-            "parts with accumulate; max_words bounds the longest text."
+            "parts with accumulate; max_words limits the longest text."
         )
     return None
 
 
 def _peak_memory() -> int:
-    """The most bytes that this process has held; 0 where the system doesn't tell."""
+    """Peak memory of this process in bytes; 0 if unknown."""
     status = Path("/proc/self/status")
-    if status.exists():  # of Linux, where ru_maxrss begins with what the starting process held
+    if status.exists():  # Linux, where ru_maxrss includes what the parent process held
         return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
     try:
         import resource

@@ -1,51 +1,48 @@
-"""How reasons are learnt: after an epoch, one text's explanation and the use of the capsules."""
+"""How explanations develop: one text's explanation and the use of the capsules after each epoch."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
-from icaps.inference import read
-from icaps.interpret.winners import find_winners
 from icaps.runs.folder import SNAPSHOTS, RunFolder
+from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint_files import CONFIG
-from icaps.train.corpus import Corpus
 
 COUNTED = 2_000  # validation texts, at most
 
 
-class Follower:
-    """Keeps the best model so far in a run folder, and a snapshot of each epoch.
+class SnapshotWriter(Callback):
+    """Saves the best model so far to the run folder of a training, and a snapshot of each epoch.
 
     Args:
-        folder: That of the training.
-        text: Whose explanation is kept; "" is none.
-        resume: Whether the model that is there is of this training. One of another stays until the
-            training is finished.
+        folder: Of the run.
+        text: Whose explanation is stored; "" for none.
+        resume: Whether the model in the folder is of this training. One of another training stays
+            until this training has finished.
     """
 
     def __init__(self, folder: RunFolder, text: str, resume: bool) -> None:
         self._folder, self._text = folder, text
         self._saves = resume or not (folder.path / CONFIG).exists()
 
-    def __call__(self, classifier: ICapsClassifier, validation: Corpus) -> None:
-        """After each epoch, as `ICapsClassifier.each_epoch`."""
-        if self._saves and classifier.metrics_["best_epoch"] == len(classifier.history_):
-            classifier.save(self._folder.path)
-        self._folder.append(SNAPSHOTS, snapshot(classifier, validation, self._text))
+    def on_validation(self, model: ICapsClassifier, validation: Validation) -> None:
+        """Saves the model if it is the best so far, and adds the snapshot."""
+        if self._saves and model.metrics_["best_epoch"] == len(model.history_):
+            model.save(self._folder.path)
+        self._folder.append(SNAPSHOTS, snapshot(model, validation, self._text))
 
 
-def snapshot(classifier: ICapsClassifier, validation: Corpus, text: str) -> dict[str, Any]:
-    """Plain data on a classifier under training.
+def snapshot(classifier: ICapsClassifier, validation: Validation, text: str) -> dict[str, Any]:
+    """Plain data about a classifier under training.
 
     Args:
-        classifier: Of the weights after an epoch.
-        validation: Encoded texts, of which the first ones are counted.
-        text: To explain; "" is none.
+        classifier: With the weights after an epoch.
+        validation: What it predicts for the validation texts, of which the first are counted.
+        text: To explain; "" for none.
 
     Returns:
         epoch, from 1; classes; frequency, (J, I) counts of the texts that each capsule won, by
@@ -60,13 +57,10 @@ def snapshot(classifier: ICapsClassifier, validation: Corpus, text: str) -> dict
     }
 
 
-def _frequency(classifier: ICapsClassifier, validation: Corpus) -> NDArray[np.int64]:
-    network = classifier.network_
-    counts = np.zeros((len(classifier.classes_), network.config.num_capsules), dtype=np.int64)
-    texts = min(len(validation), COUNTED)
-    part = validation.select(np.arange(texts))
-    for reading in read(network, part.tokens()):
-        labelled = dataclasses.replace(reading, labels=part.labels[reading.numbers])
-        winners = find_winners(labelled, network.config.kernel_size)
-        np.add.at(counts, (winners.predicted, winners.capsules), 1)
+def _frequency(classifier: ICapsClassifier, validation: Validation) -> NDArray[np.int64]:
+    capsules = classifier.network_.config.num_capsules
+    counts = np.zeros((len(classifier.classes_), capsules), dtype=np.int64)  # (J, I)
+    texts = np.flatnonzero(validation.known[:COUNTED])
+    predicted = validation.class_norms.numpy()[texts].argmax(1)
+    np.add.at(counts, (predicted, validation.capsules[texts]), 1)
     return counts

@@ -1,4 +1,4 @@
-"""From class norms to probabilities: one factor, fitted on validation texts."""
+"""Temperature scaling: one factor that turns class norms into probabilities."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 
 def fit_inverse_temperature(class_norms: Tensor, labels: NDArray[np.int64]) -> float:
-    """The factor a > 0 that makes softmax(a norms) most likely (Guo et al. 2017, section 4.2).
+    """The factor a > 0 for which softmax(a norms) has the largest likelihood.
 
-    Norms lie between 0 and 1, so that a factor below 1 or above 100 is never called for.
+    Guo et al. 2017, section 4.2. Norms are between 0 and 1, so a is searched from 1 to 100.
 
     Args:
         class_norms: (texts, J).
@@ -25,5 +25,5 @@ def fit_inverse_temperature(class_norms: Tensor, labels: NDArray[np.int64]) -> f
     def loss(log_factor: float) -> float:
         return float(torch.nn.functional.cross_entropy(norms * np.exp(log_factor), targets))
 
-    found: Any = minimize_scalar(loss, bounds=(0.0, np.log(100.0)), method="bounded")
-    return float(np.exp(found.x))
+    best: Any = minimize_scalar(loss, bounds=(0.0, np.log(100.0)), method="bounded")
+    return float(np.exp(best.x))

@@ -1,4 +1,7 @@
-"""A trained model as a folder: safetensors, JSON and plain text; nothing is ever unpickled."""
+"""A trained model as a folder: safetensors, JSON and plain text. Nothing is pickled.
+
+The files are listed in `checkpoint_files`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from filelock import FileLock
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -40,21 +45,36 @@ from icaps.train.checkpoint_files import (
     WEIGHTS,
     check_writable,
     read_classes,
+    write_classes,
 )
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
-MAX_NAME = 60  # characters of such a name
+LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # from the name of a class back to its label
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": {"True": True, "False": False}.__getitem__,
+}
+MAX_NAME = 60  # characters of the name of a capsule
 Module = TypeVar("Module", bound=nn.Module)
 _WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that a checkpoint folder holds.
+    """The contents of a checkpoint folder.
 
-    `inverse_temperature` turns norms into probabilities; `history` has a record an epoch;
-    `metrics` is free-form; `capsule_names` are those that were given, by number.
+    Attributes:
+        network: In eval mode.
+        vocabulary: Its words.
+        classes: Names, in the order of class numbers.
+        train_config: Settings of the training; those of the model are in `network.config`.
+        inverse_temperature: Turns norms into probabilities.
+        metrics: Free-form.
+        history: A record per epoch.
+        capsule_names: Names that users gave to primary capsules, by number.
+        label_type: Of the labels before they became names: a key of `LABEL_TYPES`.
     """
 
     network: ICapsNet
@@ -65,16 +85,28 @@ class Checkpoint:
     metrics: dict[str, Any]
     history: list[dict[str, Any]]
     capsule_names: dict[int, str] = field(default_factory=dict)
+    label_type: str = "str"
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The classes (J,) as labels of the type that they had at `fit`."""
+        labels = [LABEL_TYPES[self.label_type](name) for name in self.classes]
+        return np.array(labels, dtype=object if self.label_type == "str" else None)
+
+
+def label_type(classes: NDArray[Any]) -> str:
+    """The key of `LABEL_TYPES` for labels, by the dtype of their classes (J,)."""
+    return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(classes.dtype.kind, "str")
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
-    """Writes the folder beside its place and then renames it, so that it is whole or absent.
+    """Writes the folder whole or not at all.
 
-    An older checkpoint there is replaced, and files in it that are no part of a checkpoint (a
-    model card, say) are kept: the same files, so that a log that is being written goes on.
+    An older checkpoint there is replaced. Files that are not part of a checkpoint, such as a model
+    card or a log, are kept.
 
     Raises:
-        CheckpointError: The place can't be written, or holds something else.
+        CheckpointError: The folder cannot be written, or holds something else.
     """
     folder = Path(folder)
     check_writable(folder)
@@ -83,13 +115,13 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
 
 
 def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
-    """Gives a primary capsule of a checkpoint a name, which stands for its number everywhere.
+    """Names a primary capsule of a checkpoint; the name is then shown with its number.
 
-    White space is made single, and a name without anything else takes the name away.
+    White space is collapsed. An empty name removes the name.
 
     Raises:
-        ConfigError: There is no such capsule, or the name is too long.
-        CheckpointError: The folder is damaged, or can't be written.
+        ConfigError: There is no such capsule, or the name is too long or not printable.
+        CheckpointError: The folder is damaged, or cannot be written.
     """
     folder, name = Path(folder), " ".join(name.split())
     config = config_from_dict(ModelConfig, read_json(folder / CONFIG)["model"])
@@ -98,7 +130,7 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
         raise ConfigError(f"There is no capsule {capsule}; they are 0 to {last}.")
     if len(name) > MAX_NAME or not name.isprintable():
         raise ConfigError(
-            f"The name {name!r} can't be used; give at most {MAX_NAME} characters that can be seen."
+            f"The name {name!r} cannot be used; give at most {MAX_NAME} printable characters."
         )
     try:
         with FileLock(folder / f".{CAPSULES}.lock"):
@@ -107,11 +139,11 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
             write_json({str(i): names[i] for i in sorted(names) if names[i]}, scratch)
             scratch.replace(folder / CAPSULES)
     except OSError as error:
-        raise CheckpointError(f"The name can't be written to {folder}: {error}") from error
+        raise CheckpointError(f"The name cannot be written to {folder}: {error}") from error
 
 
 def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
-    """Reads and checks a folder; the network comes back in eval mode.
+    """Reads and checks a folder; the network is in eval mode.
 
     Raises:
         CheckpointError: A file is missing, damaged, of another format version, or does not fit
@@ -125,30 +157,33 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
     check_regular_files(folder)
     if (folder / BASELINE).is_file():
         raise CheckpointError(
-            f"{folder} holds a baseline, which has no capsules; `icaps compare` takes it."
+            f"{folder} holds a baseline, which has no capsules; use it with `icaps compare`."
         )
     config = read_json(folder / CONFIG)
     _check_version(config, folder)
+    classes = read_classes(folder / CLASSES)
     try:
         model_config = config_from_dict(ModelConfig, config["model"])
         train_config = config_from_dict(TrainConfig, config["train"])
         inverse_temperature = float(config["inverse_temperature"])
         if not 0 < inverse_temperature < math.inf:
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
+        label_type = config.get("label_type", "str")  # older checkpoints have none
+        list(map(LABEL_TYPES[label_type], classes))
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {COPY_AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY)
-    classes = read_classes(folder / CLASSES)
     network = _read_network(folder / WEIGHTS, model_config, len(vocabulary), len(classes))
     return Checkpoint(
-        network.to(device).eval(),
-        vocabulary,
-        classes,
-        train_config,
-        inverse_temperature,
-        read_json(folder / METRICS),
-        _read_history(folder / HISTORY),
-        _read_names(folder / CAPSULES),
+        network=network.to(device).eval(),
+        vocabulary=vocabulary,
+        classes=classes,
+        train_config=train_config,
+        inverse_temperature=inverse_temperature,
+        metrics=read_json(folder / METRICS),
+        history=_read_history(folder / HISTORY),
+        capsule_names=_read_names(folder / CAPSULES),
+        label_type=label_type,
     )
 
 
@@ -159,6 +194,7 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
         "model": dataclasses.asdict(network.config),
         "train": dataclasses.asdict(checkpoint.train_config),
         "inverse_temperature": checkpoint.inverse_temperature,
+        "label_type": checkpoint.label_type,
     }
     write_json(config, folder / CONFIG)
     write_json(checkpoint.metrics, folder / METRICS)
@@ -166,16 +202,16 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(names, folder / CAPSULES)
     lines = [json.dumps(record) + "\n" for record in checkpoint.history]
     (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
-    (folder / CLASSES).write_text("\n".join(checkpoint.classes) + "\n", encoding="utf-8")
+    write_classes(checkpoint.classes, folder / CLASSES)
     checkpoint.vocabulary.save(folder / VOCABULARY)
     weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
     weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
     save_file(weights, folder / WEIGHTS)
-    (folder / WEIGHTS).chmod(0o644)
+    (folder / WEIGHTS).chmod(0o644)  # safetensors makes it readable to its owner alone
 
 
 def _as_bytes(vectors: Tensor) -> Tensor:
-    """Vectors as int8 steps where that loses nothing, as in each fitted model; else as given."""
+    """Vectors as int8 steps if that loses nothing, as in every fitted model; else unchanged."""
     steps = (vectors / VECTOR_STEP).to(torch.int8)
     return steps if torch.equal(steps * VECTOR_STEP, vectors.float()) else vectors
 
@@ -188,7 +224,7 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
 
 
 def _read_names(path: Path) -> dict[int, str]:
-    """Names by the number of their capsule; an older checkpoint has no such file."""
+    """Names of capsules by their number; older checkpoints have no such file."""
     if not path.exists():
         return {}
     names = read_json(path)

@@ -15,10 +15,11 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from icaps.data.atomic import COPY_AGAIN, read_text
-from icaps.errors import CheckpointError
+from icaps.errors import CheckpointError, DataError
 
 CONFIG, BASELINE = "config.json", "baseline.json"
 VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
@@ -63,10 +64,32 @@ def check_resumable(last: Path) -> None:
         )
 
 
+def check_class_names(names: Iterable[str]) -> None:
+    """Raises DataError for a name of a class that `classes.txt` cannot hold."""
+    for name in names:
+        if not name.strip():
+            raise DataError(f"The class name {name!r} is empty; give the class a name.")
+        if "\n" in name or "\r" in name:
+            raise DataError(f"The class name {name!r} has a line end; rename the class.")
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"The class name {name!r} has half of a character (a lone surrogate), which no "
+                "file can hold; rename the class."
+            ) from error
+
+
+def write_classes(classes: Iterable[str], path: Path) -> None:
+    """Writes the names of classes, one per line, for `read_classes`."""
+    path.write_bytes("".join(f"{name}\n" for name in classes).encode())
+
+
 def read_classes(path: Path) -> tuple[str, ...]:
     """The names of classes, one per line; CheckpointError if they are fewer than two or not unique.
 
-    Lines end at a line feed alone, so a name may hold any other character.
+    Only a line feed, perhaps after a carriage return, ends a line. A name may hold other characters
+    that `str.splitlines` splits at, such as U+2028.
     """
     classes = tuple(read_text(path).removesuffix("\n").split("\n"))
     if len(classes) < 2 or len(set(classes)) < len(classes):

@@ -40,17 +40,20 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training reads: the classes by number, and the corpus with its two parts.
+    """What a training reads.
 
-    `content` is the same for the same texts and labels, and practically for no others.
+    Attributes:
+        content: A hash of all texts and labels.
+        classes: (J,), the labels by class number.
+        vocabulary: Of the training texts.
+        training, validation: The texts as numbers.
     """
 
     content: str
     classes: NDArray[Any]
     vocabulary: Vocabulary
-    corpus: Corpus
-    training: Numbers
-    held_out: Numbers
+    training: Corpus
+    validation: Corpus
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def prepare_texts(
     corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
-    return Prepared(content, classes, vocabulary, corpus, training, held_out)
+    return Prepared(content, classes, vocabulary, corpus.select(training), corpus.select(held_out))
 
 
 def prepare_stream(
@@ -119,7 +122,7 @@ def prepare_stream(
 
     folder = make_folder(_key(content, vocabulary, model), fill)
     corpus = open_corpus(folder, labels)
-    return Prepared(content, classes, vocabulary, corpus, training, held_out)
+    return Prepared(content, classes, vocabulary, corpus.select(training), corpus.select(held_out))
 
 
 def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, Numbers]:

@@ -27,7 +27,7 @@ from icaps.text.vectors import load_vectors, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.corpus import Corpus
 from icaps.train.dataset import Words
-from icaps.train.loop import PREDICT_BATCH, choose_device
+from icaps.train.loop import VALIDATION_BATCH, choose_device
 from icaps.train.pace import Pace, measure_pace
 from icaps.train.precision import choose_precision
 from icaps.train.recipe import Suggestion, suggest
@@ -275,5 +275,5 @@ def _peak_bytes(
 
     weights = 6 * 4 * _numbers(network.parameters()) + 2 * 4 * network.fixed_embedding.numel()
     step = _STEP_SHARE * longest(-(-train.batch_size // train.accumulate))
-    validated = _VALIDATED_SHARE * longest(min(held_out, PREDICT_BATCH))
+    validated = _VALIDATED_SHARE * longest(min(held_out, VALIDATION_BATCH))
     return round(_LIBRARIES + weights + pace.kept * max(step, validated))

@@ -1,4 +1,4 @@
-"""Training: margin loss, Adam, averaged weights, and the best epoch by validation."""
+"""The training loop: margin loss, Adam, averaged weights, and the best epoch by validation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,59 +17,32 @@ from icaps.config import TrainConfig
 from icaps.errors import TrainingError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
+from icaps.train.callbacks import Callback, Epoch, Step, Validation
 from icaps.train.corpus import Corpus
 from icaps.train.objectives import specialisation_loss
-from icaps.train.optimizer import Updates
+from icaps.train.optimizer import AveragedAdam
 from icaps.train.precision import choose_precision
-from icaps.train.resume import Last, State
-from icaps.train.signals import Interruption
+from icaps.train.resume import State, StateFolder
+from icaps.train.signals import DeferredInterrupt
 
-PREDICT_BATCH = 512  # texts a pass where no gradient is kept
-SAVE_EVERY = 300.0  # seconds between states that are kept within a long epoch
-
-
-@dataclass(frozen=True)
-class Step:
-    """Where training stands after a step: counts from 1, the mean loss of the epoch so far.
-
-    `learning_rate` is that of the step.
-    """
-
-    epoch: int
-    epochs: int
-    step: int
-    steps: int
-    loss: float
-    texts_per_second: float
-    learning_rate: float
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """One line of the history."""
-
-    epoch: int
-    loss: float
-    validation_accuracy: float
-    seconds: float
-
-
-class Callback(Protocol):
-    """What training notifies: after each step, and after each epoch with its validation."""
-
-    def on_step(self, step: Step) -> None:
-        """After each step."""
-
-    def on_epoch(self, epoch: Epoch) -> None:
-        """After each epoch."""
+VALIDATION_BATCH = 512  # texts
+SAVE_EVERY = 300.0  # seconds between two states that are saved within a long epoch
 
 
 @dataclass
-class Training:
-    """The course of a training: history, the best epoch (from 1), and whether Ctrl-C ended it.
+class Course:
+    """The course of a training so far.
 
-    It stands in `epoch` (from 1), of which `step` steps are done, in `seconds`; the losses of
-    their texts add up to `loss`. Its products are of `precision`; "" before it is chosen.
+    Attributes:
+        history: The finished epochs.
+        best_epoch: From 1; 0 before the first epoch has finished.
+        best_accuracy: On the validation texts, in that epoch.
+        interrupted: Whether Ctrl-C ended the training.
+        epoch: The epoch under way, from 1.
+        step: How many of its steps are done.
+        loss: Sum over the texts of these steps.
+        seconds: Time of these steps.
+        precision: Of the products with the kernel; "" before it is chosen.
     """
 
     history: list[Epoch] = field(default_factory=list)
@@ -83,19 +56,235 @@ class Training:
     precision: str = ""
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Training:
-        """The course that `dataclasses.asdict` wrote."""
+    def from_facts(cls, facts: dict[str, Any]) -> Course:
+        """From what `dataclasses.asdict` returned."""
         history = [Epoch(**record) for record in facts["history"]]
         return cls(**facts | {"history": history})
 
 
-# What is called after an epoch: with the averaged weights in eval mode, their class norms of the
-# validation texts (texts, J), and the course so far.
-EachEpoch = Callable[[ICapsNet, Tensor, Training], None]
+def train(
+    network: ICapsNet,
+    training: Corpus,
+    validation: Corpus,
+    config: TrainConfig,
+    callbacks: Sequence[Callback] = (),
+    state_folder: StateFolder | None = None,
+    as_model: Callable[[ICapsNet, Validation, Course], Any] | None = None,
+) -> Course:
+    """Trains `network` in place and leaves in it the weights of the best epoch, in eval mode.
+
+    Each epoch's averaged weights are validated. Training ends after `config.patience` epochs
+    without a better accuracy, or after the step in which Ctrl-C was pressed. The same seed, data,
+    machine and number of processes give the same weights, also if the training was stopped and
+    resumed.
+
+    Args:
+        network: Initialised with the seed.
+        training: Texts to compute gradients from.
+        validation: Texts to choose the best epoch by.
+        config: Settings.
+        callbacks: Called in process 0 only.
+        state_folder: Where the state is saved after each epoch, every few minutes and at Ctrl-C,
+            and the state to resume from.
+        as_model: Makes what `Callback.on_validation` gets; None passes the network.
+
+    Raises:
+        CheckpointError: The state cannot be written.
+        TrainingError: The loss is NaN or infinite.
+    """
+    distributed.copy_from_first(network.state_dict().values())
+    trainer = Trainer(network, training, config, callbacks, state_folder)
+    trainer.settle_precision()
+    course, optimizer = trainer.course, trainer.optimizer
+    with trainer.interrupt:
+        while not trainer.finished and not course.interrupted:
+            trainer.train_epoch()
+            if not course.interrupted:
+                trainer.end_epoch(validation, as_model)
+            trainer.save()
+    network.load_state_dict(optimizer.best or optimizer.averaged_weights(), strict=False)
+    network.eval()
+    return course
+
+
+class Trainer:
+    """A training under way: its course, and what its steps change."""
+
+    def __init__(
+        self,
+        network: ICapsNet,
+        corpus: Corpus,
+        config: TrainConfig,
+        callbacks: Sequence[Callback] = (),
+        state_folder: StateFolder | None = None,
+    ) -> None:
+        self.network, self.corpus, self.config = network, corpus, config
+        self.steps = -(-len(corpus) // config.batch_size)  # per epoch; the last may be smaller
+        self.optimizer = AveragedAdam(network, config, self.steps)
+        self.course = Course()
+        self.interrupt = DeferredInterrupt()
+        self._callbacks = callbacks if distributed.rank() == 0 else ()
+        self._state_folder, self._saved = state_folder, time.perf_counter()
+        if state_folder is not None and state_folder.state is not None:
+            self.course = Course.from_facts(state_folder.state.facts)
+            self.course.interrupted = False
+            self.optimizer.restore(state_folder.state.tensors)
+
+    def settle_precision(self) -> None:
+        """Chooses that of the products, or takes what was chosen before a training was stopped."""
+        wanted = self.course.precision or self.config.product_precision
+        choice = choose_precision(wanted, self.network)
+        self.course.precision = choice.precision
+        for callback in self._callbacks:
+            callback.on_log(str(choice))
+        self.network.region.precision = self.course.precision
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or the last ones brought no better accuracy."""
+        done = self.course.epoch - 1
+        return done == self.config.epochs or done - self.course.best_epoch >= self.config.patience
+
+    def train_epoch(self) -> None:
+        """Takes the remaining steps of the epoch, unless Ctrl-C ends them."""
+        course, config = self.course, self.config
+        self.network.train()
+        # From the seed and the epoch only, so that an epoch can be resumed in its middle.
+        order = np.random.default_rng([config.seed, course.epoch]).permutation(len(self.corpus))
+        started = time.perf_counter() - course.seconds
+        while course.step < self.steps and not course.interrupted:
+            first = course.step * config.batch_size
+            batch = self.corpus.select(order[first : first + config.batch_size])
+            course.loss += self.train_step(batch) * len(batch)
+            course.step += 1
+            course.seconds = time.perf_counter() - started
+            self._report_step(first + len(batch))
+            course.interrupted = self._interrupted()
+            if time.perf_counter() - self._saved > SAVE_EVERY and course.step < self.steps:
+                self.save()
+
+    def train_step(self, batch: Corpus) -> float:
+        """Changes the weights by the gradient of a batch, and returns the mean loss of its texts.
+
+        Raises:
+            TrainingError: The loss is NaN or infinite.
+        """
+        course = self.course
+        # Dropout depends on the step and the process only, so no random state has to be saved.
+        seeds = [self.config.seed, course.epoch, course.step, distributed.rank()]
+        torch.manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
+        loss = backward(self.network, batch, self.config)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"The loss is NaN or infinite in step {course.step + 1} of epoch {course.epoch}. "
+                "Try a lower learning_rate, or a lower clip_norm above 0."
+            )
+        self.optimizer.step()
+        return loss
+
+    def end_epoch(
+        self,
+        validation_corpus: Corpus,
+        as_model: Callable[[ICapsNet, Validation, Course], Any] | None = None,
+    ) -> None:
+        """Validates the averaged weights, records the epoch, and begins the next."""
+        course, started = self.course, time.perf_counter()
+        average = self.optimizer.average
+        validation = validate(average, validation_corpus)
+        accuracy = validation.accuracy
+        seconds = course.seconds + time.perf_counter() - started
+        record = Epoch(course.epoch, course.loss / len(self.corpus), accuracy, seconds)
+        course.history.append(record)
+        if not course.best_epoch or accuracy > course.best_accuracy:
+            course.best_epoch, course.best_accuracy = course.epoch, accuracy
+            self.optimizer.keep_best()
+        course.epoch, course.step, course.loss, course.seconds = course.epoch + 1, 0, 0.0, 0.0
+        with self.interrupt.catching():
+            for callback in self._callbacks:
+                callback.on_epoch(record)
+            if self._callbacks:
+                model = as_model(average, validation, course) if as_model else average
+                for callback in self._callbacks:
+                    callback.on_validation(model, validation)
+        course.interrupted = self._interrupted()
+
+    def save(self) -> None:
+        """Saves the state to resume from."""
+        if self._state_folder is not None:
+            facts = dataclasses.asdict(self.course)
+            self._state_folder.save(State(self.optimizer.state_tensors(), facts))
+            self._saved = time.perf_counter()
+
+    def _report_step(self, seen: int) -> None:
+        course = self.course
+        step = Step(
+            epoch=course.epoch,
+            epochs=self.config.epochs,
+            step=course.step,
+            steps=self.steps,
+            loss=course.loss / seen,
+            texts_per_second=seen / course.seconds,
+            learning_rate=self.optimizer.learning_rate,
+        )
+        with self.interrupt.catching():
+            for callback in self._callbacks:
+                callback.on_step(step)
+
+    def _interrupted(self) -> bool:
+        """Whether Ctrl-C reached any process; all stop after the same step."""
+        return distributed.total(self.interrupt.requested) > 0
+
+
+def backward(network: ICapsNet, batch: Corpus, config: TrainConfig) -> float:
+    """Adds the gradient of a batch's mean loss to the weights' gradients, and returns the loss.
+
+    Under torchrun each process takes its share of the texts, and gradients are summed by
+    `AveragedAdam.step`. The share is split into `config.accumulate` parts. The loss of a part is
+    weighted by its share of the batch, so that losses and gradients add up to the batch's mean.
+    """
+    device, loss = network.fixed_embedding.device, 0.0
+    texts = np.arange(len(batch))[distributed.share()]
+    for numbers in np.array_split(texts, config.accumulate):
+        if not len(numbers):
+            continue
+        part = batch.select(numbers)
+        activity = network(part.tokens())
+        labels = torch.from_numpy(part.labels).to(device)
+        part_loss = margin_loss(activity.class_norms, labels, config)
+        if config.purity_weight or config.spread_weight:
+            part_loss = part_loss + specialisation_loss(activity.routing, labels, config)
+        weighted = part_loss * (len(part) / len(batch))
+        weighted.backward()
+        loss += weighted.item()
+    return distributed.total(loss)
+
+
+def validate(network: ICapsNet, corpus: Corpus) -> Validation:
+    """What a network in eval mode predicts for a corpus.
+
+    Under torchrun each process computes its share, and all get the whole.
+    """
+    share = np.arange(len(corpus))[distributed.share()]
+    norms = torch.zeros(len(corpus), network.num_classes)  # (texts, J)
+    capsules = torch.zeros(len(corpus), dtype=torch.int64)
+    known = torch.zeros(len(corpus), dtype=torch.int64)
+    with torch.inference_mode():
+        for start in range(0, len(share), VALIDATION_BATCH):
+            texts = share[start : start + VALIDATION_BATCH]
+            tokens = corpus.select(texts).tokens()
+            activity = network(tokens)
+            norms[texts] = activity.class_norms.cpu()
+            predicted = norms[texts].numpy().argmax(1)
+            routing = activity.routing.cpu().numpy()[np.arange(len(texts)), :, predicted]  # (B, I)
+            capsules[texts] = torch.from_numpy(routing.argmax(1))
+            known[texts] = torch.from_numpy(tokens.known_per_text)
+    for values in (norms, capsules, known):
+        distributed.add_up(values)  # a text's row is zero in all processes but one
+    return Validation(corpus, norms, capsules.numpy(), known.numpy() > 0)
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """`name` as a device; "auto" takes cuda, then mps (for one process alone), then cpu."""
+    """`name` as a device; "auto" is cuda, else mps (in a single process only), else cpu."""
     if name != "auto":
         return torch.device(name)
     if torch.cuda.is_available():
@@ -116,215 +305,3 @@ def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Ten
     missing = (config.margin_present - class_norms).clamp(min=0).square()
     wrong = (class_norms - config.margin_absent).clamp(min=0).square()
     return (present * missing + config.absent_weight * (1 - present) * wrong).sum(1).mean()
-
-
-def predict_norms(network: ICapsNet, corpus: Corpus) -> Tensor:
-    """Class norms (texts, J) of a corpus, on the CPU; the network is expected in eval mode.
-
-    Each process computes its share, and all get the whole.
-    """
-    order = np.arange(len(corpus))[distributed.share()]
-    norms = torch.zeros(len(corpus), network.num_classes)
-    with torch.inference_mode():
-        for start in range(0, len(order), PREDICT_BATCH):
-            batch = order[start : start + PREDICT_BATCH]
-            norms[batch] = network(corpus.select(batch).tokens()).class_norms.cpu()
-    return distributed.add_up(norms)  # a text's row is zero in all processes but one
-
-
-def accuracy(norms: Tensor, corpus: Corpus) -> float:
-    """Share of the corpus's texts whose largest class norm, of (texts, J), is their label's."""
-    return float((norms.argmax(1) == torch.from_numpy(corpus.labels)).double().mean())
-
-
-def train(
-    network: ICapsNet,
-    training: Corpus,
-    validation: Corpus,
-    config: TrainConfig,
-    callbacks: Sequence[Callback] = (),
-    last: Last | None = None,
-    each_epoch: EachEpoch | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Training:
-    """Trains `network` in place and leaves in it the weights of the best epoch.
-
-    Each epoch's averaged weights are scored on `validation`; after `patience` epochs that bring
-    nothing better, or at Ctrl-C after the step that it meets, training ends. The network is left
-    in eval mode. The same seed, data, machine, precision and number of processes give the same
-    weights, and so does a training that was stopped and goes on.
-
-    Args:
-        network: As it was built with the seed.
-        training: Texts that gradients come from.
-        validation: Texts that choose the best epoch.
-        config: Settings.
-        callbacks: Notified in process 0 alone.
-        last: Where the state is kept after each epoch, every few minutes and at Ctrl-C, and what
-            to go on from.
-        each_epoch: Called in process 0 alone after each epoch.
-        say: Called with a line on the precision of products, before the first step.
-
-    Raises:
-        CheckpointError: The state can't be written.
-        TrainingError: The loss is no number any more.
-    """
-    run = _Run(network, training, config, callbacks if distributed.rank() == 0 else (), last)
-    if last is not None and last.state is not None:
-        run.restore(last.state)
-    run.settle_precision(say)
-    with run.stop:
-        while not run.finished():
-            run.train_epoch()
-            if not run.course.interrupted:
-                run.close_epoch(validation, each_epoch if distributed.rank() == 0 else None)
-            run.save()
-            if run.course.interrupted:
-                break
-    network.load_state_dict(run.updates.best or run.updates.averaged_weights(), strict=False)
-    network.eval()
-    return run.course
-
-
-class _Run:
-    """A training under way: its course, and what it changes."""
-
-    def __init__(
-        self,
-        network: ICapsNet,
-        corpus: Corpus,
-        config: TrainConfig,
-        callbacks: Sequence[Callback],
-        last: Last | None,
-    ) -> None:
-        distributed.copy_from_first(network.state_dict().values())
-        self.course = Training()
-        self.stop = Interruption()
-        self.updates = Updates(network, config, steps_per_epoch(corpus, config))
-        self._network, self._corpus = network, corpus
-        self._config, self._callbacks = config, callbacks
-        self._last, self._saved = last, time.perf_counter()
-
-    def save(self) -> None:
-        """Keeps what `restore` needs to go on from here."""
-        if self._last is not None:
-            self._last.save(State(self.updates.tensors(), dataclasses.asdict(self.course)))
-            self._saved = time.perf_counter()
-
-    def restore(self, state: State) -> None:
-        """Goes on from where a training stood."""
-        self.course = Training.from_facts(state.facts)
-        self.course.interrupted = False
-        self.updates.restore(state.tensors)
-
-    def settle_precision(self, say: Callable[[str], None] | None) -> None:
-        """Chooses that of the products, or takes what was chosen before a training was stopped."""
-        wanted = self.course.precision or self._config.product_precision
-        choice = choose_precision(wanted, self._network)
-        self.course.precision = choice.precision
-        if say is not None:
-            say(str(choice))
-        self._network.region.precision = self.course.precision
-
-    def finished(self) -> bool:
-        """Whether the epochs are done, or the last ones brought nothing better."""
-        done = self.course.epoch - 1
-        return done == self._config.epochs or done - self.course.best_epoch >= self._config.patience
-
-    def train_epoch(self) -> None:
-        """Takes the steps of the epoch that are left, unless Ctrl-C ends them."""
-        course, size = self.course, self._config.batch_size
-        self._network.train()
-        started = time.perf_counter() - course.seconds
-        # From the seed and the epoch alone, so that an epoch can be taken up in its middle.
-        order = np.random.default_rng([self._config.seed, course.epoch])
-        texts = order.permutation(len(self._corpus))
-        steps = steps_per_epoch(self._corpus, self._config)
-        while course.step < steps and not course.interrupted:
-            start = course.step * size
-            batch = self._corpus.select(texts[start : start + size])
-            course.loss += self._step(batch) * len(batch)
-            course.step += 1
-            course.seconds = time.perf_counter() - started
-            self._tell_step(steps, start + len(batch))
-            course.interrupted = self._stopped()
-            if time.perf_counter() - self._saved > SAVE_EVERY and course.step < steps:
-                self.save()
-
-    def close_epoch(self, validation: Corpus, each_epoch: EachEpoch | None) -> None:
-        """Scores the averaged weights and moves on to the next epoch."""
-        course, started = self.course, time.perf_counter()
-        norms = predict_norms(self.updates.average, validation)
-        score = accuracy(norms, validation)
-        seconds = course.seconds + time.perf_counter() - started
-        record = Epoch(course.epoch, course.loss / len(self._corpus), score, seconds)
-        course.history.append(record)
-        if not course.best_epoch or score > course.best_accuracy:
-            course.best_epoch, course.best_accuracy = course.epoch, score
-            self.updates.keep_best()
-        course.epoch, course.step, course.loss, course.seconds = course.epoch + 1, 0, 0.0, 0.0
-        with self.stop.noting():
-            for callback in self._callbacks:
-                callback.on_epoch(record)
-            if each_epoch is not None:
-                each_epoch(self.updates.average, norms, course)
-        course.interrupted = self._stopped()
-
-    def _step(self, batch: Corpus) -> float:
-        """Moves the weights by the batch of all processes, and returns its mean loss.
-
-        This process takes its share of the texts, in `accumulate` parts. Each part's loss counts
-        by its share of the batch, so that losses and gradients add up to the batch's mean.
-        """
-        torch.manual_seed(self._seed_of_step())
-        device, loss = self._network.fixed_embedding.device, 0.0
-        texts = np.arange(len(batch))[distributed.share()]
-        for numbers in np.array_split(texts, self._config.accumulate):
-            if not len(numbers):
-                continue
-            part = batch.select(numbers)
-            activity = self._network(part.tokens())
-            labels = torch.from_numpy(part.labels).to(device)
-            mean = margin_loss(activity.class_norms, labels, self._config)
-            if self._config.purity_weight or self._config.spread_weight:
-                mean = mean + specialisation_loss(activity.routing, labels, self._config)
-            share = mean * (len(part) / len(batch))
-            share.backward()
-            loss += share.item()
-        loss = distributed.total(loss)
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"The loss is no number any more in step {self.course.step + 1} of epoch "
-                f"{self.course.epoch}. Try a lower learning_rate, or a lower clip_norm above 0."
-            )
-        self.updates.step()
-        return loss
-
-    def _seed_of_step(self) -> int:
-        """Dropout differs by step and process, and follows from these alone: nothing to keep."""
-        place = (self.course.epoch, self.course.step, distributed.rank())
-        return int(np.random.SeedSequence([self._config.seed, *place]).generate_state(1)[0])
-
-    def _tell_step(self, steps: int, seen: int) -> None:
-        course = self.course
-        step = Step(
-            course.epoch,
-            self._config.epochs,
-            course.step,
-            steps,
-            course.loss / seen,
-            seen / course.seconds,
-            self.updates.learning_rate,
-        )
-        with self.stop.noting():
-            for callback in self._callbacks:
-                callback.on_step(step)
-
-    def _stopped(self) -> bool:
-        """Whether Ctrl-C reached any process: all stop at the same step."""
-        return distributed.total(self.stop.requested) > 0
-
-
-def steps_per_epoch(corpus: Corpus, config: TrainConfig) -> int:
-    """Batches in an epoch, the last one perhaps smaller."""
-    return -(-len(corpus) // config.batch_size)

@@ -1,4 +1,4 @@
-"""What a step of training changes: the weights, their average, and the state of Adam."""
+"""Adam under a schedule, and the moving average of the weights: what a training step changes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from icaps.config import TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 
-_FIXED = "module.fixed_embedding"  # never trained, so the average has nothing of its own there
+_FIXED = "module.fixed_embedding"  # never trained, so the average shares it with the network
 
 
-class Updates:
-    """Adam under its schedule, and the average of the weights that it leaves step by step.
+class AveragedAdam:
+    """Adam with warm-up and decay, and an exponential moving average of the weights.
 
     Attributes:
         average: A network with the averaged weights, in eval mode.
-        best: Weights that were worth keeping, by name; empty before `keep_best`.
+        best: The averaged weights of the best epoch, by name; empty before `keep_best`.
         learning_rate: Of the last step; 0 before the first.
     """
 
@@ -31,7 +31,7 @@ class Updates:
         average = _moving_average(config.average_decay)
         self._averaged = AveragedModel(network, multi_avg_fn=average)
         self.average = cast(ICapsNet, self._averaged.module).eval()
-        self.average.fixed_embedding = network.fixed_embedding  # one copy, which is never written
+        self.average.fixed_embedding = network.fixed_embedding  # shared: it is never written
         self.best: dict[str, Tensor] = {}
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
@@ -41,7 +41,7 @@ class Updates:
         self.learning_rate = 0.0
 
     def step(self) -> None:
-        """Moves the weights against their gradients, summed over all processes, and clears them."""
+        """Changes the weights by their gradients, summed over all processes, and clears these."""
         distributed.add_up_gradients(self._network.parameters())
         if self._config.clip_norm:
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.clip_norm)
@@ -54,15 +54,15 @@ class Updates:
         self._steps += 1
 
     def keep_best(self) -> None:
-        """Keeps a copy of the averaged weights."""
+        """Stores a copy of the averaged weights as the best."""
         self.best = self.averaged_weights()
 
     def averaged_weights(self) -> dict[str, Tensor]:
         """A copy of the averaged weights, by name."""
         return {name: value.detach().clone() for name, value in self.average.named_parameters()}
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All that is needed to go on from here."""
+    def state_tensors(self) -> dict[str, Tensor]:
+        """All that `restore` needs, by name."""
         groups: dict[str, Mapping[str, Tensor]] = {
             "network": self._network.state_dict(),
             "average": self._averaged.state_dict(),
@@ -78,7 +78,7 @@ class Updates:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Goes back to where `tensors` was called."""
+        """Continues from where `state_tensors` was called."""
         device = self._network.fixed_embedding.device
         groups: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "best": {}}
         adam: dict[int, dict[str, Tensor]] = {}
@@ -99,7 +99,7 @@ class Updates:
 
 
 def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], float]:
-    """The share of the learning rate for a step, from 0: a rise, then a line down to 0."""
+    """The share of the learning rate for a step (from 0): linear warm-up, then linear decay."""
     total = steps_per_epoch * config.epochs
     warmup = int(config.warmup_share * total)
 
@@ -112,7 +112,7 @@ def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], fl
 
 
 def _moving_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
-    """Exponential, with a decay that grows to its value so that the first weights are forgotten."""
+    """Exponential; the decay grows to its value, so that the first weights are soon forgotten."""
 
     def average(means: Any, current: Any, updates: Tensor | int) -> None:
         share = min(decay, (1 + int(updates)) / (10 + int(updates)))

@@ -13,9 +13,9 @@ from torch import Tensor
 from icaps.config import TrainConfig
 from icaps.model import ICapsNet
 from icaps.train.corpus import Corpus
-from icaps.train.loop import margin_loss, predict_norms
+from icaps.train.loop import margin_loss, validate
 from icaps.train.objectives import specialisation_loss
-from icaps.train.optimizer import Updates
+from icaps.train.optimizer import AveragedAdam
 
 _SECONDS = 1.0  # of steps
 _FEWEST = 4  # steps, however long they take; the first, which sets things up, is not counted
@@ -52,7 +52,7 @@ def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: i
 
     network.train()
     kept = _kept_bytes(network, draw())
-    updates = Updates(network, train, -(-texts // train.batch_size))
+    updates = AveragedAdam(network, train, -(-texts // train.batch_size))
     words: list[int] = []
     times: list[float] = []
     end = time.perf_counter() + _SECONDS
@@ -64,11 +64,11 @@ def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: i
     rows = np.stack([np.ones(len(words) - 1), words[1:]], axis=1)
     step, word = nnls(rows, np.array(times[1:]))[0].tolist()
     batch, started = draw(), time.perf_counter()
-    predict_norms(network.eval(), batch)
+    validate(network.eval(), batch)
     return Pace(step, word, (time.perf_counter() - started) / len(batch), kept)
 
 
-def _step(network: ICapsNet, updates: Updates, batch: Corpus, train: TrainConfig) -> int:
+def _step(network: ICapsNet, updates: AveragedAdam, batch: Corpus, train: TrainConfig) -> int:
     """A step on a batch, in its parts; the number of its words."""
     words = 0
     for numbers in np.array_split(np.arange(len(batch)), train.accumulate):

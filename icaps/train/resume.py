@@ -1,4 +1,4 @@
-"""What a training keeps so that it can go on exactly: one file, which is whole or absent."""
+"""The state of a training, from which it resumes exactly: one file, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from icaps.nn import distributed
 from icaps.train.checkpoint_files import STATE, check_resumable
 
 FORMAT_VERSION = 1
-_ANEW = "or leave --resume out to train anew."
+_OR_START_ANEW = "or omit --resume to train from the start."
 
 
 class State(NamedTuple):
-    """Where a training stood: tensors by name, and the rest as plain data."""
+    """The state of a training: tensors by name, and the rest as plain data."""
 
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Last:
-    """The place of a training's state.
+class StateFolder:
+    """Where the state of a training is stored.
 
     Attributes:
-        folder: Holds the state alone; a model's folder has it as `last`.
-        identity: What the state belongs to, as plain data: `settings` by name, and fingerprints
-            of all else that it depends on.
-        state: Where to go on from; None starts anew.
+        folder: Holds the state and nothing else; in the folder of a model it is `last`.
+        identity: What the state belongs to, as plain data: `settings` by name, and fingerprints of
+            everything else that the training depends on.
+        state: To resume from; None starts anew.
     """
 
     folder: Path
@@ -47,8 +47,8 @@ class Last:
     state: State | None = None
 
     @classmethod
-    def open(cls, folder: Path, identity: Mapping[str, Any], resume: bool) -> Last:
-        """The place, with the state that is there when it is to be resumed.
+    def open(cls, folder: Path, identity: Mapping[str, Any], resume: bool) -> StateFolder:
+        """The folder, with its state if that is to be resumed.
 
         Raises:
             CheckpointError: There is no state, it is damaged, or it belongs to other data or
@@ -57,10 +57,10 @@ class Last:
         return cls(folder, identity, _load(folder / STATE, identity) if resume else None)
 
     def save(self, state: State) -> None:
-        """Writes the state in the place of an older one; process 0 alone does so.
+        """Replaces the stored state; only process 0 writes.
 
         Raises:
-            CheckpointError: It can't be written.
+            CheckpointError: It cannot be written.
         """
         if distributed.rank():
             return
@@ -73,19 +73,19 @@ class Last:
             partial.replace(self.folder / STATE)
         except (OSError, SafetensorError) as error:
             raise CheckpointError(
-                f"The state of the training can't be written to {self.folder}: {error}. Make room "
-                "there; --resume goes on from the state that was written before."
+                f"The state of the training cannot be written to {self.folder}: {error}. Make room "
+                "there; --resume continues from the state that was written before."
             ) from error
 
 
-def forget(folder: Path) -> None:
-    """Removes the state of a training that is finished, where there is one."""
+def delete_state(folder: Path) -> None:
+    """Deletes the state of a training that has finished, if there is one."""
     if folder.exists():
         shutil.rmtree(folder)
 
 
 def fingerprint(parts: Iterable[NDArray[Any] | str]) -> str:
-    """A text that is the same for the same arrays and texts, and practically for no others."""
+    """A hash (SHA-256) of arrays and texts."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):
@@ -99,28 +99,28 @@ def _load(path: Path, identity: Mapping[str, Any]) -> State:
     check_resumable(path.parent)
     try:
         with safe_open(path, "pt") as file:
-            written = json.loads(file.metadata()["training"])
+            header = json.loads(file.metadata()["training"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{path} is damaged ({error}). Copy it again from where it came, {_ANEW}"
+            f"{path} is damaged ({error}). Copy it again from where it came, {_OR_START_ANEW}"
         ) from error
-    if written["format_version"] != FORMAT_VERSION:
+    if header["format_version"] != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path} has format version {written['format_version']}, and this iCaps reads "
-            f"{FORMAT_VERSION}. Use the iCaps that wrote it, {_ANEW}"
+            f"{path} has format version {header['format_version']}, and this iCaps reads "
+            f"{FORMAT_VERSION}. Use the iCaps that wrote it, {_OR_START_ANEW}"
         )
-    different = _difference(written["identity"], json.loads(json.dumps(identity)))
-    if different:
+    difference = _difference(header["identity"], json.loads(json.dumps(identity)))
+    if difference:
         raise CheckpointError(
-            f"The training in {path.parent} can't go on: {different}. Give what it was started "
-            f"with, {_ANEW}"
+            f"The training in {path.parent} cannot be resumed: {difference}. Give what it was "
+            f"started with, {_OR_START_ANEW}"
         )
-    return State(tensors, written["facts"])
+    return State(tensors, header["facts"])
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first thing that differs between two identities, in words; empty where none does."""
+    """The first difference between two identities, in words; empty if there is none."""
     before, now = old["settings"], new["settings"]
     for name in sorted(before | now):
         if before.get(name) != now.get(name):

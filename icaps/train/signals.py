@@ -1,4 +1,4 @@
-"""Ctrl-C, or SIGTERM, put off to a place where all is whole."""
+"""Ctrl-C (SIGINT) and SIGTERM, deferred until the training can be saved."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from typing import Any
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interruption:
-    """Inside `with`, notes the first signal in `requested`; the second acts as ever.
+class DeferredInterrupt:
+    """Inside `with`, the first signal only sets `requested`; the second acts as usual.
 
-    Python delivers signals to the main thread alone, so in others nothing is put off. A signal
-    that was ignored stays so, and SIGTERM ends the process at once unless `as_interrupts` is
-    around it.
+    Python delivers signals to the main thread only, so in other threads nothing is deferred. An
+    ignored signal stays ignored, and SIGTERM ends the process at once unless `sigterm_as_interrupt`
+    is active.
     """
 
     def __init__(self) -> None:
         self.requested = False
         self._previous: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 previous = signal.getsignal(number)
                 if callable(previous):
                     self._previous[number] = previous
-                    signal.signal(number, self._note)
+                    signal.signal(number, self._request)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._restore()
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Takes a KeyboardInterrupt of the code inside as a signal."""
+    def catching(self) -> Iterator[None]:
+        """Treats a KeyboardInterrupt raised inside as a signal."""
         try:
             yield
         except KeyboardInterrupt:
             self.requested = True
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
         self._restore()
 
@@ -55,17 +55,17 @@ class Interruption:
 
 
 @contextmanager
-def as_interrupts() -> Iterator[None]:
-    """Inside, SIGTERM raises KeyboardInterrupt as Ctrl-C does; in the main thread alone."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    previous = signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _raise_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt

@@ -9,7 +9,7 @@ from icaps.baselines import fasttext
 from icaps.baselines.base import Baseline
 from icaps.baselines.fit import SETTINGS, fit_baseline
 from icaps.data.source import open_source
-from icaps.train.loop import Callback
+from icaps.train.callbacks import Callback
 from tests.conftest import make_texts
 
 QUICK = dataclasses.replace(SETTINGS, min_frequency=0, batch_size=32, epochs=6, learning_rate=2e-3)

@@ -19,8 +19,8 @@ from icaps.baselines.neural import NetworkBaseline
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, ConfigError, DataError
 from icaps.evaluate.metrics import evaluate
+from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.checkpoint import load_checkpoint
-from icaps.train.loop import Epoch, Step
 from tests.baselines.small import QUICK, fit
 from tests.conftest import make_texts
 
@@ -84,7 +84,7 @@ def test_a_seed_gives_one_baseline(fitted: dict[str, Baseline], kind: str) -> No
 
 
 def test_a_network_keeps_the_weights_of_its_best_epoch() -> None:
-    class Course:
+    class Course(Callback):
         def __init__(self) -> None:
             self.epochs: list[Epoch] = []
             self.steps: list[Step] = []
@@ -221,7 +221,7 @@ def test_weights_of_other_sizes_are_told(folders: dict[str, Path]) -> None:
 def test_it_is_kept_apart_from_models(
     fitted: dict[str, Baseline], folders: dict[str, Path], model_folder: Path
 ) -> None:
-    with pytest.raises(CheckpointError, match="is no baseline; choose another place"):
+    with pytest.raises(CheckpointError, match="is not a baseline; choose another folder"):
         save_baseline(fitted[LINEAR], model_folder)
     with pytest.raises(CheckpointError, match="holds a baseline, which has no capsules"):
         load_checkpoint(folders[LINEAR])

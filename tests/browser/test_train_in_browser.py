@@ -15,8 +15,7 @@ import pytest
 from icaps.cli.main import main as icaps
 from icaps.results import Explanation
 from icaps.runs import jobs
-from icaps.runs.folder import FAILED, LIVE, PROGRESS, SNAPSHOTS, STOPPED
-from icaps.runs.jobs import Run
+from icaps.runs.folder import FAILED, LIVE, PROGRESS, SNAPSHOTS, STOPPED, Run
 from tests.browser.visitor import read_text, wait_for_rest
 from tests.browser.workshop import (
     HOSTILE,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icaps.runs.jobs import Run, find_runs
+from icaps.runs.folder import Run, find_runs
 from tests.browser.conftest import ROOT, WAIT, _wait_until_healthy
 from tests.browser.test_looks import CONTRAST
 from tests.browser.visitor import wait_for_rest

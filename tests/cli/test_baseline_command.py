@@ -8,7 +8,7 @@ import pytest
 
 from icaps.baselines.folder import load_baseline
 from icaps.cli.main import main
-from icaps.cli.train import read_arguments
+from icaps.cli.request import read_arguments
 from icaps.errors import RunError
 from icaps.runs import jobs
 from icaps.runs.folder import DONE, PROGRESS, RunFolder
@@ -81,7 +81,7 @@ def test_mistakes_are_told(
     data: Path, tmp_path: Path, model_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*WORDS, str(data), "--out", str(model_folder)]) == 2
-    assert "is no baseline; choose another place" in capsys.readouterr().err
+    assert "is not a baseline; choose another folder" in capsys.readouterr().err
     assert main([*WORDS, str(tmp_path / "nowhere"), "--out", str(tmp_path / "a")]) == 2
     assert "no file or folder" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()

@@ -94,7 +94,7 @@ def test_texts_are_piped_a_line_each(
         (["train", "--data", "d", "--out", "x", "--preset", "agnews"], "no preset 'agnews'"),
         (["train", "--data", "d", "--out", "x", "--set", "dropout"], "--set takes KEY=VALUE"),
         (["train", "--data", "d", "--out", "x", "--set", "dropout=7"], "dropout is 7.0"),
-        (["train", "--data", "d", "--out", "tests", "--seed", "1"], "choose another place"),
+        (["train", "--data", "d", "--out", "tests", "--seed", "1"], "choose another folder"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(

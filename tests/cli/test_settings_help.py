@@ -6,7 +6,8 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from icaps.cli.train import read_arguments, settings_of
+from icaps.cli.request import read_arguments
+from icaps.cli.train import settings_of
 from icaps.config import (
     ACTIVATIONS,
     LARGEST_SEED,
@@ -120,9 +121,9 @@ def test_the_seed_of_a_command_comes_last() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "can't be read"),
+        ([], "cannot be read"),
         (["train"], "--data"),
-        (["explore", "x"], "can't be read"),
+        (["explore", "x"], "cannot be read"),
         (["train", "--data"], "--data"),
         (["train", "--data", "x", "--seed", "one"], "--seed"),
         (["train", "--data", "x", "--on-bad-rows", "maybe"], "maybe"),

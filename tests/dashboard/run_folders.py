@@ -19,10 +19,10 @@ from icaps.runs.folder import (
     STATUS,
     STOP,
     Request,
+    Run,
     RunFolder,
     Status,
 )
-from icaps.runs.jobs import Run
 from tests.dashboard import visitor
 from tests.dashboard.visitor import Reader, page_html
 

@@ -205,7 +205,7 @@ def test_a_name_that_can_not_be_written_is_told(folder: Path) -> None:
     at = open_page("capsules", model="seen")
     at.text_input[0].set_value("x")
     at.button[0].click()
-    assert "can't be written" in visitor.errors(run(at))[0]
+    assert "cannot be written" in visitor.errors(run(at))[0]
     folder.chmod(0o755)
 
 

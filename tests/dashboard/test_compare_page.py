@@ -14,7 +14,7 @@ from icaps.baselines.folder import load_baseline, save_baseline
 from icaps.baselines.kinds import LINEAR
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
-from icaps.runs import jobs
+from icaps.runs.folder import find_runs
 from tests.conftest import make_texts
 from tests.dashboard import run_folders
 from tests.dashboard.run_folders import page_html, run
@@ -165,7 +165,7 @@ def test_a_baseline_is_trained_with_a_click(models: Path, data_file: Path) -> No
     assert any("icaps baseline linear" in code.value for code in at.code)
     at.button(key="baseline start").click()
     run(at)
-    (found,) = jobs.find_runs(models)
+    (found,) = find_runs(models)
     assert found.name == f"linear {data_file.stem}"
     until = time.monotonic() + 120
     while found.folder.status().live and time.monotonic() < until:

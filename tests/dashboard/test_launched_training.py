@@ -7,9 +7,9 @@ import pandas as pd
 
 from dashboard.model_registry import runs_folder
 from icaps.classifier import ICapsClassifier
-from icaps.cli.train import read_arguments, settings_of
-from icaps.runs.folder import DONE
-from icaps.runs.jobs import Run, find_runs
+from icaps.cli.request import read_arguments
+from icaps.cli.train import settings_of
+from icaps.runs.folder import DONE, Run, find_runs
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import shown_text

@@ -18,13 +18,13 @@ from dashboard.train import launcher
 from dashboard.train.launcher import LONG, SHORT, SUGGESTED
 from dashboard.widgets.data_picker import PATH
 from icaps.cli.data import reading_options
-from icaps.cli.train import read_arguments, settings_of
+from icaps.cli.request import read_arguments
+from icaps.cli.train import settings_of
 from icaps.config import ACTIVATIONS, OOV_CHOICES, PRECISIONS, PRESETS, ModelConfig, TrainConfig
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.runs import jobs
-from icaps.runs.folder import QUEUED, Request, Status
-from icaps.runs.jobs import Run
+from icaps.runs.folder import QUEUED, Request, Run, Status
 from icaps.train.estimate import Estimate, Spread, suggest_settings
 from icaps.train.recipe import Suggestion
 from tests.conftest import make_texts
@@ -405,7 +405,7 @@ def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> 
     monkeypatch.setattr("icaps.train.estimate.estimate", Started().measure)
     monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
     at = open_launcher()
-    for name, words in (("a/b", "can't be used"), ("small", "There is a run named small already")):
+    for name, words in (("a/b", "cannot be used"), ("small", "There is a run named small already")):
         at.text_input(key="launch name").set_value(name)
         run(at)
         press_start(at)

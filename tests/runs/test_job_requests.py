@@ -10,13 +10,22 @@ import pytest
 
 from icaps.errors import RunError
 from icaps.runs import jobs
-from icaps.runs.folder import INTERRUPTED, QUEUED, STATUS, TRAINING, RunFolder, Status
-from icaps.runs.jobs import Run, delete, find_runs, start, stop
+from icaps.runs.folder import (
+    INTERRUPTED,
+    QUEUED,
+    STATUS,
+    TRAINING,
+    Run,
+    RunFolder,
+    Status,
+    find_runs,
+)
+from icaps.runs.jobs import delete, start, stop
 
 
 @pytest.mark.parametrize("argument", ["a\0b", "half \ud83d", "x" * 3_000_000])
 def test_what_no_process_takes_leaves_nothing(argument: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="can't be started"):
+    with pytest.raises(RunError, match="cannot be started"):
         start(tmp_path, "mine", ["train", "--data", argument])
     assert find_runs(tmp_path) == []
     assert not (tmp_path / "mine").exists()  # so that the name is free

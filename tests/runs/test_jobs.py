@@ -29,8 +29,10 @@ from icaps.runs.folder import (
     STATUS,
     STOPPED,
     TRAINING,
+    Run,
+    find_runs,
 )
-from icaps.runs.jobs import Run, delete, find_runs, resume, start, stop
+from icaps.runs.jobs import delete, resume, start, stop
 from tests.conftest import make_texts
 
 WAIT = 180.0  # seconds; only a failure takes as long
@@ -109,7 +111,7 @@ def test_killed_stopped_and_resumed_it_ends_as_if_nothing_had_been(place: Path, 
 
     start(place, "broken", arguments)
     run = wait(place, "broken", in_epoch(1))
-    assert os.getpriority(os.PRIO_PROCESS, run.status.pid) == jobs._NICE
+    assert os.getpriority(os.PRIO_PROCESS, run.status.pid) == jobs._NICENESS
     assert os.getpgid(run.status.pid) == run.status.pid != os.getpgid(0)
     (run.path / STATUS).write_text("{ damaged")  # it mends itself with the next second
     run = wait(place, "broken", in_epoch(2))
@@ -265,7 +267,7 @@ def test_a_full_disk(tmp_path: Path, data: Path) -> None:
 def test_names_that_are_no_names(name: str, place: Path) -> None:
     place.mkdir()
     (place.parent / "x").mkdir()
-    with pytest.raises(RunError, match="can't be used"):
+    with pytest.raises(RunError, match="cannot be used"):
         start(place, name, ["train"])
     with pytest.raises(RunError, match="There is no run"):
         delete(place, name)

@@ -32,9 +32,9 @@ from icaps.runs.folder import (
     RunFolder,
     Status,
 )
-from icaps.runs.logger import Recorder, explained
+from icaps.runs.logger import StatusWriter, explained
+from icaps.train.callbacks import Epoch, Step
 from icaps.train.checkpoint_files import check_writable
-from icaps.train.loop import Epoch, Step
 
 HOLD = """
 import sys, time
@@ -200,22 +200,24 @@ def step(epoch: int, number: int, loss: float) -> Step:
     return Step(epoch, 3, number, 10, loss, 500.0, 1e-3)
 
 
-def test_the_recorder_tells_the_course(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_writer_reports_the_course(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [100.0]
     monkeypatch.setattr("icaps.runs.logger.time.monotonic", lambda: now[0])
-    recorder = Recorder(folder, resume=False, queued=False)
-    with folder.claimed(), recorder.telling_the_end():
-        recorder.begin(None)
+    writer = StatusWriter(folder, resume=False, queued=False)
+    with folder.claimed(), writer.recording_errors():
+        writer.begin(None)
         for number in range(1, 11):
             now[0] += 0.5
-            recorder.on_step(step(1, number, 1.0 / number))
-        recorder.on_epoch(Epoch(1, 0.1, 0.75, 5.0))
+            writer.on_step(step(1, number, 1.0 / number))
+        writer.on_epoch(Epoch(1, 0.1, 0.75, 5.0))
         found = folder.status()
         assert (found.state, found.epoch, found.step, found.steps) == (TRAINING, 1, 10, 10)
         assert found.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two a second
         assert found.validation_accuracy == 0.75
-        recorder.on_epoch(Epoch(2, 0.1, 0.5, 5.0))
-        recorder.end(interrupted=False)
+        writer.on_epoch(Epoch(2, 0.1, 0.5, 5.0))
+        writer.end(interrupted=False)
     assert folder.status().state == DONE
     assert folder.status().validation_accuracy == 0.75  # the best
     lines = folder.records(PROGRESS)
@@ -229,12 +231,12 @@ def test_lines_become_rarer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) 
     now = [0.0]
     monkeypatch.setattr("icaps.runs.logger.time.monotonic", lambda: now[0])
     monkeypatch.setattr("icaps.runs.logger.STATUS_EVERY", 1e9)
-    recorder = Recorder(folder, resume=False, queued=False)
+    writer = StatusWriter(folder, resume=False, queued=False)
     counts = []
     for hours in (1, 24):
         while now[0] < hours * 3600:
             now[0] += 3.0
-            recorder.on_step(Step(1, 1, round(now[0]) + 1, 10**6, 0.5, 1.0, 1e-3))
+            writer.on_step(Step(1, 1, round(now[0]) + 1, 10**6, 0.5, 1.0, 1e-3))
         counts.append(len(folder.records(PROGRESS)))
     assert 500 < counts[0] < 1_201
     assert counts[1] < counts[0] + 500 * 3.3  # by the logarithm of 24
@@ -256,9 +258,9 @@ def test_lines_become_rarer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_the_end_is_told(error: BaseException, state: str, words: str, folder: RunFolder) -> None:
-    recorder = Recorder(folder, resume=False, queued=False)
+    writer = StatusWriter(folder, resume=False, queued=False)
     expected = TrainingError if words and "Zero" not in words else type(error)
-    with pytest.raises(expected), recorder.telling_the_end():
+    with pytest.raises(expected), writer.recording_errors():
         raise error
     assert folder.status().state == state
     assert words in folder.status().error
@@ -271,19 +273,19 @@ def test_a_fault_of_our_own_is_not_explained_away() -> None:
 
 def test_a_stop_that_came_before_the_start_counts(folder: RunFolder) -> None:
     (folder.path / STOP).touch()
-    recorder = Recorder(folder, resume=False, queued=True)
-    with pytest.raises(KeyboardInterrupt), recorder.telling_the_end():
+    writer = StatusWriter(folder, resume=False, queued=True)
+    with pytest.raises(KeyboardInterrupt), writer.recording_errors():
         pytest.fail("it has begun")
     assert folder.status().state == STOPPED
-    Recorder(folder, resume=False, queued=False)  # by hand: that stop is of another time
+    StatusWriter(folder, resume=False, queued=False)  # by hand: that stop is of another time
     assert not (folder.path / STOP).exists()
 
 
 def test_a_resumed_training_keeps_what_was_told(folder: RunFolder) -> None:
     folder.append(PROGRESS, {"epoch": 1})
-    Recorder(folder, resume=True, queued=False)
+    StatusWriter(folder, resume=True, queued=False)
     assert folder.records(PROGRESS) == [{"epoch": 1}]
-    Recorder(folder, resume=False, queued=False)
+    StatusWriter(folder, resume=False, queued=False)
     assert folder.records(PROGRESS) == []
 
 

@@ -15,9 +15,12 @@ from icaps.config import ModelConfig
 from icaps.results import Explanation
 from icaps.runs import snapshots
 from icaps.runs.folder import SNAPSHOTS, RunFolder
-from icaps.runs.snapshots import COUNTED, Follower, snapshot
+from icaps.runs.snapshots import COUNTED, SnapshotWriter, snapshot
 from icaps.text.sentences import encode
+from icaps.train import loop
+from icaps.train.callbacks import Callback, Validation
 from icaps.train.corpus import Corpus
+from icaps.train.loop import validate
 from tests.conftest import MODEL, TRAIN, make_texts
 
 TEXT = "We simmer the onion soup. It was old."
@@ -25,9 +28,9 @@ LONG = dataclasses.replace(MODEL, hierarchical=True, max_words=8, max_sentences=
 HOSTILE = "<b>bread</b> & soup\0 \ud83d 👩🏽‍🍳\r\n\r\nline\u2028" + " butter" * 400
 
 
-def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
+def validated(classifier: ICapsClassifier, texts: list[str]) -> Validation:
     encoded = encode(classifier.vocabulary_, texts, classifier.network_.config)
-    return Corpus.from_tokens(encoded, [0] * len(texts))
+    return validate(classifier.network_, Corpus.from_tokens(encoded, [0] * len(texts)))
 
 
 def counted(classifier: ICapsClassifier, texts: list[str]) -> list[list[int]]:
@@ -68,7 +71,7 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     classifier: ICapsClassifier = request.getfixturevalue(kind)
     texts = make_texts(70, 5)[0] if kind == "classifier" else documents(40, 5)[0]
     texts += ["", "zzyzx zzyzx", "bread", "zzyzx bread"]  # two without a known word
-    found = snapshot(classifier, corpus_of(classifier, texts), TEXT)
+    found = snapshot(classifier, validated(classifier, texts), TEXT)
     assert found["frequency"] == counted(classifier, texts)
     assert np.sum(found["frequency"]) == len(texts) - 2
     assert found["epoch"] == len(classifier.history_)
@@ -76,24 +79,24 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     (explanation,) = classifier.explain([TEXT])
     # To rounding: after so many texts the classifier reads by its table of words.
     assert flat(found["explanation"]) == pytest.approx(flat(explanation.to_dict()), abs=1e-6)
-    assert snapshot(classifier, corpus_of(classifier, texts), "")["explanation"] is None
+    assert snapshot(classifier, validated(classifier, texts), "")["explanation"] is None
 
 
 def test_the_first_texts_are_counted_in_batches(
     classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = make_texts(50, 6)[0]
-    validation = corpus_of(classifier, texts)
+    validation = validated(classifier, texts)
     whole = snapshot(classifier, validation, "")
-    monkeypatch.setattr("icaps.inference.BATCH_WORDS", 30)
-    assert snapshot(classifier, validation, "") == whole
+    monkeypatch.setattr(loop, "VALIDATION_BATCH", 7)
+    assert snapshot(classifier, validated(classifier, texts), "") == whole
     monkeypatch.setattr(snapshots, "COUNTED", 10)
     assert snapshot(classifier, validation, "")["frequency"] == counted(classifier, texts[:10])
     assert COUNTED >= 1_000
 
 
 def test_no_text_at_all(classifier: ICapsClassifier) -> None:
-    found = snapshot(classifier, corpus_of(classifier, ["zzyzx"]), "")
+    found = snapshot(classifier, validated(classifier, ["zzyzx"]), "")
     assert np.sum(found["frequency"]) == 0
 
 
@@ -131,7 +134,7 @@ def test_what_is_no_explanation_is_no_explanation(lost: str, classifier: ICapsCl
 
 
 def under_training(classifier: ICapsClassifier, best: int, epoch: int) -> ICapsClassifier:
-    """As `fit` gives it to `each_epoch`."""
+    """As `fit` passes it to `on_validation`."""
     now = copy.copy(classifier)
     now.metrics_ = {**classifier.metrics_, "best_epoch": best}
     now.history_ = [{"epoch": n, "loss": 0.1} for n in range(1, epoch + 1)]
@@ -141,11 +144,11 @@ def under_training(classifier: ICapsClassifier, best: int, epoch: int) -> ICapsC
 def test_the_best_model_so_far_is_saved(classifier: ICapsClassifier, tmp_path: Path) -> None:
     """Epochs 1 and 3 are the best so far, 2 and 4 are not."""
     folder = RunFolder(tmp_path)
-    follower = Follower(folder, TEXT, resume=False)
-    validation = corpus_of(classifier, make_texts(9, 2)[0])
+    writer = SnapshotWriter(folder, TEXT, resume=False)
+    validation = validated(classifier, make_texts(9, 2)[0])
     saved = []
     for epoch, best in ((1, 1), (2, 1), (3, 3), (4, 3)):
-        follower(under_training(classifier, best, epoch), validation)
+        writer.on_validation(under_training(classifier, best, epoch), validation)
         saved.append(len(ICapsClassifier.load(tmp_path).history_))
     assert saved == [1, 1, 3, 3]
     lines = folder.records(SNAPSHOTS)
@@ -160,28 +163,28 @@ def test_a_model_of_another_training_stays(
     place = tmp_path / "run"
     classifier.save(place)
     before = {file.name: file.read_bytes() for file in place.iterdir()}
-    validation = corpus_of(classifier, make_texts(9, 2)[0])
-    follower = Follower(RunFolder(place), "", resume=False)
+    validation = validated(classifier, make_texts(9, 2)[0])
+    writer = SnapshotWriter(RunFolder(place), "", resume=False)
     for epoch in (1, 2):
-        follower(under_training(classifier, epoch, epoch), validation)
+        writer.on_validation(under_training(classifier, epoch, epoch), validation)
     after = {file.name: file.read_bytes() for file in place.iterdir()}
     assert {name: after[name] for name in before} == before
     assert after.keys() - before.keys() == {SNAPSHOTS}
-    follower = Follower(RunFolder(place), "", resume=True)  # then it is this training's own
-    follower(under_training(classifier, 3, 3), validation)
+    writer = SnapshotWriter(RunFolder(place), "", resume=True)  # then it is this training's own
+    writer.on_validation(under_training(classifier, 3, 3), validation)
     assert len(ICapsClassifier.load(place).history_) == 3
 
 
 EPOCHS = 3
 
 
-class Watcher:
-    """Keeps what `each_epoch` is given, as it is then."""
+class Watcher(Callback):
+    """Keeps what `on_validation` is passed, as it is then."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
 
-    def __call__(self, classifier: ICapsClassifier, validation: Corpus) -> None:
+    def on_validation(self, classifier: ICapsClassifier, validation: Validation) -> None:
         assert not classifier.network_.training
         self.seen.append(
             {
@@ -189,7 +192,7 @@ class Watcher:
                 "history": copy.deepcopy(classifier.history_),
                 "best": classifier.metrics_["best_epoch"],
                 "accuracy": classifier.metrics_["validation_accuracy"],
-                "texts": len(validation),
+                "texts": len(validation.corpus),
                 "norms": classifier.class_norms([TEXT]),
             }
         )
@@ -204,7 +207,7 @@ def test_each_epoch_is_told_and_changes_nothing(model: ModelConfig) -> None:
     train = dataclasses.replace(TRAIN, epochs=EPOCHS, patience=EPOCHS)
     data = make_texts(90, 1) if model is MODEL else documents(60, 1)
     watcher = Watcher()
-    watched = ICapsClassifier(model, train, device="cpu", each_epoch=watcher).fit(*data)
+    watched = ICapsClassifier(model, train, device="cpu", callbacks=[watcher]).fit(*data)
     alone = ICapsClassifier(model, train, device="cpu").fit(*data)
     weights, expected = watched.network_.state_dict(), alone.network_.state_dict()
     assert weights.keys() == expected.keys()
@@ -232,16 +235,24 @@ def test_each_epoch_is_told_and_changes_nothing(model: ModelConfig) -> None:
 
 
 def test_what_fails_after_an_epoch_ends_the_training() -> None:
-    def fail(*_: object) -> None:
-        raise OSError("the disk is full")
+    class Failing(Callback):
+        def on_validation(self, model: object, validation: Validation) -> None:
+            raise OSError("the disk is full")
 
     train = dataclasses.replace(TRAIN, epochs=2)
     with pytest.raises(OSError, match="full"):
-        ICapsClassifier(MODEL, train, device="cpu", each_epoch=fail).fit(*make_texts(30, 1))
+        ICapsClassifier(MODEL, train, device="cpu", callbacks=[Failing()]).fit(*make_texts(30, 1))
 
 
-def test_it_is_a_parameter_like_others() -> None:
+def test_callbacks_are_a_parameter_like_others() -> None:
     watcher = Watcher()
-    classifier = ICapsClassifier(MODEL, each_epoch=watcher)
-    assert classifier.get_params()["each_epoch"] is watcher
-    assert classifier.set_params(each_epoch=None).each_epoch is None
+    classifier = ICapsClassifier(MODEL, callbacks=[watcher])
+    assert classifier.get_params()["callbacks"] == [watcher]
+    assert classifier.set_params(callbacks=()).callbacks == ()
+    assert set(classifier.get_params(deep=False)) == {
+        "model",
+        "train",
+        "vectors",
+        "device",
+        "callbacks",
+    }

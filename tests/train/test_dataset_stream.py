@@ -16,7 +16,6 @@ from icaps.train import corpus_files
 from icaps.train.corpus_files import open_corpus, write_corpus
 from icaps.train.dataset import Words, prepare_stream, prepare_texts
 from tests.conftest import MODEL, TRAIN, make_texts
-from tests.tokens import lists
 
 
 class Row(NamedTuple):
@@ -56,13 +55,16 @@ def test_files_hold_what_encoding_gives(
     corpus = open_corpus(tmp_path, np.arange(len(texts)))
     assert len(corpus) == len(texts)
     for n, text in enumerate(encode(vocabulary, texts, model)):
-        assert lists(corpus.select(np.array([n])).tokens()) == lists(text)
+        packed = corpus.select(np.array([n])).tokens()
+        assert packed.ids.tolist() == text.ids.tolist()
+        assert packed.lengths.tolist() == text.sentences.tolist()
+        assert packed.sentences.tolist() == [len(text.sentences)]
 
 
 def test_texts_without_words_are_kept(tmp_path: Path) -> None:
     write_corpus(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
-    tokens = open_corpus(tmp_path, np.zeros(2, np.int64)).tokens()
-    assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
+    packed = open_corpus(tmp_path, np.zeros(2, np.int64)).tokens()
+    assert (packed.ids.tolist(), packed.sentences.tolist()) == ([], [0, 0])
 
 
 def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
@@ -73,9 +75,14 @@ def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
     stream = prepare_stream(records, MODEL, TRAIN, folder_maker(tmp_path), 1)
     assert stream.classes.tolist() == classes.tolist()
     assert stream.vocabulary == memory.vocabulary
-    assert stream.training.tolist() == memory.training.tolist()
-    assert stream.corpus.labels.tolist() == labels.tolist()
-    assert stream.corpus.tokens().ids.tolist() == memory.corpus.tokens().ids.tolist()
+    assert sorted([*stream.training.texts, *stream.validation.texts]) == list(range(len(texts)))
+    for one, other in (
+        (stream.training, memory.training),
+        (stream.validation, memory.validation),
+    ):
+        assert one.texts.tolist() == other.texts.tolist()
+        assert one.labels.tolist() == labels[one.texts].tolist()
+        assert one.tokens().ids.tolist() == other.tokens().ids.tolist()
 
 
 def test_the_files_are_made_once_for_the_same_texts_words_and_splitting(tmp_path: Path) -> None:
@@ -93,7 +100,7 @@ def test_words_are_those_of_the_vocabulary() -> None:
     texts = ["a b zzz.", "", "c a"]
     vocabulary = Vocabulary.build(["a a a b b c ."], 0)
     prepared = prepare_texts(texts * 4, np.array(["x", "y"]), np.array([0, 1] * 6), MODEL, TRAIN)
-    corpus = dataclasses.replace(prepared.corpus, texts=np.array([2, 0]))
+    corpus = dataclasses.replace(prepared.training, texts=np.array([2, 0]))
     assert [len(words) for words in Words(corpus, prepared.vocabulary)] == [2, 4]
     assert "zzz" not in vocabulary
 

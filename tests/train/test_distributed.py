@@ -19,7 +19,7 @@ from icaps.config import TrainConfig
 from icaps.interpret.global_view import load_view
 from icaps.model import ICapsNet
 from icaps.nn import distributed
-from icaps.train.loop import _Run
+from icaps.train.loop import Trainer
 from tests.conftest import MODEL, make_texts
 from tests.train.test_loop import toy_corpus
 
@@ -36,7 +36,7 @@ import os, signal, sys
 from icaps.train import loop
 from icaps.cli.main import main
 
-step = loop._Run._step
+step = loop.Trainer.train_step
 
 def fateful(run, batch):
     if (run.course.epoch, run.course.step) == (2, 3):
@@ -44,7 +44,7 @@ def fateful(run, batch):
     return step(run, batch)
 
 if os.environ["RANK"] == "1":
-    loop._Run._step = fateful
+    loop.Trainer.train_step = fateful
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -264,7 +264,7 @@ def test_dropout_differs_by_process(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(distributed, "rank", lambda number=number: number)
         torch.manual_seed(0)
         batch = toy_corpus(10, 1)
-        losses.append(_Run(ICapsNet(model, 12, 2), batch, config, (), None)._step(batch))
+        losses.append(Trainer(ICapsNet(model, 12, 2), batch, config).train_step(batch))
     assert losses[0] == losses[2]
     assert losses[0] != losses[1]
 

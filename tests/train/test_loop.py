@@ -7,8 +7,9 @@ from icaps.errors import DataError
 from icaps.evaluate.metrics import evaluate
 from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.corpus import Corpus
-from icaps.train.loop import Epoch, Step, accuracy, choose_device, margin_loss, predict_norms, train
+from icaps.train.loop import choose_device, margin_loss, train, validate
 from icaps.train.optimizer import rate_shares
 from tests.conftest import MODEL
 
@@ -23,7 +24,7 @@ def toy_corpus(count: int, seed: int) -> Corpus:
     return Corpus(ids.ravel(), 6 * texts, texts, labels, texts[:-1])
 
 
-class Recorder:
+class Recorder(Callback):
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.epochs: list[Epoch] = []
@@ -57,9 +58,7 @@ def test_training_learns_and_tells_what_it_does() -> None:
     )
     course = train(net, training, validation, config, [recorder])
     assert course.best_accuracy > 0.95
-    assert accuracy(predict_norms(net, validation), validation) == pytest.approx(
-        course.best_accuracy
-    )
+    assert validate(net, validation).accuracy == pytest.approx(course.best_accuracy)
     assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 31))
     assert recorder.epochs == course.history
     assert len(recorder.steps) == 30 * 6
@@ -90,9 +89,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
     course = train(net, toy_corpus(300, 1), validation, config, [Stop()])
     assert course.interrupted
     assert len(course.history) == 2
-    assert accuracy(predict_norms(net, validation), validation) == pytest.approx(
-        course.best_accuracy
-    )
+    assert validate(net, validation).accuracy == pytest.approx(course.best_accuracy)
 
 
 def test_the_average_follows_the_weights_it_averages() -> None:
@@ -120,7 +117,7 @@ def test_the_learning_rate_rises_then_falls_in_a_line() -> None:
 
 def test_norms_of_a_corpus_are_those_of_its_texts() -> None:
     net, corpus = network().eval(), toy_corpus(1100, 3)
-    norms = predict_norms(net, corpus)
+    norms = validate(net, corpus).class_norms
     one = net(corpus.select(np.array([1050])).tokens()).class_norms[0]
     torch.testing.assert_close(norms[1050], one.detach(), rtol=0, atol=1e-6)
 

@@ -11,9 +11,10 @@ from icaps.config import AUTO, BFLOAT16, FLOAT32
 from icaps.model import ICapsNet
 from icaps.nn.layers import RegionEmbedding
 from icaps.train import precision
+from icaps.train.callbacks import Callback
 from icaps.train.loop import train
 from icaps.train.precision import Choice, choose_precision
-from icaps.train.resume import Last
+from icaps.train.resume import StateFolder
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.train.test_loop import Recorder, network, toy_corpus
 from tests.train.test_resume import CONFIG, IDENTITY, StopAt, same_weights
@@ -122,7 +123,10 @@ def test_the_choice_is_said() -> None:
     said: list[str] = []
     texts, labels = make_texts(40, 3)
     train = dataclasses.replace(TRAIN, epochs=1, product_precision=BFLOAT16)
-    classifier = ICapsClassifier(MODEL, train, device="cpu", report=said.append).fit(texts, labels)
+    callback = Callback()
+    callback.on_log = said.append
+    classifier = ICapsClassifier(MODEL, train, device="cpu", callbacks=[callback])
+    classifier.fit(texts, labels)
     assert "products of words with the kernel in bfloat16" in said
     assert classifier.metrics_["product_precision"] == BFLOAT16
     measured = str(Choice(FLOAT32, 9.61))
@@ -135,14 +139,14 @@ def test_a_training_goes_on_in_the_precision_that_it_began_in(
     """Whatever would be measured by then."""
     corpora = toy_corpus(100, 1), toy_corpus(50, 2)
 
-    def run(recorder: Recorder, *rest: Last) -> ICapsNet:
+    def run(recorder: Recorder, *rest: StateFolder) -> ICapsNet:
         net = network()
         train(net, *corpora, CONFIG, [recorder], *rest)
         return net
 
     monkeypatch.setattr(precision, "_measured", lambda *_: (2.0, 1.0))
     expected = run(Recorder())
-    run(StopAt(2, 3), Last.open(tmp_path, IDENTITY, False))
+    run(StopAt(2, 3), StateFolder.open(tmp_path, IDENTITY, False))
     monkeypatch.setattr(precision, "_measured", lambda *_: (1.0, 2.0))
-    assert same_weights(expected, run(Recorder(), Last.open(tmp_path, IDENTITY, True)))
+    assert same_weights(expected, run(Recorder(), StateFolder.open(tmp_path, IDENTITY, True)))
     assert not same_weights(expected, run(Recorder()))

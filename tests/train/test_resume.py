@@ -16,10 +16,11 @@ from icaps.cli.main import main
 from icaps.config import TrainConfig
 from icaps.errors import CheckpointError
 from icaps.model import ICapsNet
+from icaps.train.callbacks import Epoch, Step
 from icaps.train.checkpoint_files import STATE
-from icaps.train.loop import Epoch, Step, Training, train
-from icaps.train.resume import Last, State, fingerprint
-from icaps.train.signals import Interruption
+from icaps.train.loop import Course, train
+from icaps.train.resume import State, StateFolder, fingerprint
+from icaps.train.signals import DeferredInterrupt
 from tests.conftest import MODEL, make_texts
 from tests.train.test_loop import Recorder, network, toy_corpus
 
@@ -46,8 +47,8 @@ class StopAt(Recorder):
 
 
 def run(
-    recorder: Recorder, last: Last | None = None, config: TrainConfig = CONFIG
-) -> tuple[ICapsNet, Training]:
+    recorder: Recorder, last: StateFolder | None = None, config: TrainConfig = CONFIG
+) -> tuple[ICapsNet, Course]:
     net = network()
     return net, train(net, toy_corpus(100, 1), toy_corpus(50, 2), config, [recorder], last)
 
@@ -63,15 +64,15 @@ def test_a_stopped_training_goes_on_exactly(place: tuple[int, int | None], tmp_p
     whole = Recorder()
     expected, course = run(whole)
     before, after = StopAt(*place), Recorder()
-    assert run(before, Last.open(tmp_path, IDENTITY, False))[1].interrupted
-    resumed, rest = run(after, Last.open(tmp_path, IDENTITY, True))
+    assert run(before, StateFolder.open(tmp_path, IDENTITY, False))[1].interrupted
+    resumed, rest = run(after, StateFolder.open(tmp_path, IDENTITY, True))
     assert same_weights(expected, resumed)
     assert not rest.interrupted
     assert (before.steps[-1].epoch, before.steps[-1].step) == (place[0], place[1] or 4)
     losses = [(step.epoch, step.step, step.loss) for step in whole.steps]
     assert [(s.epoch, s.step, s.loss) for s in before.steps + after.steps] == losses
 
-    def untimed(course: Training) -> Training:
+    def untimed(course: Course) -> Course:
         history = [dataclasses.replace(epoch, seconds=0) for epoch in course.history]
         return dataclasses.replace(course, history=history)
 
@@ -80,10 +81,10 @@ def test_a_stopped_training_goes_on_exactly(place: tuple[int, int | None], tmp_p
 
 def test_a_finished_training_has_nothing_left_to_do(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, epochs=9, patience=1)
-    expected, course = run(Recorder(), Last.open(tmp_path, IDENTITY, False), config)
+    expected, course = run(Recorder(), StateFolder.open(tmp_path, IDENTITY, False), config)
     assert course.epoch == course.best_epoch + 2
     recorder = Recorder()
-    resumed, rest = run(recorder, Last.open(tmp_path, IDENTITY, True), config)
+    resumed, rest = run(recorder, StateFolder.open(tmp_path, IDENTITY, True), config)
     assert same_weights(expected, resumed)
     assert rest == course
     assert recorder.steps == []
@@ -115,8 +116,8 @@ def test_parts_of_a_batch_add_up_to_its_mean(accumulate: int) -> None:
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     state = State({"a": torch.arange(3), "b": torch.rand(2, 2).T}, {"loss": 0.1 + 0.2})
-    Last.open(tmp_path / "last", IDENTITY, False).save(state)
-    back = Last.open(tmp_path / "last", IDENTITY, True).state
+    StateFolder.open(tmp_path / "last", IDENTITY, False).save(state)
+    back = StateFolder.open(tmp_path / "last", IDENTITY, True).state
     assert back is not None
     assert back.facts == state.facts
     assert all(torch.equal(back.tensors[name], state.tensors[name]) for name in state.tensors)
@@ -124,12 +125,12 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_the_older_state(tmp_path: Path) -> None:
-    last = Last.open(tmp_path, IDENTITY, False)
+    last = StateFolder.open(tmp_path, IDENTITY, False)
     last.save(State({}, {"epoch": 1}))
     (tmp_path / f"{STATE}.partial").mkdir()
-    with pytest.raises(CheckpointError, match="can't be written"):
+    with pytest.raises(CheckpointError, match="cannot be written"):
         last.save(State({}, {"epoch": 2}))
-    state = Last.open(tmp_path, IDENTITY, True).state
+    state = StateFolder.open(tmp_path, IDENTITY, True).state
     assert state is not None
     assert state.facts == {"epoch": 1}
 
@@ -147,23 +148,23 @@ def test_a_failed_write_leaves_the_older_state(tmp_path: Path) -> None:
 def test_it_goes_on_only_with_what_it_began_with(
     change: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    Last.open(tmp_path, IDENTITY, False).save(State({}, {}))
-    with pytest.raises(CheckpointError, match=f"{message}.*leave --resume out"):
-        Last.open(tmp_path, IDENTITY | change, True)
+    StateFolder.open(tmp_path, IDENTITY, False).save(State({}, {}))
+    with pytest.raises(CheckpointError, match=f"{message}.*omit --resume"):
+        StateFolder.open(tmp_path, IDENTITY | change, True)
 
 
 def test_damaged_and_foreign_states(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nothing to resume"):
-        Last.open(tmp_path, IDENTITY, True)
-    Last.open(tmp_path, IDENTITY, False).save(State({"a": torch.rand(100)}, {}))
+        StateFolder.open(tmp_path, IDENTITY, True)
+    StateFolder.open(tmp_path, IDENTITY, False).save(State({"a": torch.rand(100)}, {}))
     whole = (tmp_path / STATE).read_bytes()
     for damaged in (b"", whole[:50], whole[:-1]):
         (tmp_path / STATE).write_bytes(damaged)
         with pytest.raises(CheckpointError, match="is damaged"):
-            Last.open(tmp_path, IDENTITY, True)
+            StateFolder.open(tmp_path, IDENTITY, True)
     (tmp_path / STATE).write_bytes(whole.replace(b'format_version\\": 1', b'format_version\\": 7'))
     with pytest.raises(CheckpointError, match="format version 7"):
-        Last.open(tmp_path, IDENTITY, True)
+        StateFolder.open(tmp_path, IDENTITY, True)
 
 
 def test_fingerprints() -> None:
@@ -177,7 +178,7 @@ def test_fingerprints() -> None:
 
 def test_the_first_ctrl_c_is_put_off_and_the_second_acts() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Interruption() as stop:
+    with DeferredInterrupt() as stop:
         assert not stop.requested
         signal.raise_signal(signal.SIGINT)
         assert stop.requested
@@ -186,7 +187,7 @@ def test_the_first_ctrl_c_is_put_off_and_the_second_acts() -> None:
     assert signal.getsignal(signal.SIGINT) is before
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a job that the shell put behind
     try:
-        with Interruption() as stop:
+        with DeferredInterrupt() as stop:
             signal.raise_signal(signal.SIGINT)
         assert not stop.requested
     finally:
@@ -252,10 +253,11 @@ def test_a_killed_training_goes_on_to_the_same_model(
 def test_other_data_are_refused(tmp_path: Path) -> None:
     settings = TrainConfig(min_frequency=0, batch_size=32, epochs=1)
     texts, labels = make_texts(90, 1)
-    last = tmp_path / "last"
-    first = ICapsClassifier(MODEL, settings, device="cpu", last=last).fit(texts, labels)
-    again = ICapsClassifier(MODEL, settings, device="cpu", last=last, resume=True)
-    assert same_weights(again.fit(texts, labels).network_, first.network_)
+    state = {"state_folder": tmp_path / "last"}
+    classifier = ICapsClassifier(MODEL, settings, device="cpu")
+    first = classifier.fit(texts, labels, **state).network_
+    again = classifier.fit(texts, labels, **state, resume=True).network_
+    assert same_weights(again, first)
     for other in (texts[::-1], [*texts[:-1], texts[-1] + " bread"]):
         with pytest.raises(CheckpointError, match="started with other data"):
-            again.fit(other, labels)
+            classifier.fit(other, labels, **state, resume=True)

@@ -1,0 +1,91 @@
+"""Callbacks of a training: hooks that are called as it goes on.
+
+Nothing here imports torch when it is run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from icaps.train.corpus import Corpus
+
+
+@dataclass(frozen=True)
+class Step:
+    """The position of a training after a step.
+
+    Attributes:
+        epoch, epochs, step, steps: From 1; `steps` are those of an epoch.
+        loss: Mean over the texts of the epoch so far.
+        texts_per_second: In this epoch.
+        learning_rate: Of this step.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float
+    texts_per_second: float
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A record of the history: an epoch (from 1), its mean loss, and its validation."""
+
+    epoch: int
+    loss: float
+    validation_accuracy: float
+    seconds: float
+
+
+class Validation(NamedTuple):
+    """What a network predicts for the validation texts.
+
+    Attributes:
+        corpus: The texts.
+        class_norms: (texts, J), on the CPU.
+        capsules: (texts,), the primary capsule with the largest routing weight for the predicted
+            class (section 2.6 with k1 = 1).
+        known: (texts,), whether any word of the text is in the vocabulary.
+    """
+
+    corpus: Corpus
+    class_norms: Tensor
+    capsules: NDArray[np.int64]
+    known: NDArray[np.bool_]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the texts whose class has the largest norm."""
+        predicted = self.class_norms.argmax(1).numpy()
+        return float((predicted == self.corpus.labels).mean())
+
+
+class Callback:
+    """Override the hooks that you need. Under torchrun only process 0 calls them."""
+
+    def on_log(self, line: str) -> None:
+        """With a line about what the training does, for a log."""
+
+    def on_step(self, step: Step) -> None:
+        """After each step."""
+
+    def on_validation(self, model: Any, validation: Validation) -> None:
+        """After an epoch, when the averaged weights have been validated.
+
+        Args:
+            model: `ICapsClassifier.fit` passes a fitted classifier with these weights, and
+                `loop.train` the network. Its weights change with the next step.
+            validation: What it predicts for the validation texts.
+        """
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """At the end of each epoch."""

@@ -1,0 +1,145 @@
+"""One fit of a classifier: word vectors, network, training loop, `<unk>`, calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from icaps.config import ModelConfig, TrainConfig
+from icaps.errors import DataError
+from icaps.model import ICapsNet
+from icaps.nn import distributed
+from icaps.text.fixed_part import Sources, fixed_part, names
+from icaps.train.calibration import fit_inverse_temperature
+from icaps.train.callbacks import Callback, Validation
+from icaps.train.checkpoint import Checkpoint, label_type
+from icaps.train.dataset import Prepared, Words
+from icaps.train.loop import Course, choose_device, train, validate
+from icaps.train.resume import StateFolder, fingerprint
+from icaps.train.unk import fit_unk
+
+
+def fit_checkpoint(
+    data: Prepared,
+    model: ModelConfig,
+    config: TrainConfig,
+    vectors: Sources = None,
+    device: str = "auto",
+    callbacks: Sequence[Callback] = (),
+    state_folder: str | Path | None = None,
+    resume: bool = False,
+    as_model: Callable[[Checkpoint], Any] = lambda checkpoint: checkpoint,
+) -> Checkpoint:
+    """Trains a network on a data set and calibrates it on the validation texts.
+
+    Args:
+        data: Texts as numbers, divided into training and validation.
+        model: Settings of the network. `fixed_dim` is the size of vectors that are trained on the
+            texts; the network has that of all vectors.
+        config: Settings of the training.
+        vectors: See `ICapsClassifier`.
+        device: "auto", or a torch device.
+        callbacks: Called as the training goes on.
+        state_folder: Where the state is saved; None saves none.
+        resume: Whether to continue from the state in `state_folder`.
+        as_model: Makes what `Callback.on_validation` gets of the checkpoint of an epoch.
+
+    Raises:
+        CheckpointError: The state cannot be written, or does not fit this training.
+        DataError: Processes under torchrun have different data.
+        TrainingError: The loss is NaN or infinite.
+        VectorsError: Word vectors cannot be loaded or trained.
+    """
+
+    def log(line: str) -> None:
+        if distributed.rank() == 0:
+            for callback in callbacks:
+                callback.on_log(line)
+
+    training, validation = data.training, data.validation
+    log(f"{len(training)} training and {len(validation)} validation texts")
+    identity = {
+        "settings": dataclasses.asdict(model) | dataclasses.asdict(config),
+        "data": data.content,
+        "vocabulary": fingerprint(data.vocabulary.words),
+        "vectors": names(vectors),
+    }
+    states = _open_states(state_folder, identity, resume)  # fails before the vectors take time
+    part = fixed_part(
+        vectors,
+        Words(training, data.vocabulary),
+        data.vocabulary,
+        texts_dim=model.fixed_dim,
+        texts_epochs=config.vector_epochs,
+        oov=model.oov,
+        seed=config.seed,
+        say=log,
+    )
+    model = dataclasses.replace(model, fixed_dim=part.matrix.shape[1])
+    torch.manual_seed(config.seed)
+    network = ICapsNet(
+        model, len(data.vocabulary), len(data.classes), torch.from_numpy(part.matrix)
+    ).to(choose_device(device))
+    counts = np.bincount(training.labels, minlength=len(data.classes))
+    facts: dict[str, Any] = {
+        "vectors": names(vectors),
+        "vector_coverage": part.coverage,
+        "seed": config.seed,
+        "training_texts": len(training),
+        "validation_texts": len(validation),
+        "training_classes": dict(zip(map(str, data.classes), counts.tolist(), strict=True)),
+        "vocabulary_size": len(data.vocabulary),
+    }
+
+    def checkpoint_of(network: ICapsNet, validation: Validation, course: Course) -> Checkpoint:
+        labels = validation.corpus.labels
+        return Checkpoint(
+            network=network,
+            vocabulary=data.vocabulary,
+            classes=tuple(map(str, data.classes)),
+            train_config=config,
+            inverse_temperature=fit_inverse_temperature(validation.class_norms, labels),
+            metrics={
+                **facts,
+                "best_epoch": course.best_epoch,
+                "validation_accuracy": validation.accuracy,
+                "product_precision": course.precision,
+                "interrupted": course.interrupted,
+            },
+            history=[dataclasses.asdict(record) for record in course.history],
+            label_type=label_type(data.classes),
+        )
+
+    course = train(
+        network,
+        training,
+        validation,
+        config,
+        callbacks,
+        states,
+        as_model=lambda *epoch: as_model(checkpoint_of(*epoch)),
+    )
+    if config.unk_steps and not course.interrupted:
+        log("fitting <unk> so that it has no effect")
+        fit_unk(network, training, config)
+    return checkpoint_of(network, validate(network, validation), course)
+
+
+def _open_states(
+    folder: str | Path | None, identity: dict[str, Any], resume: bool
+) -> StateFolder | None:
+    """The folder of the state; DataError if processes under torchrun differ."""
+    states = None if folder is None else StateFolder.open(Path(folder), identity, resume)
+    facts = None if states is None or states.state is None else states.state.facts
+    if not distributed.same_everywhere(json.dumps([identity, facts])):
+        raise DataError(
+            "The processes have different data, settings or states to resume; give each the "
+            "same command, and each machine the same files."
+        )
+    return states
