@@ -87,7 +87,7 @@ def test_mistakes_are_told(
     assert not (tmp_path / "a").exists()
     with pytest.raises(SystemExit):
         main(["baseline", "bert", "--data", str(data)])
-    with pytest.raises(RunError, match="can't be read"):
+    with pytest.raises(RunError, match="cannot be read"):
         read_arguments(["baseline", "bert", "--data", "x"])
 
 

@@ -16,6 +16,7 @@ from icaps.train import corpus_files
 from icaps.train.corpus_files import open_corpus, write_corpus
 from icaps.train.dataset import Words, prepare_stream, prepare_texts
 from tests.conftest import MODEL, TRAIN, make_texts
+from tests.tokens import lists
 
 
 class Row(NamedTuple):
@@ -55,16 +56,13 @@ def test_files_hold_what_encoding_gives(
     corpus = open_corpus(tmp_path, np.arange(len(texts)))
     assert len(corpus) == len(texts)
     for n, text in enumerate(encode(vocabulary, texts, model)):
-        packed = corpus.select(np.array([n])).tokens()
-        assert packed.ids.tolist() == text.ids.tolist()
-        assert packed.lengths.tolist() == text.sentences.tolist()
-        assert packed.sentences.tolist() == [len(text.sentences)]
+        assert lists(corpus.select(np.array([n])).tokens()) == lists(text)
 
 
 def test_texts_without_words_are_kept(tmp_path: Path) -> None:
     write_corpus(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
-    packed = open_corpus(tmp_path, np.zeros(2, np.int64)).tokens()
-    assert (packed.ids.tolist(), packed.sentences.tolist()) == ([], [0, 0])
+    tokens = open_corpus(tmp_path, np.zeros(2, np.int64)).tokens()
+    assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
 
 
 def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
