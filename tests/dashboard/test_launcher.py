@@ -617,8 +617,8 @@ def test_what_was_changed_is_reset_by_taking_over_again(started: Started, texts:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["train"], "can't be read"),
-        (["evaluate", "--model", "x"], "can't be read"),
+        (["train"], "cannot be read"),
+        (["evaluate", "--model", "x"], "cannot be read"),
         (["train", "--data", "synthetic", "--new-option"], "has no option --new-option"),
         (["train", "--data", "synthetic", "--preset", "<b>"], "There is no preset '<b>'"),
         (["train", "--data", "synthetic", "--set", "nothing=1"], "There is no setting 'nothing'"),
