@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import quotas
-from icaps.data.formats.csv_rows import allow_long_fields
+from icaps.data.formats.csv import allow_long_fields
 from icaps.errors import DataError
 from icaps.interpret.reasons import Reasons
 from icaps.reports.render import printable

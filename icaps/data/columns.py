@@ -1,4 +1,4 @@
-"""Which columns are the text and the label, by their names or by what stands in them."""
+"""Which columns are the text and the label, by their names or by their content."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from icaps.data.table import FileDescription, Row, Table
 TEXT_COLUMNS = ("text", "content", "document", "sentence", "description", "review")
 LABEL_COLUMNS = ("label", "class", "category", "target", "topic")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+")
-_LOOKED_AT = 1000  # rows that tell the columns where their names don't
+_SAMPLE = 1000  # rows that determine the columns if their names do not
 _ADVICE = "name them with --text and --label (text=..., label=...)"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns of texts and of the label; `names` of labels that are numbers from `base`."""
+    """The text and label columns; `names` are those of labels that are numbers from `base`."""
 
     text: tuple[str, ...]
     label: str
@@ -28,23 +28,23 @@ class Choice:
     base: int = 0
 
     def described(self, about: FileDescription) -> FileDescription:
-        """The description with this choice."""
+        """Returns the description with this choice."""
         return replace(about, text=self.text, label=self.label, classes=self.names)
 
 
 def choose_columns(
     table: Table, text: Sequence[str], label: str | None, folder: Path | None
 ) -> Choice:
-    """The columns given, else those of the usual names, else the only two.
+    """Returns the given columns, or those with the usual names, or the only two.
 
-    Labels that are numbers get the names that the table holds or that a `classes.txt` in `folder`
+    Labels that are numbers get the names that the table has or that a `classes.txt` in `folder`
     lists: from 0, or from 1 in a file of Zhang et al.'s layout without a 0.
 
     Raises:
-        FileError: A column given isn't there, or the columns can't be told.
+        FileError: A given column does not exist, or the columns are unclear.
     """
     about = table.about
-    texts, label = _told(table, tuple(text), label)
+    texts, label = _text_and_label(table, tuple(text), label)
     if not label or not texts or label in texts:
         raise FileError("unclear columns", about.file, f"{_columns(about)}; {_ADVICE}.")
     names = (_names_in(folder) if folder else None) or table.class_names(label)
@@ -53,10 +53,10 @@ def choose_columns(
     return Choice(texts, label, names if numbers else None, base)
 
 
-def _told(
+def _text_and_label(
     table: Table, text: tuple[str, ...], label: str | None
 ) -> tuple[tuple[str, ...], str | None]:
-    """The columns of texts and the label, empty and None where nothing tells them."""
+    """Returns the text columns and the label column; empty and None if they are unclear."""
     about = table.about
     for name in (*text, *([label] if label else [])):
         if name not in about.columns:
@@ -66,16 +66,16 @@ def _told(
     if about.class_first:
         label = label or next(name for name in about.columns if name not in text)
         return text or tuple(name for name in about.columns if name != label), label
-    if not text and (named := _named(TEXT_COLUMNS, about, label)):
-        text = (named,)
-    label = label or _named(LABEL_COLUMNS, about, *text)
+    if not text and (column := _usual_column(TEXT_COLUMNS, about, label)):
+        text = (column,)
+    label = label or _usual_column(LABEL_COLUMNS, about, *text)
     if not text and not label:
         return _by_content(table)
-    left = [column for column in about.columns if column not in (*text, label)]
-    if not text and len(left) == 1:
-        text = (left[0],)
-    if not label and len(left) == 1:
-        label = left[0]
+    others = [column for column in about.columns if column not in (*text, label)]
+    if not text and len(others) == 1:
+        text = (others[0],)
+    if not label and len(others) == 1:
+        label = others[0]
     return text, label
 
 
@@ -89,15 +89,15 @@ def _unique(name: str, about: FileDescription) -> str:
     return name
 
 
-def _named(usual: Sequence[str], about: FileDescription, *taken: str | None) -> str | None:
+def _usual_column(usual: Sequence[str], about: FileDescription, *taken: str | None) -> str | None:
     columns = [column for column in reversed(about.columns) if column not in taken]
     names = {column.strip().lower(): column for column in columns}
-    found = next((names[name] for name in usual if name in names), None)
-    return _unique(found, about) if found is not None else None
+    column = next((names[name] for name in usual if name in names), None)
+    return _unique(column, about) if column is not None else None
 
 
 def _by_content(table: Table) -> tuple[tuple[str, ...], str | None]:
-    """Of two columns of any name: the text, and the label, whose values are shorter and recur."""
+    """Returns text and label of two columns: the label has shorter values, which recur."""
     columns = table.about.columns
     rows = [list(map(str, values)) for _, _, values in _sample(table, columns)]
     if len(set(columns)) != 2 or len(columns) != 2 or not rows:
@@ -111,11 +111,11 @@ def _by_content(table: Table) -> tuple[tuple[str, ...], str | None]:
 
 
 def _sample(table: Table, columns: Sequence[str]) -> Iterable[Row]:
-    return (row for row in islice(table.rows(columns), _LOOKED_AT) if isinstance(row, tuple))
+    return (row for row in islice(table.rows(columns), _SAMPLE) if isinstance(row, tuple))
 
 
 def _all_numbers(table: Table, label: str) -> set[str] | None:
-    """The labels seen first, where all of them are whole numbers."""
+    """Returns the labels of the first rows if all are whole numbers, else None."""
     seen = {str(values[0]).strip() for _, _, values in _sample(table, (label,))} - {"", "None"}
     return seen if all(_WHOLE_NUMBER.fullmatch(value) for value in seen) else None
 
@@ -128,11 +128,11 @@ def _names_in(folder: Path) -> tuple[str, ...] | None:
         text = names.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(
-            "class names", str(names), f"it can't be read as UTF-8 ({error})."
+            "class names", str(names), f"it cannot be read as UTF-8 ({error})."
         ) from error
     classes = tuple(text.removesuffix("\n").split("\n"))
     if not all(map(str.strip, classes)) or len(set(classes)) < len(classes):
-        raise FileError("class names", str(names), "a name is blank or there twice; mend that.")
+        raise FileError("class names", str(names), "a name is blank or occurs twice; fix that.")
     return classes
 
 

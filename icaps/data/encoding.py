@@ -1,4 +1,4 @@
-"""Text of a file: its encoding told by its bytes, and its lines in bounded memory."""
+"""Text of a file: its encoding, detected by its bytes, and its lines in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,38 +8,35 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from charset_normalizer import from_bytes
-
 from icaps.data.problems import FileError, Problem
 from icaps.data.streams import DataFile
 from icaps.errors import ConfigError
 
-LONGEST = (
-    1 << 24
-)  # characters of a line, a field or an object; bounds the memory that reading takes
-_GUESSES = 4  # encodings that a message names
-_EVIDENCE = 1024  # blocks that are searched for more than ASCII
+# Most characters of a line, a field or an object: bounds the memory that reading takes.
+LONGEST = 1 << 24
+_GUESSES = 4  # encodings that a message suggests
+_EVIDENCE = 1024  # blocks that are searched for bytes beyond ASCII
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, with whose mark it starts
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Accented letters stand between plain ones in Western languages. Runs of them are another script.
+# In Western languages accented letters are surrounded by plain ones; runs are another script.
 _HIGH_RUNS = re.compile(rb"[\xc0-\xff]+")
-_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # no characters of cp1252
+_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # not characters of cp1252
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\x1b"))
 
 
 def known_encoding(name: str) -> str:
-    """The name as Python spells it.
+    """Returns Python's name of an encoding.
 
     Raises:
-        ConfigError: There is no such encoding of text.
+        ConfigError: There is no such text encoding.
     """
     try:
-        "".encode(name)  # unlike the search for its name, this refuses what encodes no text
+        "".encode(name)  # unlike a lookup of the name, this refuses codecs that are not of text
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         raise ConfigError(
@@ -48,7 +45,7 @@ def known_encoding(name: str) -> str:
 
 
 def is_binary(head: bytes) -> bool:
-    """Whether the first bytes of a file are no text in any encoding that is told by them."""
+    """Returns whether the first bytes of a file are not text in any detectable encoding."""
     if bom_encoding(head) or _wide_encoding(head):
         return False
     if head.count(0) > len(head) / 100:
@@ -58,16 +55,17 @@ def is_binary(head: bytes) -> bool:
 
 
 def bom_encoding(head: bytes) -> str | None:
-    """The encoding that a byte order mark at the start tells."""
+    """Returns the encoding of a byte order mark at the start, or None."""
     return next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
 
 
 def detect_encoding(file: DataFile) -> str:
-    """utf-8-sig, utf-16 or utf-32 by the mark at the start, utf-16-le or -be by its zeros, else
-    utf-8, else cp1252, which holds latin-1's letters in the same places.
+    """Detects the encoding of a file.
 
-    ASCII is no evidence: what tells is the first block with other bytes in it. Where 256 MiB have
-    none, bytes after them that aren't UTF-8 are left to be told as bad rows.
+    It is utf-8-sig, utf-16 or utf-32 by the mark at the start, utf-16-le or utf-16-be by its zeros,
+    else utf-8, else cp1252, which has the letters of latin-1 at the same codes. ASCII is no
+    evidence: the first block with other bytes decides. If the first 256 MiB have none, later bytes
+    that are not UTF-8 are reported as bad rows.
 
     Raises:
         FileError: It is in another encoding, which the user must name.
@@ -84,7 +82,7 @@ def detect_encoding(file: DataFile) -> str:
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    """UTF-16 without a mark: many zeros, in even or in odd places, and line ends."""
+    """Detects UTF-16 without a mark: many zeros at even or at odd places, and line ends."""
     even, odd = head[::2].count(0), head[1::2].count(0)
     if min(even, odd) * 10 > max(even, odd) or max(even, odd) <= len(head) / 20:
         return None
@@ -95,12 +93,14 @@ def _wide_encoding(head: bytes) -> str | None:
 
 def _eight_bit(sample: bytes, file: DataFile) -> str:
     bad, good = _bad_bytes(sample)
-    if bad * 10 <= good:  # a few bytes among much UTF-8 are damage, which is told row by row
+    if bad * 10 <= good:  # a few bytes among much UTF-8 are damage, reported row by row
         return "utf-8"
     runs = _HIGH_RUNS.findall(sample)
     foreign = sum(len(run) > 2 for run in runs)
     if not _UNDEFINED.search(sample) and foreign * 10 <= len(runs):
         return "cp1252"
+    from charset_normalizer import from_bytes
+
     guesses = [guess.encoding for guess in from_bytes(sample)]
     likely = ", ".join(dict.fromkeys([*guesses[:_GUESSES], "latin-1"]))
     raise FileError(
@@ -112,24 +112,24 @@ def _eight_bit(sample: bytes, file: DataFile) -> str:
 
 
 def _bad_bytes(sample: bytes) -> tuple[int, int]:
-    """How many bytes are no UTF-8, and how many characters beside ASCII others make."""
+    """Counts the bytes that are not UTF-8, and the characters beyond ASCII in the others."""
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
     valid = text.encode(errors="ignore").decode()
     return len(text) - len(valid), len(valid) - len(valid.encode("ascii", "ignore"))
 
 
 def text_blocks(file: DataFile, encoding: str) -> Iterator[str]:
-    """The text without a byte order mark; bytes that are none of the encoding's are surrogates.
+    """Yields the text without a byte order mark; bytes outside the encoding become surrogates.
 
     Raises:
-        FileError: It can't be read, or ends in the middle of a character.
+        FileError: It cannot be read, or ends in the middle of a character.
     """
     wide = encoding.startswith(("utf-16", "utf-32"))
     errors = "surrogatepass" if wide else "surrogateescape"
     decoded = codecs.iterdecode(file.blocks(), encoding, errors)
     try:
         for block in islice(decoded, 1):
-            # The codecs named after the mark take it off themselves.
+            # The codecs named after the mark remove it themselves.
             yield block if encoding in _BOMS.values() else block.removeprefix("\ufeff")
         yield from decoded
     except UnicodeError as error:
@@ -142,7 +142,7 @@ def text_blocks(file: DataFile, encoding: str) -> Iterator[str]:
 
 
 def lines(blocks: Iterable[str], name: str, newline: str = "") -> Iterator[str]:
-    r"""Lines with their ends: of \n, \r or \r\n for the newline "", of \n alone for "\n".
+    r"""Yields lines with their ends: \n, \r or \r\n for the newline "", \n alone for "\n".
 
     Raises:
         FileError: A line is longer than `LONGEST`.
@@ -163,15 +163,20 @@ def lines(blocks: Iterable[str], name: str, newline: str = "") -> Iterator[str]:
 
 
 def damage(text: str, name: str, number: int = 1, column: int = 1) -> Problem | None:
-    """The first character that no text has; `text` starts on line `number`, at `column`."""
-    kind, reason = "NUL character", "there is a NUL character; take it out."
+    """Returns the problem of the first invalid character, or None.
+
+    Args:
+        text: It starts on line `number` at `column`.
+        name: Name of the file.
+    """
+    kind, reason = "NUL character", "there is a NUL character; remove it."
     place = text.find("\0")
     if place < 0:
         place = _first_surrogate(text)
         kind = "undecodable byte"
         reason = (
-            "a byte is none of the file's encoding; save the file as UTF-8, or name its encoding "
-            "with --encoding (encoding=...)."
+            "a byte is not valid in the file's encoding; save the file as UTF-8, or name its "
+            "encoding with --encoding (encoding=...)."
         )
     if place < 0:
         return None

@@ -1,4 +1,4 @@
-"""What is wrong with a row or a file, in words that say where and what to do."""
+"""Problems of rows and files: where, what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 from icaps.errors import DataError
 
-LISTED = 5  # problems of each kind that are kept to be shown; all are counted
+LISTED = 5  # problems of each kind that are stored for display; all are counted
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A row that can't be used, or a whole file.
+    """A bad row, or a bad file.
 
     Attributes:
-        kind: What sort of problem, such as "ragged row".
-        file: Where.
-        line: Of the file, from 1, or the row where a format has no lines; None for the whole file.
-        column: The character in the line, from 1, or the name of the table's column.
+        kind: Kind of problem, such as "ragged row".
+        file: The file.
+        line: Line of the file from 1, or row if a format has no lines; None for the whole file.
+        column: Character in the line from 1, or name of the table's column.
         reason: What is wrong, and what to do about it.
         unit: What `line` counts: "line" or "row".
     """
@@ -40,7 +40,7 @@ class Problem:
 
 
 class FileError(DataError):
-    """A file that can't be read, or not to its end; `problem` says where and why."""
+    """A file that cannot be read, or not to its end; `problem` says where and why."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class FileError(DataError):
 
 @dataclass
 class Problems:
-    """The bad rows of one reading: how many of each kind, and the first of each."""
+    """The bad rows of one reading: the number of each kind, and the first of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[Problem]] = field(default_factory=dict)
 
     def add(self, problem: Problem) -> None:
-        """Counts a problem, and keeps it while it is one of the first of its kind."""
+        """Counts a problem, and stores it if it is one of the first of its kind."""
         self.counts[problem.kind] += 1
         listed = self.first.setdefault(problem.kind, [])
         if len(listed) < LISTED:
@@ -78,21 +78,21 @@ class Problems:
 
     @property
     def total(self) -> int:
-        """How many rows are bad."""
+        """Returns the number of bad rows."""
         return self.counts.total()
 
     def __bool__(self) -> bool:
         return bool(self.counts)
 
     def summary(self) -> str:
-        """The kinds with their numbers, such as "2 ragged row, 1 missing label"."""
+        """Returns the kinds with their counts, such as "2 ragged row, 1 missing label"."""
         return ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
 
     def error(self, good: int) -> DataError:
-        """The error of a reading that found `good` rows besides these."""
+        """Returns the error of a reading that has `good` rows besides these."""
         problem = next(iter(self.first.values()))[0]
         rows = self.total + good
         return DataError(
-            f"{problem} {self.total:,} of {rows:,} rows can't be read ({self.summary()}). Mend "
+            f"{problem} {self.total:,} of {rows:,} rows cannot be read ({self.summary()}). Fix "
             "them, or leave them out with --on-bad-rows skip (on_bad_rows='skip')."
         )

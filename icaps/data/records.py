@@ -1,4 +1,4 @@
-"""From a row of plain values to a labelled text."""
+"""Labelled texts: from a row of values to a record, and from labels to numbers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from icaps.data.problems import Problem
 from icaps.data.table import ABSENT, FileDescription
 from icaps.errors import DataError
 
-_CLASSES_AT_HAND = 4096  # labels whose class is remembered
+_CACHED_CLASSES = 4096  # labels whose class is cached
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Record(NamedTuple):
-    """A text, the name of its class, and where both stand: the file, and its line from 1.
+    """A text, its class name, and their place: the file, and its line from 1.
 
-    The text is as it was written; the name has no spaces around it, and U+FFFD for half characters,
-    which no file takes. Formats without lines, and data in memory, give the number of the row.
+    The text is unchanged. The name has no surrounding spaces, and U+FFFD in place of lone
+    surrogates, which no file can hold. Formats without lines, and data in memory, have row numbers.
     """
 
     text: str
@@ -41,9 +41,9 @@ class _Fault(NamedTuple):
 def record_maker(
     about: FileDescription, choice: Choice
 ) -> Callable[[str, int, Sequence[Any]], Record | Problem]:
-    """What makes a record of a file, a line and the values (label, text, ...), or its problem."""
+    """Returns a function of file, line and values (label, text, ...): their record or problem."""
 
-    @lru_cache(_CLASSES_AT_HAND, typed=True)
+    @lru_cache(_CACHED_CLASSES, typed=True)
     def class_of(value: Any) -> str | _Fault:
         return _class_of(value, choice)
 
@@ -69,7 +69,7 @@ def record_maker(
 
 
 def _plain(value: Any) -> Any:
-    """The value as str, int, float or bool, and nothing as None; of another type, that type."""
+    """Returns the value as str, int, float or bool, None if it is missing, or any other type."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (str, int)):
@@ -86,7 +86,7 @@ def _class_of(value: Any, choice: Choice) -> str | _Fault:
         return _wrong_type(value, "label")
     label = "" if value is None else _SURROGATE.sub("\ufffd", str(value).strip())
     if not label:
-        return _Fault("missing label", "the row has no label; give it one.")
+        return _Fault("missing label", "the row has no label; add one.")
     if "\n" in label or "\r" in label:
         return _Fault("line end in label", f"the class name {label!r} has a line end; rename it.")
     if choice.names is None:
@@ -97,7 +97,7 @@ def _class_of(value: Any, choice: Choice) -> str | _Fault:
     return _Fault(
         "unknown class number",
         f"the label {label} has no name: the {len(choice.names)} names of classes are those of the "
-        f"labels {choice.base} to {len(choice.names) - 1 + choice.base}. Mend it, or the names.",
+        f"labels {choice.base} to {len(choice.names) - 1 + choice.base}. Fix it, or the names.",
     )
 
 
@@ -110,12 +110,12 @@ def _text_of(value: Any) -> str | _Fault:
     return "" if value is None else str(value)
 
 
-def _wrong_type(found: type, wanted: str) -> _Fault:
-    return _Fault("wrong type", f"the {wanted} is {found.__name__}, no string or number.")
+def _wrong_type(value_type: type, field: str) -> _Fault:
+    return _Fault("wrong type", f"the {field} is {value_type.__name__}, not a string or number.")
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Each label once, by number where all are whole numbers, else by the alphabet."""
+    """Returns the distinct labels, sorted as numbers if all are whole numbers, else as strings."""
     names = sorted(set(labels))
     if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
         names.sort(key=int)
@@ -123,7 +123,7 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each label among a model's classes (labels,).
+    """Returns the index of each label in a model's classes, (labels,).
 
     Raises:
         DataError: A label is not among the classes.

@@ -12,7 +12,7 @@ from icaps.data.columns import Choice, choose_columns
 from icaps.data.encoding import known_encoding
 from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
-from icaps.data.memory import memory_table
+from icaps.data.formats.memory import memory_table
 from icaps.data.problems import Problem, Problems
 from icaps.data.records import Record, in_order, record_maker
 from icaps.data.table import FileDescription, Table

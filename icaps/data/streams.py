@@ -1,4 +1,4 @@
-"""Bytes of a file, decompressed as they are read."""
+"""Bytes of a file, decompressed while they are read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, N
 class DataFile:
     """A file as its decompressed bytes.
 
-    `name` is the file's, or that of the one member of a zip, without the compression's suffix.
+    `name` is that of the file, or of the only member of a zip, without the compression's suffix.
     """
 
     path: Path
@@ -46,40 +46,40 @@ class DataFile:
 
     @property
     def suffix(self) -> str:
-        """The end of its name that tells the format, in lower case, such as ".csv"."""
+        """Returns the suffix of the format in lower case, such as ".csv"."""
         return PurePosixPath(self.name).suffix.lower()
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """A stream of the decompressed bytes; only one that is not compressed can seek.
+        """Opens a stream of the decompressed bytes; it can seek only if nothing is compressed.
 
         Raises:
-            FileError: It can't be read, or what was compressed is damaged.
+            FileError: It cannot be read, or its compressed content is damaged.
         """
-        with self._failing(), ExitStack() as stack:
+        with self._typed_errors(), ExitStack() as stack:
             raw = stack.enter_context(self.path.open("rb"))
             yield stack.enter_context(_decompressed(raw, self.compression, stack))
 
     def blocks(self) -> Iterator[bytes]:
-        """The decompressed bytes, `BLOCK` at a time; never empty ones.
+        """Yields the decompressed bytes in blocks of at most `BLOCK`, never empty ones.
 
         Raises:
-            FileError: It can't be read, or what was compressed is damaged.
+            FileError: It cannot be read, or its compressed content is damaged.
         """
         with self.open() as stream:
             while block := stream.read(BLOCK):
                 yield block
 
     def head(self) -> bytes:
-        """The first block; empty for an empty file."""
+        """Returns the first block; empty for an empty file."""
         return next(self.blocks(), b"")
 
     @contextmanager
     def seekable(self) -> Iterator[BinaryIO]:
-        """A stream that can seek; compressed bytes go through a temporary file, not memory.
+        """Opens a stream that can seek; compressed bytes go through a temporary file, not memory.
 
         Raises:
-            FileError: It can't be read, is damaged, or would fill half of the free disk.
+            FileError: It cannot be read, is damaged, or would fill half of the free disk.
         """
         if self.compression is None:
             with self.open() as stream:
@@ -101,25 +101,25 @@ class DataFile:
             yield cast(BinaryIO, spool)
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _typed_errors(self) -> Iterator[None]:
         try:
             yield
         except _DAMAGED as error:
-            known = isinstance(error, OSError) and error.strerror
-            reason = f"it can't be read ({known or error}). "
-            advice = "Copy or download it again." if self.compression else "Mend that first."
+            cause = isinstance(error, OSError) and error.strerror
+            reason = f"it cannot be read ({cause or error}). "
+            advice = "Copy or download it again." if self.compression else "Fix that first."
             raise FileError("unreadable file", str(self.path), reason + advice) from error
 
 
 def data_file(path: Path) -> DataFile:
-    """Tells by its first bytes how a file is compressed.
+    """Returns a file with its compression, detected by its first bytes.
 
     Raises:
-        FileError: It can't be read, is no regular file, or is a zip archive of anything but one
-            file.
+        FileError: It cannot be read, is not a regular file, or is a zip archive of more or less
+            than one file.
     """
-    if path.exists() and not path.is_file():  # a pipe or a device could be waited for without end
-        reason = "it is no regular file; copy what it gives to one."
+    if path.exists() and not path.is_file():  # reading a pipe or a device might never end
+        reason = "it is not a regular file; copy its content to one."
         raise FileError("unreadable file", str(path), reason)
     plain = DataFile(path, None, path.name)
     with plain.open() as stream:
@@ -166,9 +166,9 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         raise FileError(
             "zip archive",
             str(path),
-            f"it holds {len(members)} files{f' ({listed})' if names else ''}; "
-            "unpack it, or make one of a single file.",
+            f"it has {len(members)} files{f' ({listed})' if names else ''}; "
+            "unpack it, or make an archive of a single file.",
         )
     if members[0].flag_bits & 1:
-        raise FileError("zip archive", str(path), "it asks for a password; unpack it first.")
+        raise FileError("zip archive", str(path), "it needs a password; unpack it first.")
     return members[0]

@@ -77,7 +77,7 @@ def test_train_and_evaluate_read_alike(
     arguments = ["train", "--data", str(path), "--out", str(out), "--label", "kind", "--text"]
     arguments += ["words", "--set", "epochs=1", "--set", "fixed_dim=8", "--set", "trained_dim=8"]
     assert main(arguments) == 2
-    assert "1 of 31 rows can't be read" in capsys.readouterr().err
+    assert "1 of 31 rows cannot be read" in capsys.readouterr().err
     assert not out.exists()
     assert main([*arguments, "--on-bad-rows", "skip", "--set", "min_frequency=0"]) == 0
     captured = capsys.readouterr()

@@ -283,7 +283,7 @@ def test_columns_that_can_not_be_told_are_chosen(started: Started, tmp_path: Pat
     path = tmp_path / "unclear.csv"
     path.write_text("one,two,three\na b c,d e f,g h i\nj k l,m n o,p q r\n")
     at = open_launcher(str(path))
-    assert "nothing tells whether" in errors(at)[0]
+    assert "it is unclear whether" in errors(at)[0]
     at.multiselect(key=f"launch text {path}").set_value(["one"])
     run(at)
     assert errors(at)

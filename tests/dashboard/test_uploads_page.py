@@ -81,8 +81,8 @@ def test_what_is_not_kept(
     [
         (zipped(("[Content_Types].xml", b"<x/>"), ("xl/s.xml", b"<x/>")), "an Office document"),
         (b"\x89PNG\r\n\x1a\n" + bytes(99), "it is a PNG image"),
-        (zipped(("a.csv", CSV), ("b.csv", CSV)), "it holds 2 files"),
-        (gzip.compress(CSV * 99, mtime=0)[:-20], "can't be read"),
+        (zipped(("a.csv", CSV), ("b.csv", CSV)), "it has 2 files"),
+        (gzip.compress(CSV * 99, mtime=0)[:-20], "cannot be read"),
         (b"text,label\n", "holds no rows"),
         (b"\0" * 99, ""),
         (b"one column\nalone\n", ""),

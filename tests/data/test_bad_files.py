@@ -76,7 +76,7 @@ ROWS = [
         "unclosed_twice.csv",
         lines("label,text", 'a,"one', 'b,"two', "a,three", "b,four"),
         [("stray quote", 2, 3), ("unclosed quote", 3, 3)],
-        "2 of 4 rows can't be read",
+        "2 of 4 rows cannot be read",
         ["three", "four"],
     ),
     Bad(
@@ -97,7 +97,7 @@ ROWS = [
         "nul.csv",
         lines("label,text", "a,one", "b,tw\0o", "a," + "three " * 40),
         [("NUL character", 3, 5)],
-        "line 3, column 5: there is a NUL character; take it out",
+        "line 3, column 5: there is a NUL character; remove it",
         ["one", "three " * 40],
     ),
     Bad(
@@ -111,14 +111,14 @@ ROWS = [
         "one_byte.csv",
         lines("label,text", 'a,"καλημέρα, τι κάνεις"', "b,??", "a,κόσμε").replace(b"?", b"\x92"),
         [("undecodable byte", 3, 3)],
-        r"line 3, column 3: a byte is none of the file's encoding; save the file as UTF-8",
+        r"line 3, column 3: a byte is not valid in the file's encoding; save the file as UTF-8",
         ["καλημέρα, τι κάνεις", "κόσμε"],
     ),
     Bad(
         "no_label.csv",
         lines("label,text", "a,one", ",two", "  ,three", "b,four"),
         [("missing label", 3, "label"), ("missing label", 4, "label")],
-        r"line 3, column 'label': the row has no label; give it one. 2 of 4 rows",
+        r"line 3, column 'label': the row has no label; add one. 2 of 4 rows",
         ["one", "four"],
     ),
     Bad(
@@ -137,7 +137,7 @@ ROWS = [
             ("stray quote", 5, 6),
             ("stray quote", 6, 6),
         ],
-        r"4 of 6 rows can't be read \(2 stray quote, 1 ragged row, 1 missing label\)",
+        r"4 of 6 rows cannot be read \(2 stray quote, 1 ragged row, 1 missing label\)",
         ["one", "six"],
     ),
     Bad(
@@ -151,7 +151,7 @@ ROWS = [
         "broken.jsonl",
         lines('{"label": "a", "text": "one"}', '{"label": "b", "text"', '{"label": 1, "text": ""}'),
         [("invalid JSON", 2, 22)],
-        r"line 2, column 2\d: it is no JSON \(Expecting ':' delimiter\)",
+        r"line 2, column 2\d: it is not JSON \(Expecting ':' delimiter\)",
         ["one", ""],
     ),
     Bad(
@@ -176,21 +176,21 @@ ROWS = [
             ("wrong type", 6, "label"),
             ("wrong type", 7, "text"),
         ],
-        r"line 2: it is of type list, no object .* 6 of 9 rows",
+        r"line 2: it is of type list, not an object .* 6 of 9 rows",
         ["one", "", "3"],
     ),
     Bad(
         "deep.jsonl",
         lines('{"label": "a", "text": "one"}', "[" * 100_000, '{"label": "b", "text": "two"}'),
         [("invalid JSON", 2, None)],
-        r"line 2: it is no JSON \(maximum recursion",
+        r"line 2: it is not JSON \(maximum recursion",
         ["one", "two"],
     ),
     Bad(
         "huge_number.jsonl",
         lines('{"label": "a", "text": "one"}', '{"label": ' + "1" * 9999 + ', "text": "x"}'),
         [("invalid JSON", 2, None)],
-        r"line 2: it is no JSON \(Exceeds the limit",
+        r"line 2: it is not JSON \(Exceeds the limit",
         ["one"],
     ),
     Bad(
@@ -206,7 +206,7 @@ ROWS = [
         "not_objects.json",
         b'[{"label": "a", "text": "one"},\n 3, "x",\n {"label": "b", "text": "two"}]',
         [("no object", 2, None), ("no object", 2, None)],
-        "line 2: it is of type int, no object with a text and a label",
+        "line 2: it is of type int, not an object with a text and a label",
         ["one", "two"],
     ),
     Bad(
@@ -246,42 +246,45 @@ def test_bad_rows(tmp_path: Path, bad: Bad) -> None:
 
 
 FILES = {
-    "empty.csv": (b"", "it holds nothing; put texts with labels in"),
-    "blank.csv": (b"\n \n\n", "it holds nothing"),
-    "empty.csv.gz": (compressed(b"", ".gz"), "it holds nothing"),
+    "empty.csv": (b"", "it is empty; add texts with labels"),
+    "blank.csv": (b"\n \n\n", "it is empty"),
+    "empty.csv.gz": (compressed(b"", ".gz"), "it is empty"),
     "header.csv": (b"label,text\n", "holds no rows that can be read; add texts with labels"),
     "picture.csv": (b"\x89PNG\r\n\x1a\n\0\1", "it is a PNG image; give CSV, JSON"),
-    "program.csv": (bytes(range(256)) * 9, "it is no text and none of the formats"),
+    "program.csv": (bytes(range(256)) * 9, "it is not text and in none of the supported formats"),
     "model.pkl": (b"\x80\x04\x95\x10", "a Python pickle, which could run a program"),
     "book.pdf": (b"%PDF-1.7\n", "a PDF document"),
     "archive.tar": (b"a.csv".ljust(257, b"\0") + b"ustar\x00", "a tar archive; unpack it"),
-    "renamed.parquet": (b"label,text\na,one\n", "it is no .parquet file; give it the suffix"),
-    "one_column.csv": (b"just words\nand more\n", "none of the formats .* Give its delimiter with"),
+    "renamed.parquet": (b"label,text\na,one\n", "it is not a .parquet file; give it the suffix"),
+    "one_column.csv": (
+        b"just words\nand more\n",
+        "none of the supported formats.* Give its delimiter with",
+    ),
     "columns.csv": (
         b"id,title,body,kind\n1,x,y,a\n2,x,y,b\n3,x,y,a\n4,x,y,b\n",
         "it has the columns id, title, body, kind; name them with --text and --label",
     ),
     "twice.csv": (b"label,text,text\na,one,x\n", "2 columns are called 'text'; rename all but one"),
-    "unclear.csv": (b"good,fine\nbad,awful\n", "nothing tells whether its first line .good, fine."),
+    "unclear.csv": (b"good,fine\nbad,awful\n", "it is unclear whether its first line .good, fine."),
     "no_header.csv": (
         b"good,fine day,x\nbad,it is,y\ngood,so it is,z\n",
         "it has no header, so that its columns are 1, 2, 3; name them with",
     ),
-    "cut.csv.gz": (compressed(GOOD.encode() * 99, ".gz")[:-9], "it can't be read .* Copy or"),
-    "cut.csv.xz": (compressed(GOOD.encode() * 99, ".xz")[:-20], "it can't be read"),
-    "cut.csv.bz2": (compressed(GOOD.encode() * 99, ".bz2")[:-9], "it can't be read"),
-    "cut.csv.zst": (compressed(GOOD.encode() * 99, ".zst")[:-9], "it can't be read"),
-    "cut.csv.zip": (compressed(GOOD.encode() * 99, ".zip")[:-30], "it can't be read"),
-    "cut.json": (b'[{"label": "a", "text": "one"},\n', r"line 2, column 1: it is no JSON"),
+    "cut.csv.gz": (compressed(GOOD.encode() * 99, ".gz")[:-9], "it cannot be read .* Copy or"),
+    "cut.csv.xz": (compressed(GOOD.encode() * 99, ".xz")[:-20], "it cannot be read"),
+    "cut.csv.bz2": (compressed(GOOD.encode() * 99, ".bz2")[:-9], "it cannot be read"),
+    "cut.csv.zst": (compressed(GOOD.encode() * 99, ".zst")[:-9], "it cannot be read"),
+    "cut.csv.zip": (compressed(GOOD.encode() * 99, ".zip")[:-30], "it cannot be read"),
+    "cut.json": (b'[{"label": "a", "text": "one"},\n', r"line 2, column 1: it is not JSON"),
     "comma.json": (b'[{"label": "a", "text": "one"}\n  {}]', "line 2, column 3: .* no , or ]"),
     "after.json": (b'[{"label": "a", "text": "one"}]\n{}', "line 2, column 1: .* more after"),
     "inside.json": (b'[{"label": "a",\n  "text": one}]', "line 2, column 12: .*Expecting value"),
     "object.json": (b'{\n "label": ["a"],\n "text": ["x"]\n}', "one JSON object over several"),
-    "none.json": (b"[]", "it holds no JSON object with a text and a label"),
-    "none.jsonl": (b"{broken\n", "it holds no JSON object with a text and a label"),
-    "cut.parquet": (b"PAR1" + bytes(99), "it is damaged Parquet"),
-    "cut.arrow": (b"ARROW1\0\0" + bytes(99), "it is damaged Arrow"),
-    "stream.arrow": (b"\xff\xff\xff\xff\x70\0\0\0" + bytes(9), "it is damaged Arrow"),
+    "none.json": (b"[]", "it has no JSON object with a text and a label"),
+    "none.jsonl": (b"{broken\n", "it has no JSON object with a text and a label"),
+    "cut.parquet": (b"PAR1" + bytes(99), "it is a damaged Parquet file"),
+    "cut.arrow": (b"ARROW1\0\0" + bytes(99), "it is a damaged Arrow file"),
+    "stream.arrow": (b"\xff\xff\xff\xff\x70\0\0\0" + bytes(9), "it is a damaged Arrow file"),
     "cyrillic.csv": (
         ("label,text\n" + "a,Привет как дела\nb,новости спорта\n" * 9).encode("cp1251"),
         "neither UTF-8, UTF-16 nor Western European .* perhaps one of .*cp1251",
@@ -311,13 +314,13 @@ def test_class_numbers_without_a_name(tmp_path: Path) -> None:
     path.write_bytes(lines("label,text", "0,one", "1,two", "2,three", "-1,five"))
     source = open_source(path, on_bad_rows="skip")
     assert [record.label for record in source] == ["Sport", "Kultur"]
-    with pytest.raises(DataError, match=r"label 2 has no name: the 2 names .* 0 to 1. Mend it"):
+    with pytest.raises(DataError, match=r"label 2 has no name: the 2 names .* 0 to 1. Fix it"):
         list(open_source(path))
     (tmp_path / "classes.txt").write_bytes(b"Sp\xf6rt\n")
-    with pytest.raises(FileError, match=r"classes.txt: it can't be read as UTF-8"):
+    with pytest.raises(FileError, match=r"classes.txt: it cannot be read as UTF-8"):
         list(open_source(path))
     (tmp_path / "classes.txt").write_text("Sport\n\n")
-    with pytest.raises(FileError, match=r"classes.txt: a name is blank or there twice"):
+    with pytest.raises(FileError, match=r"classes.txt: a name is blank or occurs twice"):
         list(open_source(path))
 
 
@@ -325,7 +328,9 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", Path("/dev/zero"), Path("/dev/tty")):
         if path.exists():
-            with pytest.raises(FileError, match="it is no regular file; copy what it gives to one"):
+            with pytest.raises(
+                FileError, match="it is not a regular file; copy its content to one"
+            ):
                 list(open_source(path))
 
 

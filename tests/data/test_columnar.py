@@ -39,15 +39,15 @@ def test_bad_rows(tmp_path: Path) -> None:
     source = open_source(tmp_path / "x.parquet", on_bad_rows="skip")
     assert [(record.text, record.line) for record in source] == [("one", 1), ("", 4)]
     first, second = source.problems.first["missing label"]
-    assert str(first).endswith(
-        "x.parquet, row 2, column 'label': the row has no label; give it one."
-    )
+    assert str(first).endswith("x.parquet, row 2, column 'label': the row has no label; add one.")
     assert second.line == 3
     pq.write_table(pa.table({"label": ["a"], "text": [b"one"]}), tmp_path / "y.parquet")
     source = open_source(tmp_path / "y.parquet", on_bad_rows="skip")
     with pytest.raises(Exception, match="holds no rows that can be read"):
         list(source)
-    assert "the text is bytes, no string or number" in str(source.problems.first["wrong type"][0])
+    assert "the text is bytes, not a string or number" in str(
+        source.problems.first["wrong type"][0]
+    )
 
 
 @pytest.mark.parametrize("stored", ["datasets", "file", "none"])
@@ -70,7 +70,7 @@ def test_odd_metadata(tmp_path: Path, info: str) -> None:
     table = pa.table({"label": [1], "text": ["one"]}).replace_schema_metadata({"huggingface": info})
     pq.write_table(table, tmp_path / "x.parquet")
     if info == "{":
-        with pytest.raises(FileError, match="it is damaged Parquet"):
+        with pytest.raises(FileError, match="it is a damaged Parquet file"):
             pairs(tmp_path / "x.parquet")
     else:
         assert pairs(tmp_path / "x.parquet") == [("one", "1")]

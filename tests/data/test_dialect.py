@@ -34,7 +34,7 @@ def test_delimiter(tmp_path: Path, text: str, delimiter: str) -> None:
 def test_a_delimiter_that_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     assert records(path, "label^text\na^one, two\n", delimiter="^") == [("one, two", "a")]
-    with pytest.raises(FileError, match="no delimiter of '~' makes columns"):
+    with pytest.raises(FileError, match="no delimiter of '~' splits it into columns"):
         records(path, "label^text\na^one, two\n", delimiter="~")
 
 

@@ -40,14 +40,14 @@ def test_parts_that_are_not_there(tmp_path: Path) -> None:
     assert not has_part(tmp_path / "a", "test")
     assert not has_part(tmp_path / "a" / "train.csv", "test")
     with pytest.raises(
-        DataError, match=r"has 1 of the files test-....csv, which say that there are 2"
+        DataError, match=r"has 1 of the files test-....csv, of which there should be 2"
     ):
         has_part(tmp_path / "b", "test")
     with pytest.raises(DataError, match="c has no train file"):
         find_files(tmp_path / "c", "train")
     with pytest.raises(DataError, match=r"There is no file or folder .*nowhere"):
         find_files(tmp_path / "nowhere", "train")
-    with pytest.raises(DataError, match="There is no file in an empty list; name one"):
+    with pytest.raises(DataError, match="The list of files is empty; name one"):
         find_files([], "train")
 
 

@@ -71,7 +71,7 @@ def test_no_label(nothing: Any) -> None:
 def test_lists() -> None:
     assert pairs((np.array(["one", "two"]), np.array([3, 4]))) == [("one", "3"), ("two", "4")]
     assert pairs((pd.Series(["one"]), ["a"])) == [("one", "a")]
-    with pytest.raises(DataError, match="2 texts have 1 labels; give one a text"):
+    with pytest.raises(DataError, match="2 texts have 1 labels; give one per text"):
         open_source((["a", "b"], ["c"]))
     with pytest.raises(DataError, match="has no part 'test'; it has train"):
         open_source({"train": (["a"], ["b"])}, "test")

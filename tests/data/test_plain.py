@@ -65,7 +65,7 @@ def test_bad_files_in_a_folder(tmp_path: Path) -> None:
         ("3.txt.gz", "unreadable file", None, None),
         ("4.txt", "unknown encoding", None, None),
     ]
-    with pytest.raises(DataError, match=r"a/2.txt: it is no text; take it away. 7 of 8 rows"):
+    with pytest.raises(DataError, match=r"a/2.txt: it is not text; remove it. 7 of 8 rows"):
         list(open_source(tmp_path))
 
 

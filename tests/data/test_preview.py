@@ -81,7 +81,7 @@ def test_a_first_line_that_may_be_data(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "one,two,three", "a b c,d e f,g h i", "j k l,m n o,p q r")
     seen = preview(path, {})
     assert seen.columns == ("one", "two", "three", "1", "2", "3")
-    assert "nothing tells whether its first line" in seen.trouble
+    assert "it is unclear whether its first line" in seen.trouble
     named = preview(path, {"text": ["one"], "label": "three"})
     assert named.columns == ("one", "two", "three")
     assert named.rows == (("a b c", "g h i"), ("j k l", "p q r"))
@@ -141,9 +141,9 @@ def test_any_text_comes_as_it_is(value: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "holds nothing"),
+        (b"", "is empty"),
         (b"\x89PNG\r\n\x1a\n" + bytes(99), "PNG"),
-        (bytes(50), "it is no text"),
+        (bytes(50), "it is not text"),
         (b"word\n" * 9, "no delimiter"),
     ],
 )

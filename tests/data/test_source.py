@@ -140,7 +140,7 @@ def test_strict_gives_the_rows_before_the_first_bad_one(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("label,text\n" + "a,one\n" * 5 + "b\n" * 7 + "a,one\n" * 1000)
     given_rows = []
-    with pytest.raises(DataError, match=r"line 7, column 2: .* 7 of 1,012 rows can't be read"):
+    with pytest.raises(DataError, match=r"line 7, column 2: .* 7 of 1,012 rows cannot be read"):
         given_rows.extend(open_source(path))
     assert [record.line for record in given_rows] == [2, 3, 4, 5, 6]
 

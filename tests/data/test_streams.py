@@ -42,10 +42,10 @@ def test_names_without_the_suffix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (zipped("a.csv", "b.csv", "c", "d"), r"it holds 4 files \(a.csv, b.csv, c, ...\); unpack"),
-        (zipped(), "it holds 0 files; unpack it, or make one of a single file"),
+        (zipped("a.csv", "b.csv", "c", "d"), r"it has 4 files \(a.csv, b.csv, c, ...\); unpack"),
+        (zipped(), "it has 0 files; unpack it, or make an archive of a single file"),
         (zipped("[Content_Types].xml", "xl/sheet.xml"), "an Office document; save its sheet as"),
-        (zipped("a.csv").replace(b"\0\0\0\0\0\0", b"\1\0\0\0\0\0", 1)[:-8], "can't be read"),
+        (zipped("a.csv").replace(b"\0\0\0\0\0\0", b"\1\0\0\0\0\0", 1)[:-8], "cannot be read"),
     ],
 )
 def test_archives(tmp_path: Path, data: bytes, message: str) -> None:
@@ -59,7 +59,7 @@ def test_a_password(tmp_path: Path) -> None:
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "x.zip").write_bytes(data)
-    with pytest.raises(FileError, match="it asks for a password; unpack it first"):
+    with pytest.raises(FileError, match="it needs a password; unpack it first"):
         data_file(tmp_path / "x.zip")
 
 
@@ -70,7 +70,7 @@ def test_a_flipped_byte(tmp_path: Path, compression: str) -> None:
     data[len(data) // 2] ^= 0xFF
     (tmp_path / "x.csv").write_bytes(data)
     for on_bad_rows in ("strict", "skip"):
-        with pytest.raises(DataError, match="can't be read") as error:
+        with pytest.raises(DataError, match="cannot be read") as error:
             list(open_source(tmp_path / "x.csv", on_bad_rows=on_bad_rows))
         assert "x.csv" in str(error.value)
 
@@ -98,5 +98,5 @@ def test_a_bomb_of_columns_leaves_the_disk_free(
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"it can't be read \(No such file or directory\)"):
+    with pytest.raises(FileError, match=r"it cannot be read \(No such file or directory\)"):
         data_file(tmp_path / "x")

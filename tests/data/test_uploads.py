@@ -160,7 +160,7 @@ def test_a_zip_whose_header_lies() -> None:
     size = (30 * MEGA).to_bytes(4, "little")
     bomb = zipped(("zeros.csv", bytes(30 * MEGA))).replace(size, (9).to_bytes(4, "little"))
     path = keep("zeros.csv.zip", bomb, unpacked_limit=20 * MEGA)
-    with pytest.raises(FileError, match="can't be read"):
+    with pytest.raises(FileError, match="cannot be read"):
         list(open_source(path))
 
 
@@ -180,8 +180,8 @@ def test_what_unpacks_to_little_is_kept() -> None:
     [
         (zipped(("[Content_Types].xml", b"<x/>"), ("xl/s.xml", b"<x/>")), "an Office document"),
         (b"\x89PNG\r\n\x1a\n" + bytes(99), "it is a PNG image"),
-        (zipped(("a.csv", CSV), ("b.csv", CSV)), "it holds 2 files"),
-        (gzip.compress(CSV * 99, mtime=0)[:-20], "can't be read"),
+        (zipped(("a.csv", CSV), ("b.csv", CSV)), "it has 2 files"),
+        (gzip.compress(CSV * 99, mtime=0)[:-20], "cannot be read"),
     ],
 )
 def test_other_things_are_stored_and_told_by_reading(content: bytes, sentence: str) -> None:

@@ -44,7 +44,7 @@ def test_classes_without_names(tmp_path: Path) -> None:
         (TABLE.iloc[:0], "holds no rows"),
         (
             TABLE.assign(label=["a", None, "b"]),
-            "line 4, column 'label': .* 1 of 3 rows can't be read .1 missing label",
+            "line 4, column 'label': .* 1 of 3 rows cannot be read .1 missing label",
         ),
         (
             TABLE.assign(label=[0, 1, 2]),
@@ -66,14 +66,14 @@ def test_bad_places(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no file or folder"):
         read_part(tmp_path / "x.csv", "test")
     (tmp_path / "x.xlsx").write_bytes(b"PK")
-    with pytest.raises(DataError, match="none of the formats that are read"):
+    with pytest.raises(DataError, match="none of the supported formats"):
         read_part(tmp_path / "x.xlsx", "test")
     for name in ("x.parquet", "x.csv"):
         (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n\x00\x01")
         with pytest.raises(DataError, match=rf"{name}: it is a PNG image; give CSV"):
             read_part(tmp_path / name, "test")
     (tmp_path / "empty.csv").write_bytes(b"")
-    with pytest.raises(DataError, match="it holds nothing"):
+    with pytest.raises(DataError, match="it is empty"):
         read_part(tmp_path / "empty.csv", "test")
 
 

@@ -1,1 +1,1 @@
-"""Readers of file formats, each a stream of rows with a bound on memory."""
+"""Readers of file formats: each yields rows, and bounds the memory that it takes."""

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, read a batch of rows at a time."""
+"""Parquet and Arrow files, read one batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAGIC = {
     b"ARROW1": "Arrow file",
     b"\xff\xff\xff\xff": "Arrow stream",
 }
-_BATCH = 1024  # rows held at once
+_BATCH = 1024  # rows in memory at once
 
 
 class ColumnarTable:
@@ -42,10 +42,10 @@ class ColumnarTable:
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows in order, each with the values of `columns`.
+        """Yields the values of `columns` per row, in order.
 
         Raises:
-            FileError: The rest of the file can't be read.
+            FileError: The rest of the file cannot be read.
         """
         with self._opened() as reader:
             batches = (
@@ -56,7 +56,7 @@ class ColumnarTable:
                 yield self._name, number, row
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """Names of the numbers in a column, as the datasets library stores them."""
+        """Returns the names of the numbers in a column, as the datasets library stores them."""
         return self._names.get(column)
 
     @contextmanager
@@ -65,13 +65,13 @@ class ColumnarTable:
         with self._file.open() if stream else self._file.seekable() as raw:
             try:
                 if self._kind == "Parquet":
-                    # Buffered, a column is read page by page, not a whole row group at once.
+                    # With a buffer a column is read page by page, not as a whole row group.
                     yield pq.ParquetFile(raw, buffer_size=BLOCK, pre_buffer=False)
                 else:
                     yield pa.ipc.open_stream(raw) if stream else pa.ipc.open_file(raw)
             except (pa.ArrowException, OSError, ValueError) as error:
                 kind = self._kind.split()[0]
-                reason = f"it is damaged {kind} ({error}). Copy or download it again."
+                reason = f"it is a damaged {kind} file ({error}). Copy or download it again."
                 raise FileError("unreadable file", self._name, reason) from error
 
     def _batches(self, reader: Any, columns: list[str]) -> Iterator[Any]:
@@ -82,10 +82,10 @@ class ColumnarTable:
         if self._kind == "Arrow file":
             batches = map(reader.get_batch, range(reader.num_record_batches))
         for batch in batches:
-            chosen = batch.select(columns)
-            chosen.validate(full=True)  # a damaged one could point outside its own memory
-            for start in range(0, len(chosen), _BATCH):
-                yield chosen.slice(start, _BATCH)
+            selected = batch.select(columns)
+            selected.validate(full=True)  # a damaged one could point outside its own memory
+            for start in range(0, len(selected), _BATCH):
+                yield selected.slice(start, _BATCH)
 
 
 def _class_names(schema: Any) -> dict[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Tells what a file is by its bytes, and by its name where they leave that open."""
+"""Detects the format of a file by its bytes, and by its name if they leave that open."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ from pathlib import Path
 
 from icaps.data.encoding import detect_encoding, is_binary, text_blocks
 from icaps.data.formats.columnar import MAGIC, ColumnarTable
-from icaps.data.formats.delimited import DelimitedTable
-from icaps.data.formats.json_rows import JsonTable
+from icaps.data.formats.csv import CsvTable
+from icaps.data.formats.json import JsonTable
 from icaps.data.formats.plain import PREFIX, FastTextTable, FolderTable
 from icaps.data.problems import FileError
 from icaps.data.streams import DataFile, data_file
 from icaps.data.table import Table
 
-# In the order in which a folder's train or test file is looked for.
+# In the order in which a folder's train or test file is searched for.
 SUFFIXES = (
-    *(".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
-    *(".arrow", ".feather", ".txt"),
+    ".parquet",
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".arrow",
+    ".feather",
+    ".txt",
 )
 _ARRAY = re.compile(r"\[\s*(?:[{\]]|$)")
 _FOREIGN = {
@@ -39,29 +46,29 @@ _FOREIGN = {
     b"\x80\x04": "a Python pickle, which could run a program when opened; save it as Parquet",
     b"\x80\x05": "a Python pickle, which could run a program when opened; save it as Parquet",
 }
-_TAR = slice(257, 262)  # where a tar archive says "ustar"
+_TAR = slice(257, 262)  # where a tar archive has "ustar"
 
 
 def open_table(
     path: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
 ) -> Table:
-    """The rows of a file, or of a folder with a folder a class.
+    """Opens a file, or a folder with a subfolder per class, as a table.
 
     Args:
-        path: It is there.
-        encoding: Of its text; None finds it out.
-        delimiter: Between the fields of a line; None finds it out.
+        path: The file or folder, which exists.
+        encoding: Encoding of its text; None to detect it.
+        delimiter: Character between the fields of a line; None to detect it.
         wanted: Columns that the user named.
 
     Raises:
-        FileError: It holds nothing, or is none of the formats that are read.
+        FileError: It is empty, or in none of the supported formats.
     """
     if path.is_dir():
         return FolderTable(path, encoding)
     file = data_file(path)
     head = file.head()
     if not head:
-        raise FileError("empty file", str(path), "it holds nothing; put texts with labels in.")
+        raise FileError("empty file", str(path), "it is empty; add texts with labels.")
     kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     if kind:
         return ColumnarTable(file, kind)
@@ -72,7 +79,7 @@ def open_table(
         return FastTextTable(file, encoding)
     if not delimiter and (array := _json_kind(file, start)) is not None:
         return JsonTable(file, encoding, array)
-    return DelimitedTable(file, encoding, delimiter, wanted)
+    return CsvTable(file, encoding, delimiter, wanted)
 
 
 def _refuse_foreign(file: DataFile, head: bytes, encoding: str | None) -> None:
@@ -80,16 +87,16 @@ def _refuse_foreign(file: DataFile, head: bytes, encoding: str | None) -> None:
     if head[_TAR] == b"ustar":
         what = "a tar archive; unpack it"
     if not what and file.suffix in (".parquet", ".arrow", ".feather"):
-        what = f"no {file.suffix} file; give it the suffix of what it is, or copy it again"
+        what = f"not a {file.suffix} file; give it the suffix of its format, or copy it again"
     if not what and not encoding and is_binary(head):
-        what = "no text and none of the formats that are read; save it as CSV, JSON or Parquet"
+        what = "not text and in none of the supported formats; save it as CSV, JSON or Parquet"
     if what:
         advice = "" if ";" in what else "; give CSV, JSON, Parquet, Arrow or fastText lines"
         raise FileError("binary file", str(file.path), f"it is {what}{advice}.")
 
 
 def _json_kind(file: DataFile, start: str) -> bool | None:
-    """Whether it is an array of objects, or objects a line; None where it is no JSON."""
+    """Returns True for an array of objects, False for one object per line, None if not JSON."""
     start = start.lstrip()
     if _ARRAY.match(start) or (start.startswith("[") and file.suffix == ".json"):
         return True
@@ -102,13 +109,13 @@ def _json_kind(file: DataFile, start: str) -> bool | None:
         json.loads(line)
     except (ValueError, RecursionError) as error:
         if not end:
-            return False  # longer than what was read; its own reader says what is wrong
+            return False  # longer than what was read; its own reader reports what is wrong
         if file.suffix != ".json" and line.strip() != "{":
             return None
         raise FileError(
             "unknown format",
             str(file.path),
             "it is one JSON object over several lines; make it an array of objects with a text and "
-            "a label, or an object a line.",
+            "a label, or one object per line.",
         ) from error
     return False

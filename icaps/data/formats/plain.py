@@ -1,4 +1,4 @@
-"""Plain text: fastText's labelled lines, and a folder with a text a file and a folder a class."""
+"""Plain text: fastText's labelled lines, and folders with a subfolder per class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("label", "text")
 
 
 class FastTextTable:
-    """A file with a text a line, each after its label: `__label__X text`."""
+    """A file with one text per line, after its label: `__label__X text`."""
 
     def __init__(self, file: DataFile, encoding: str) -> None:
         self._file = file
@@ -33,10 +33,10 @@ class FastTextTable:
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
-        """The lines in order, each with the values of `columns`, and a problem for each bad one.
+        """Yields the values of `columns` per line in order, or the problem of a bad one.
 
         Raises:
-            FileError: The rest of the file can't be read.
+            FileError: The rest of the file cannot be read.
         """
         order = [_COLUMNS.index(column) for column in columns]
         blocks = text_blocks(self._file, self.about.encoding or "")
@@ -49,7 +49,7 @@ class FastTextTable:
                     yield values
 
     def class_names(self, column: str) -> None:
-        """None: such a file holds no names of numbers."""
+        """Returns None: such a file has no names for numbers."""
 
     def _split(self, line: str, number: int) -> tuple[str, str] | Problem:
         if problem := damage(line, self._name, number):
@@ -61,17 +61,17 @@ class FastTextTable:
             reason = f"the line has no label; start it with {PREFIX} and the class."
             return Problem("missing label", self._name, number, 1, reason)
         if text.startswith(PREFIX):
-            reason = "the line has several labels; leave one."
+            reason = "the line has several labels; leave only one."
             return Problem("several labels", self._name, number, len(label) + 2, reason)
         return label.removeprefix(PREFIX), text
 
 
 class FolderTable:
-    """A folder whose folders are the classes and hold a text a file.
+    """A folder whose subfolders are the classes, with one file per text.
 
     Args:
-        folder: It.
-        encoding: Of all files; None finds out each one's.
+        folder: The folder.
+        encoding: Encoding of all files; None to detect that of each.
     """
 
     def __init__(self, folder: Path, encoding: str | None) -> None:
@@ -82,10 +82,10 @@ class FolderTable:
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
-        """The files in the order of their names, class after class, and a problem for each bad one.
+        """Yields the values of `columns` per file, sorted by class and name, or its problem.
 
         Raises:
-            FileError: The folder can't be read.
+            FileError: The folder cannot be read.
         """
         order = [_COLUMNS.index(column) for column in columns]
         for group in class_folders(self._folder):
@@ -98,30 +98,30 @@ class FolderTable:
                     yield str(path), 1, [values[place] for place in order]
 
     def class_names(self, column: str) -> None:
-        """None: the folders have the names of their classes."""
+        """Returns None: the subfolders have the names of their classes."""
 
     def _text(self, path: Path) -> str | Problem:
         name = str(path)
         if path.is_dir():
-            reason = "a class holds a folder; move its files up."
+            reason = "a class has a subfolder; move its files up."
             return Problem("folder in a class", name, None, None, reason)
         try:
             file = data_file(path)
             head = file.head()
             if not self._encoding and is_binary(head):
-                return Problem("binary file", name, None, None, "it is no text; take it away.")
+                return Problem("binary file", name, None, None, "it is not text; remove it.")
             encoding = self._encoding or bom_encoding(head) or detect_encoding(file)
             text = _whole(text_blocks(file, encoding), name)
-        except FileError as error:  # of one row, not of all
+        except FileError as error:  # of one row, not of the whole folder
             return error.problem
         return damage(text, name) or text
 
 
 def class_folders(folder: Path) -> list[Path]:
-    """The folders that hold the texts of a class each; none where `folder` is no such folder.
+    """Returns the subfolders that hold the texts of one class each; empty for any other folder.
 
-    They are all folders in it that hold anything, provided that each holds a `.txt` file,
-    compressed or not, or one without a suffix.
+    These are all subfolders that are not empty, provided that each has a `.txt` file, compressed
+    or not, or a file without a suffix.
     """
     groups = sorted(path for path in _visible(folder) if path.is_dir())
     filled = [group for group in groups if any(True for _ in _visible(group))]

@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icaps.data.formats.json_rows import _Array
+from icaps.data.formats.json import _Array
 from icaps.data.source import open_source
 
 VALUES = st.lists(st.dictionaries(st.text(max_size=3), st.text() | st.none() | st.booleans()))

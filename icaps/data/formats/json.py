@@ -1,4 +1,4 @@
-"""JSON Lines, and JSON that is an array of objects; both are read an object at a time."""
+"""JSON Lines, and JSON arrays of objects; both are read one object at a time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from icaps.data.problems import FileError, Problem
 from icaps.data.streams import DataFile
 from icaps.data.table import ABSENT, FileDescription, Row
 
-_LOOKED_AT = 100  # objects whose keys are the columns
+_SAMPLE = 100  # objects whose keys are the columns
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
 class JsonTable:
-    """A file of JSON objects, one a line or all in an array; a key is a column.
+    """A file of JSON objects, one per line or all in an array; a key is a column.
 
     Raises:
-        FileError: It holds no object, or can't be read.
+        FileError: It has no object, or cannot be read.
     """
 
     def __init__(self, file: DataFile, encoding: str, array: bool) -> None:
@@ -37,10 +37,10 @@ class JsonTable:
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
-        """The objects in order, each with the values of `columns`, and a problem for each bad one.
+        """Yields the values of `columns` per object in order, or the problem of a bad one.
 
         Raises:
-            FileError: The rest of the file can't be read.
+            FileError: The rest of the file cannot be read.
         """
         name = self._name
         for number, value in self._values():
@@ -50,25 +50,25 @@ class JsonTable:
                 yield value
             else:
                 reason = (
-                    f"it is of type {type(value).__name__}, no object with a text and a label; "
-                    "make it one."
+                    f"it is of type {type(value).__name__}, not an object with a text and a label; "
+                    "write such an object."
                 )
                 yield Problem("no object", name, number, None, reason)
 
     def class_names(self, column: str) -> None:
-        """None: JSON holds no names of numbers."""
+        """Returns None: JSON has no names for numbers."""
 
     def _keys(self) -> tuple[str, ...]:
-        """The keys of the first objects, in the order in which they come."""
+        """Returns the keys of the first objects, in order of appearance."""
         objects = (value for _, value in self._values() if isinstance(value, dict))
-        keys = tuple(dict.fromkeys(key for value in islice(objects, _LOOKED_AT) for key in value))
+        keys = tuple(dict.fromkeys(key for value in islice(objects, _SAMPLE) for key in value))
         if not keys:
-            reason = "it holds no JSON object with a text and a label; put them in."
+            reason = "it has no JSON object with a text and a label; add some."
             raise FileError("empty file", self._name, reason)
         return keys
 
     def _values(self) -> Iterator[tuple[int, Any]]:
-        """Each value, or its problem, with the line that it starts on."""
+        """Yields each value, or its problem, with the line that it starts on."""
         blocks = text_blocks(self._file, self._encoding)
         if self._array:
             return _Array(blocks, self._name).values()
@@ -90,11 +90,11 @@ def _line_values(texts: Iterable[str], name: str) -> Iterator[tuple[int, Any]]:
 
 
 def _reason(error: str) -> str:
-    return f"it is no JSON ({error}). Write an object with a text and a label there."
+    return f"it is not JSON ({error}). Write an object with a text and a label there."
 
 
 class _Array:
-    """The values of an array in blocks of text, of which one value is held at a time."""
+    """The values of an array in blocks of text; one value is held in memory at a time."""
 
     def __init__(self, blocks: Iterable[str], name: str) -> None:
         self._blocks = iter(blocks)
@@ -104,10 +104,10 @@ class _Array:
         self._line = self._column = 1
 
     def values(self) -> Iterator[tuple[int, Any]]:
-        """Each value with the line that it starts on.
+        """Yields each value with the line that it starts on.
 
         Raises:
-            FileError: What follows is no JSON, so that its values can't be told apart.
+            FileError: The rest is not JSON, so that its values cannot be separated.
         """
         self._take("[")
         if self._next() == "]":
@@ -127,7 +127,7 @@ class _Array:
                 value, end = _DECODER.raw_decode(self._text, self._place)
                 break
             except (ValueError, RecursionError) as error:
-                # It may only be cut off. Twice as much each time keeps this linear.
+                # Perhaps it is only incomplete. Doubling what is read keeps this linear.
                 wanted = max(wanted, 2 * (len(self._text) - self._place))
                 if wanted > 2 * LONGEST or not self._more(wanted):
                     self._move(getattr(error, "pos", self._place))
@@ -138,14 +138,14 @@ class _Array:
         return line, value
 
     def _take(self, *wanted: str) -> str:
-        found = self._next()
-        if found not in wanted:
+        character = self._next()
+        if character not in wanted:
             raise self._error(f"there is no {' or '.join(wanted)}")
         self._move(self._place + 1)
-        return found
+        return character
 
     def _next(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """Returns the next character that is not a space; empty at the end."""
         while True:
             space = _SPACE.match(self._text, self._place)
             self._move(space.end() if space else self._place)
@@ -153,7 +153,7 @@ class _Array:
                 return self._text[self._place : self._place + 1]
 
     def _more(self, wanted: int) -> bool:
-        """Reads on until `wanted` characters are ahead, or the end; whether there was more."""
+        """Reads until `wanted` characters are ahead, or the end; returns whether there was more."""
         ahead = [self._text[self._place :]]
         size = len(ahead[0])
         before = size

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icaps.data.encoding import LONGEST, lines
-from icaps.data.formats.csv_rows import CsvRows
+from icaps.data.formats.csv import CsvRows
 from icaps.data.problems import Problem
 
 FIELD = st.text(alphabet='ab",;\t|\n\r é😀\x85\u2028', max_size=6)

@@ -1,4 +1,4 @@
-"""Labelled texts that are in memory already: a DataFrame, lists, or a data set of `datasets`."""
+"""Labelled texts in memory: a DataFrame, lists, or a data set of the `datasets` library."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pandas as pd
 from icaps.data.table import FileDescription, Row, Table
 from icaps.errors import DataError
 
-_BATCH = 1024  # rows turned into plain values at once
+_BATCH = 1024  # rows converted to plain values at once
 
 
 class FrameTable:
-    """A pandas DataFrame; a row without a value in a column is like an empty field of a file."""
+    """A pandas DataFrame; a missing value is treated like an empty field of a file."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
@@ -25,7 +25,7 @@ class FrameTable:
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows in order, each with the values of `columns`."""
+        """Yields the values of `columns` per row, in order."""
         places = [self.about.columns.index(column) for column in columns]
         batches = (
             self._frame.iloc[start : start + _BATCH, places].itertuples(index=False, name=None)
@@ -35,11 +35,11 @@ class FrameTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> None:
-        """None: a column of classes has their names in its rows."""
+        """Returns None: the rows of a DataFrame have the class names themselves."""
 
 
 class ListsTable:
-    """Texts and their labels, as two sequences of one length.
+    """Texts and their labels, as two sequences of equal length.
 
     Raises:
         DataError: Their lengths differ.
@@ -47,29 +47,29 @@ class ListsTable:
 
     def __init__(self, texts: Sequence[Any], labels: Sequence[Any]) -> None:
         if len(texts) != len(labels):
-            raise DataError(f"{len(texts)} texts have {len(labels)} labels; give one a text.")
+            raise DataError(f"{len(texts)} texts have {len(labels)} labels; give one per text.")
         self._values = {"text": texts, "label": labels}
         self.about = FileDescription("<lists>", "lists", ("text", "label"), unit="row")
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows in order, each with the values of `columns`."""
+        """Yields the values of `columns` per row, in order."""
         values = zip(*(self._values[column] for column in columns), strict=True)
         for number, row in enumerate(values, 1):
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> None:
-        """None: lists hold no names of numbers."""
+        """Returns None: lists have no names for numbers."""
 
 
 class DatasetTable:
-    """A `datasets.Dataset`, known by its `column_names`, `features` and `iter`."""
+    """A `datasets.Dataset`, recognised by its `column_names`, `features` and `iter`."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
         self.about = FileDescription("<Dataset>", "Dataset", tuple(data.column_names), unit="row")
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows in order, each with the values of `columns`."""
+        """Yields the values of `columns` per row, in order."""
         batches = (
             zip(*(batch[column] for column in columns), strict=True)
             for batch in self._data.iter(batch_size=_BATCH)
@@ -78,18 +78,18 @@ class DatasetTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """The names of a `ClassLabel`."""
+        """Returns the names of a `ClassLabel`."""
         names = getattr(self._data.features[column], "names", None)
         return None if names is None else tuple(names)
 
 
 def memory_table(data: Any, part: str) -> Table | None:
-    """The rows of a DataFrame, of (texts, labels), or of a data set; None for names of files.
+    """Returns a DataFrame, (texts, labels) or a data set as a table; None for names of files.
 
-    A mapping from part to one of these, such as a `datasets.DatasetDict`, gives its `part`.
+    Of a mapping from part to one of these, such as a `datasets.DatasetDict`, `part` is taken.
 
     Raises:
-        DataError: The mapping has no such part, or there are more or fewer labels than texts.
+        DataError: The mapping has no such part, or the numbers of texts and labels differ.
     """
     if isinstance(data, Mapping):
         if part not in data:
