@@ -34,9 +34,9 @@ from icaps.data.check import check
 from icaps.data.preview import preview
 from icaps.data.source import open_source
 from icaps.errors import ICapsError
+from icaps.html import printable
 from icaps.interpret.global_view import Data, load_view, make_view, save_view
-from icaps.reports.global_report import Report
-from icaps.reports.render import printable, shaded_text
+from icaps.reports.global_report import GlobalReport
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "dashboard" / "Home.py"
@@ -157,7 +157,7 @@ def fuzz_texts(classifier: ICapsClassifier, count: int, rng: random.Random) -> O
         assert abs(sum(found.probabilities) - 1) < 1e-4, "probabilities don't add up"
         for kgram in found.kgrams:
             assert found.text[kgram.start : kgram.end] == kgram.text, "a K-gram is elsewhere"
-        shown = _Text(shaded_text(found)).text
+        shown = _Text(found.shaded_html()).text
         assert shown == printable(text), "what is shown isn't the text"
 
     for number in range(count):
@@ -200,7 +200,7 @@ def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) ->
         classifier.predict_proba(["shares of the bank fell"] * 3)
         view = load_view(folder, len(classifier.classes_), classifier.network_.config.num_capsules)
         if view is not None:
-            facts = Report(classifier, view).facts
+            facts = GlobalReport(classifier, view).facts
             assert 0 <= facts["accuracy"] <= 1, "an accuracy that is none"
 
     for number in range(count):

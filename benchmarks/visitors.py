@@ -48,7 +48,7 @@ from benchmarks.machine import machine
 from benchmarks.timing import show
 from dashboard.widgets.shaded_text import text_card
 from icaps.classifier import ICapsClassifier
-from icaps.reports.render import escape, evidence_table
+from icaps.html import escape
 from icaps.runs import jobs
 from icaps.runs.folder import TRAINING
 
@@ -97,7 +97,7 @@ class Judge:
         """Whether a page shows the answer to this text."""
         (found,) = self.classifier.explain([text])
         verdict = f">{escape(found.predicted)}</p>"
-        evidence = f'<div class="evidence">{evidence_table(found)}</div>'
+        evidence = f'<div class="evidence">{found.evidence_html()}</div>'
         return any('class="verdict"' in one and verdict in one for one in html) and all(
             any(alike(one, wanted) for one in html) for wanted in (text_card(found), evidence)
         )

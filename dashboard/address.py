@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from icaps.html import printable
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import PERPLEXITY, SPACES
 from icaps.interpret.tables import ORDERS, VALUES
-from icaps.reports.render import printable
 
 MAX_WORDS = 300  # characters of what rows are looked for by
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import logs
 from icaps.errors import ICapsError
-from icaps.reports.render import printable
+from icaps.html import printable
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!$<>|~&])")
 WORD_JOINER = "\u2060"  # invisible; keeps :x: from becoming an emoji

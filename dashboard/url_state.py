@@ -14,8 +14,8 @@ from dashboard import settings
 from dashboard.address import VIEWS, parameter
 from dashboard.example_texts import EXAMPLES
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.html import printable
 from icaps.reports.charts import SELECTED
-from icaps.reports.render import printable
 
 MAX_LINK = 2_000  # characters of text that an address may carry
 PREDICTED = "the predicted class"

@@ -6,10 +6,13 @@ Offsets are code points into the text as it was given: `text[start:end]` is what
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from icaps import html
 
 RARE = 0.05  # share of random choices below which something is no chance
 
@@ -53,6 +56,13 @@ class KGram:
     def capsule_label(self) -> str:
         """The capsule as it is shown."""
         return capsule_label(self.capsule, self.capsule_name)
+
+    @property
+    def summary(self) -> str:
+        """The K-gram with its capsule and weights in one line."""
+        return (
+            f"“{self.text}” · {self.capsule_label} · β {self.routing:.2f} · α {self.attention:.2f}"
+        )
 
 
 def capsule_label(capsule: int, name: str = "") -> str:
@@ -169,17 +179,77 @@ class Explanation:
             parts[name] = tuple(values[name][label] for label in values["classes"])
         return cls(**{**values, **parts})
 
-    def to_html(self) -> str:
-        """A page of its own, without scripts or outside files; the text is escaped."""
-        from icaps.reports.render import explanation_page
+    @property
+    def verdict(self) -> str:
+        """The prediction in a sentence, and the class that is explained where it is another."""
+        if not self.words:
+            return "There are no words to read, so no class has a case."
+        if self.blank:
+            return "The model knows none of the words, so no class has a case."
+        scores = dict(zip(self.classes, self.scores, strict=True))
+        sentence = f"{self.predicted} ({scores[self.predicted]:.2f})"
+        if self.target != self.predicted:
+            sentence += f"; shown is what speaks for {self.target} ({scores[self.target]:.2f})"
+        return sentence + "."
 
-        return explanation_page(self)
+    @property
+    def notices(self) -> list[str]:
+        """What a reader must know before trusting the explanation, a sentence each."""
+        lines = []
+        if self.truncated:
+            read = self.words[-1].end
+            lines.append(
+                f"Only the first {len(self.words):,} words ({read:,} of {len(self.text):,} "
+                "characters) were read."
+            )
+        if self.unknown_share > 0 and not self.blank:  # the verdict says it of a blank text
+            lines.append(f"{self.unknown_share:.0%} of the words are unknown to the model.")
+        return lines
 
     def to_text(self) -> str:
-        """A few lines for a terminal: the verdict, then each K-gram with its weights."""
-        from icaps.reports.render import explanation_text
+        """Lines for a terminal: the verdict, then each K-gram with its weights.
 
-        return explanation_text(self)
+        K-grams are quoted as JSON, so that each stays on its line.
+        """
+        lines = [self.verdict, *self.notices]
+        for kgram in self.kgrams:
+            parts = ["", json.dumps(kgram.text, ensure_ascii=False), kgram.capsule_label]
+            if self.ranking == "contribution":
+                parts.append(f"contribution {kgram.contribution:.3f}")
+            parts += [f"routing {kgram.routing:.3f}", f"attention {kgram.attention:.3f}"]
+            if self.sentences:
+                parts.append(f"sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})")
+            lines.append("  ".join(parts))
+        return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """A page of its own, without scripts or outside files; the text is escaped."""
+        return html.render_html("explanation.html.j2", explanation=self)
+
+    def shaded_html(self) -> str:
+        """The text as an HTML fragment, darker where K-grams overlap.
+
+        The page needs `html.SHADING_STYLE`. The sentences of a long text are on lines of their own,
+        each with a bar as long as its weight.
+        """
+        return html.shaded_text(
+            self.text,
+            words=[(word.start, word.end) for word in self.words if word.count],
+            marks=[html.Mark(kgram.start, kgram.end, kgram.summary) for kgram in self.kgrams],
+            rows=self.sentence_rows(),
+        )
+
+    def sentence_rows(self) -> list[html.Row]:
+        """The lines of the shaded text; empty for a model that does not split texts."""
+        return html.sentence_rows(
+            len(self.text),
+            sentences=[(sentence.start, sentence.weight) for sentence in self.sentences],
+            chosen={kgram.sentence for kgram in self.kgrams},
+        )
+
+    def evidence_html(self) -> str:
+        """The K-grams with their capsules and weights, as an HTML table."""
+        return html.render_html("evidence.html.j2", explanation=self)
 
 
 @dataclass(frozen=True)
@@ -239,8 +309,49 @@ class Trial:
         """Whether fewer than one in twenty random choices keep as much of the norm alone."""
         return self.testable and self.as_much < RARE * self.draws
 
+    def to_sentences(self) -> list[str]:
+        """The outcome in sentences: the verdict, then the numbers where the text is testable."""
+        verb, others = (
+            ("Removing", "removed") if self.removal == "deletion" else ("Masking", "masked")
+        )
+        if not self.testable:
+            return [self._verdict()]
+        return [
+            self._verdict(),
+            f"{verb} the shaded words ({self.shaded:,} of {self.words:,} words) {self._change()}; "
+            f"{verb.lower()} as many random words: {_nine_of_ten(self.random_without)}.",
+            f"The shaded words alone, all others {others}: {self.alone:.2f}; as many random words "
+            f"alone: {_nine_of_ten(self.random_alone)}.",
+        ]
+
+    def _verdict(self) -> str:
+        if not self.testable:
+            return (
+                "This text is too short to try the reason: beside the shaded words "
+                f"({self.shaded:,} of {self.words:,}) chance has too few others to choose."
+            )
+        if self.decides and self.suffices:
+            return (
+                "The shaded words decide: they matter more than random words, and are enough alone."
+            )
+        if self.decides:
+            return "The shaded words decide, but alone they are worth no more than random words."
+        share = (
+            f"{self.as_far} of {self.draws} random choices of words change {self.target} as much"
+        )
+        if self.suffices:
+            return f"The shaded words are enough alone, but others say the same: {share}."
+        return f"This reason is no better than chance: {share}."
+
+    def _change(self) -> str:
+        """What removing the shaded words does to the class norm."""
+        if round(self.whole, 2) == round(self.without, 2):
+            return f"leaves {self.target} at {self.without:.2f}"
+        verb = "drops" if self.without < self.whole else "raises"
+        return f"{verb} {self.target} from {self.whole:.2f} to {self.without:.2f}"
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, with what follows from the numbers."""
+        """Plain data for JSON, with the values derived from the numbers."""
         derived = ("comprehensiveness", "sufficiency", "decides", "suffices")
         return {
             **dataclasses.asdict(self),
@@ -279,8 +390,32 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _nine_of_ten(norm: Interval) -> str:
+    return f"{norm.value:.2f} ({norm.low:.2f} to {norm.high:.2f} in nine of ten draws)"
+
+
+def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
+    """The smallest set of K-grams without which the class changes, in a sentence."""
+    if flip is None:
+        return f"Whichever of the K-grams are removed, it stays {explanation.predicted}."
+    kgrams = ", ".join(f"“{kgram.text}”" for kgram in flip.kgrams)
+    outcome = (
+        f"it is {flip.predicted}, not {explanation.predicted}"
+        if flip.predicted
+        else "no known word is left"
+    )
+    caveat = "" if flip.exact else " No smaller set was found, but not all were tried."
+    return f"Without {kgrams} {outcome}.{caveat}"
+
+
+def trust_text(explanation: Explanation, trial: Trial, flip: Flip | None) -> str:
+    """The outcome of testing a reason, as lines for a terminal below those of the explanation."""
+    lines = [*trial.to_sentences(), flip_sentence(explanation, flip)]
+    return "\n".join(f"  {line}" for line in lines)
+
+
 def trust_facts(trial: Trial | None, flip: Flip | None) -> dict[str, Any] | None:
-    """What came of trying a reason, as plain data; None for a blank text."""
+    """The outcome of testing a reason, as plain data; None for a blank text."""
     if trial is None:
         return None
     return trial.to_dict() | {"flip": None if flip is None else flip.to_dict()}

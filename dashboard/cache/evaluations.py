@@ -25,8 +25,7 @@ from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.same_reasons import Shared, shared_predictions
 from icaps.evaluate.slices import SliceScore
 from icaps.explore.saved_slices import Slice
-from icaps.reports import measured_faithfulness
-from icaps.reports.model_card import ModelCard, make_card, source_of
+from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts
 from icaps.shortcuts.predicted_texts import Answered, answer
 
@@ -73,10 +72,8 @@ def card(
         DataError: The model knows no word of the texts on which faithfulness is measured.
     """
     classifier = models.load(model)
-    faithfulness = (
-        measured_faithfulness.measured(classifier, report.evaluated, limit) if limit else None
-    )
-    tested = source_of(value, resolve(value), part, report)
+    faithfulness = measure_faithfulness(classifier, report.evaluated, limit) if limit else None
+    tested = evaluated_data(value, resolve(value), part, report)
     return make_card(classifier, str(model.path), tested, models.report(model), faithfulness)
 
 

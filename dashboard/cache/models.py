@@ -11,8 +11,8 @@ from icaps.evaluate.scorer import Scorer
 from icaps.interpret import queries
 from icaps.interpret.global_view import Text, load_view, texts_of, weights_fingerprint
 from icaps.interpret.queries import QueryMap
-from icaps.reports.global_report import Report
-from icaps.reports.naming import ModelName, model_name
+from icaps.reports.files import ModelName, model_name
+from icaps.reports.global_report import GlobalReport
 from icaps.train.checkpoint_files import BASELINE
 
 
@@ -59,7 +59,7 @@ def named(model: ModelFolder) -> ModelName:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def report(model: ModelFolder) -> Report | None:
+def report(model: ModelFolder) -> GlobalReport | None:
     """The global view of a model; None if it was not computed yet.
 
     Raises:
@@ -68,7 +68,7 @@ def report(model: ModelFolder) -> Report | None:
     classifier = load(model)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(model.path, *shape)
-    return None if view is None else Report(classifier, view)
+    return None if view is None else GlobalReport(classifier, view)
 
 
 @st.cache_data(max_entries=20, show_spinner="Projecting the queries …")

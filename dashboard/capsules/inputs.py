@@ -8,7 +8,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import capsule_picker
 from icaps.interpret import tables
 from icaps.interpret.tables import ORDERS, column_order
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 from icaps.train.checkpoint import MAX_NAME, rename_capsule
 
 WORDS, KGRAMS = "words", "kgrams"
@@ -16,7 +16,7 @@ COUNTED = {"Words": WORDS, "K-grams": KGRAMS}  # by tab
 _ORDERS = {"class": "by class", "size": "by size", "clustered": "clustered", "number": "by number"}
 
 
-def ask_heatmap(report: Report) -> tuple[str, list[int]]:
+def ask_heatmap(report: GlobalReport) -> tuple[str, list[int]]:
     """Asks which column of `tables.cells` the heatmap shows, and the order of the capsules."""
     left, right = st.columns(2, gap="medium")
     value = left.selectbox(
@@ -32,7 +32,7 @@ def ask_heatmap(report: Report) -> tuple[str, list[int]]:
     return value, column_order(report.view.tally.frequency, order)
 
 
-def ask_cell(model: ModelFolder, report: Report) -> tuple[int, str | None]:
+def ask_cell(model: ModelFolder, report: GlobalReport) -> tuple[int, str | None]:
     """Asks for the capsule and the class (None: all), as a click in the heatmap does.
 
     Raises:
@@ -53,7 +53,9 @@ def ask_cell(model: ModelFolder, report: Report) -> tuple[int, str | None]:
     return capsule, capsule_picker.one_class(name)
 
 
-def ask_words(report: Report, capsule: int, class_name: str | None, kind: str) -> pd.DataFrame:
+def ask_words(
+    report: GlobalReport, capsule: int, class_name: str | None, kind: str
+) -> pd.DataFrame:
     """Asks how words (or K-grams) are weighted; returns the top ones of a cell."""
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     weight = left.slider(
@@ -81,7 +83,7 @@ def ask_words(report: Report, capsule: int, class_name: str | None, kind: str) -
     )
 
 
-def _ask_name(model: ModelFolder, report: Report, capsule: int) -> None:
+def _ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
     """Asks for a name of the capsule, which is stored with the model."""
     current = report.classifier.capsule_names_.get(capsule, "")
     with (

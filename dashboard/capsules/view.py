@@ -13,17 +13,17 @@ from dashboard.widgets import chart_card
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
 from icaps.errors import DataError
+from icaps.html import escape
 from icaps.interpret import controls, tables
 from icaps.interpret.tally import Typical
 from icaps.reports import charts
-from icaps.reports.global_report import Report
-from icaps.reports.render import escape
+from icaps.reports.global_report import GlobalReport
 
 _TYPICAL_TEXTS = 3
 _WINNER = ExplainOptions(top_capsules=1, top_kgrams=1)
 
 
-def show_facts(report: Report) -> None:
+def show_facts(report: GlobalReport) -> None:
     """How many capsules are used, and how clearly they belong to classes."""
     facts = report.facts
     metrics = (
@@ -51,7 +51,7 @@ def show_facts(report: Report) -> None:
 
 
 def show_heatmap(
-    report: Report, value: str, order: Sequence[int], cell: tuple[str | None, int]
+    report: GlobalReport, value: str, order: Sequence[int], cell: tuple[str | None, int]
 ) -> None:
     """The matrix C; a click picks a cell."""
 
@@ -70,7 +70,9 @@ def show_heatmap(
     st.caption(_describe_sample(report))
 
 
-def show_words(report: Report, table: pd.DataFrame, class_name: str | None, capsule: int) -> None:
+def show_words(
+    report: GlobalReport, table: pd.DataFrame, class_name: str | None, capsule: int
+) -> None:
     """A bar per word or K-gram."""
     if table.empty:
         st.info("There is nothing to count here: this capsule won no such text.")
@@ -86,7 +88,9 @@ def show_words(report: Report, table: pd.DataFrame, class_name: str | None, caps
     )
 
 
-def show_typical(model: ModelFolder, report: Report, capsule: int, class_name: str | None) -> None:
+def show_typical(
+    model: ModelFolder, report: GlobalReport, capsule: int, class_name: str | None
+) -> None:
     """The texts to which the capsule contributes most, with its K-gram shaded."""
     typical = _typical(report, capsule, class_name)
     if not typical:
@@ -111,7 +115,7 @@ def show_typical(model: ModelFolder, report: Report, capsule: int, class_name: s
             st.switch_page(nav.page("explain"))
 
 
-def show_knock_out(report: Report, capsule: int, order: Sequence[int]) -> None:
+def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> None:
     """The accuracy lost with the capsule switched off, and with each other one."""
     lost = report.capsules.set_index("capsule").loc[capsule]
     left, middle, right = st.columns(3, gap="medium")
@@ -136,7 +140,7 @@ def show_knock_out(report: Report, capsule: int, order: Sequence[int]) -> None:
     )
 
 
-def show_sparsity(report: Report) -> None:
+def show_sparsity(report: GlobalReport) -> None:
     """The shape of each row of C, compared with shuffled winners."""
     title = "Is the pattern due to the classes?"
     with st.expander(title, icon=":material/rule:", key="sparsity", on_change="rerun") as box:
@@ -152,7 +156,9 @@ def show_sparsity(report: Report) -> None:
         st.dataframe(report.capsules, width="stretch", hide_index=True)
 
 
-def show_comparison(model: ModelFolder, report: Report, others: Sequence[ModelFolder]) -> None:
+def show_comparison(
+    model: ModelFolder, report: GlobalReport, others: Sequence[ModelFolder]
+) -> None:
     """The statistics of the model and of another one with the same classes."""
     title = "Compare with another model"
     with st.expander(
@@ -188,7 +194,7 @@ def show_comparison(model: ModelFolder, report: Report, others: Sequence[ModelFo
         )
 
 
-def _statistics(report: Report) -> dict[str, str]:
+def _statistics(report: GlobalReport) -> dict[str, str]:
     facts = report.facts
     alive = report.capsules[report.capsules["state"] == "alive"]
     return {
@@ -207,13 +213,13 @@ def _statistics(report: Report) -> dict[str, str]:
     }
 
 
-def _typical(report: Report, capsule: int, class_name: str | None) -> list[Typical]:
+def _typical(report: GlobalReport, capsule: int, class_name: str | None) -> list[Typical]:
     stored = report.view.tally.typical
     texts = [text for cell in report.where(capsule, class_name) for text in stored.get(cell, [])]
     return sorted(texts, key=lambda text: (-text.contribution, text.number))[:_TYPICAL_TEXTS]
 
 
-def _describe_sample(report: Report) -> str:
+def _describe_sample(report: GlobalReport) -> str:
     tally = report.view.tally
     blank = f", and {tally.blank:,} without a known word" if tally.blank else ""
     return f"Counted over {tally.texts:,} {report.view.origin.part} texts{blank}."

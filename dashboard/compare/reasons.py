@@ -15,9 +15,9 @@ from dashboard.compare.view import LISTED, MAX_CHARACTERS
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import capsule_picker, chart_card, downloads, shaded_text
 from icaps.config import ExplainOptions
+from icaps.html import escape, printable
 from icaps.interpret import controls
-from icaps.reports.global_report import Report
-from icaps.reports.render import escape, printable
+from icaps.reports.global_report import GlobalReport
 
 MAX_EXPLAINED = 200  # texts
 _WORDS = 6  # per capsule
@@ -111,12 +111,12 @@ def show_matched(models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> No
     downloads.show_csv(table, "capsules matched")
 
 
-def _capsule(report: Report, capsule: int) -> str:
+def _capsule(report: GlobalReport, capsule: int) -> str:
     row = report.labelled_capsules.iloc[capsule]
     return f"{row['label']}, {row['main_class']}"
 
 
-def _words(report: Report, capsule: int) -> str:
+def _words(report: GlobalReport, capsule: int) -> str:
     top = report.words(capsule, lambda_=0.6)["word"].head(_WORDS)
     return ", ".join(printable(word) for word in top)
 

@@ -14,7 +14,7 @@ from icaps.data.resolve import available
 from icaps.evaluate import comparison_tables
 from icaps.evaluate.answers import Answers, Texts
 from icaps.evaluate.published import COLUMNS, KINDS, published
-from icaps.reports.render import printable
+from icaps.html import printable
 
 LISTED = 200  # texts in a table
 MAX_CHARACTERS = 300  # of a text in a table

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from icaps.html import printable
 from icaps.reports.charts import ACCENT, class_colors, shorten
-from icaps.reports.render import printable
 from icaps.results import CapsuleReason, Explanation
 
 MAX_POINTS = 200

@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard import quotas, settings, url_state
 from dashboard.example_texts import EXAMPLES
 from dashboard.widgets import live_text
-from icaps.reports.render import printable
+from icaps.html import printable
 
 
 def ask_text() -> str:

@@ -12,7 +12,7 @@ from dashboard.widgets.data_picker import Choice
 from icaps.cli.data import reading_options
 from icaps.cli.request import read_arguments
 from icaps.explore.neighbours import Nearest
-from icaps.reports.render import escape
+from icaps.html import escape
 from icaps.results import Explanation
 from icaps.runs.folder import RunFolder
 

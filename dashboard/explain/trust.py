@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
-from icaps.reports.render import escape, trial_lines
+from icaps.html import escape
 from icaps.results import Explanation, Trial
 
 
@@ -13,7 +13,7 @@ def show_trust(model: ModelFolder, explanation: Explanation) -> None:
     trial = explanations.trial(model, explanation)
     if trial is None:
         return
-    verdict, *numbers = trial_lines(trial)
+    verdict, *numbers = trial.to_sentences()
     details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)
     st.html(
         f'<div class="trust {_level(trial)}" role="note">'

@@ -16,9 +16,9 @@ from dashboard.widgets import downloads
 from dashboard.widgets.chart_card import ink
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
+from icaps.html import escape
 from icaps.reports.charts import class_colors
-from icaps.reports.render import escape, evidence_table, notices, verdict
-from icaps.reports.text_report import TextReport, asked
+from icaps.reports.text_report import TextReport
 from icaps.results import Explanation, trust_facts
 
 _EXPANDERS = {  # by key: title and icon
@@ -55,7 +55,7 @@ def show_reasons(explanation: Explanation) -> None:
     )
     with evidence:
         if evidence.open:
-            st.html(f'<div class="evidence">{evidence_table(explanation)}</div>')
+            st.html(f'<div class="evidence">{explanation.evidence_html()}</div>')
             _link_capsules(explanation)
     with routing:
         if routing.open:
@@ -84,8 +84,8 @@ def show_downloads(
         return TextReport(
             explanation,
             models.named(model),
-            asked(options),
-            trust_facts(trial, flip),
+            options,
+            trust=trust_facts(trial, flip),
         ).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -96,14 +96,14 @@ def show_downloads(
 def _verdict(explanation: Explanation) -> str:
     """The predicted class, its probability, and notices; HTML."""
     if explanation.blank:
-        lines = [f'<p class="verdict">{verdict(explanation)}</p>']
+        lines = [f'<p class="verdict">{explanation.verdict}</p>']
     else:
         color = class_colors(explanation.classes)[explanation.predicted]
         lines = [
             f'<p class="verdict" style="border-color:{color}">{escape(explanation.predicted)}</p>',
             f'<p class="sure">{escape(_confidence(explanation))}</p>',
         ]
-    lines += [f'<p class="notice">{escape(line)}</p>' for line in notices(explanation)]
+    lines += [f'<p class="notice">{escape(line)}</p>' for line in explanation.notices]
     return f'<div role="status">{"".join(lines)}</div>'
 
 

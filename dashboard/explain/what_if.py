@@ -18,8 +18,8 @@ from dashboard.widgets import live_text
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
-from icaps.reports.render import flip_line, printable
-from icaps.results import Explanation, Flip, capsule_label
+from icaps.html import printable
+from icaps.results import Explanation, Flip, capsule_label, flip_sentence
 
 MAX_WORDS = 300  # of a text, for its words to be offered one by one
 FLIP_KGRAMS = 3  # K-grams per capsule, of all capsules, that are searched for the flipping set
@@ -93,7 +93,7 @@ def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOpt
     more = replace(options, target=None, top_capsules=BOUNDS["k1"][1], top_kgrams=FLIP_KGRAMS)
     wide = explanations.explain(model, explanation.text, more)
     flip = explanations.flip(model, wide)
-    st.write(error_boundary.plain(flip_line(wide, flip)))
+    st.write(error_boundary.plain(flip_sentence(wide, flip)))
     if flip is not None and len(explanation.words) <= MAX_WORDS:
         st.button(
             "Delete these",

@@ -17,7 +17,7 @@ from icaps.explore.index import Index
 from icaps.explore.label_issues import Judged, correct, suspicious
 from icaps.explore.query import Query
 from icaps.explore.saved_slices import delete_slice, save_slice, slices
-from icaps.reports.render import printable
+from icaps.html import printable
 
 ALL, RIGHT, WRONG = "all", "predicted right", "predicted wrong"
 LABEL_ISSUE = "possible label error"

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.widgets import background_task, downloads
 from icaps.explore.index import Index
 from icaps.explore.near_duplicates import Pairs, Repeats, repeats_of
-from icaps.reports.render import printable
+from icaps.html import printable
 
 _LISTED = 100  # pairs in the table; the file has more
 _MAX_CHARACTERS = 400  # of a text in a table

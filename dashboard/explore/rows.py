@@ -14,7 +14,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, pager, shaded_text
 from icaps.explore.index import Index
 from icaps.explore.label_issues import BLANK, Judged
-from icaps.reports.render import printable
+from icaps.html import printable
 from icaps.results import Explanation
 
 PAGE = 25  # rows per page

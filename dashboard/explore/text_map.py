@@ -16,7 +16,7 @@ from dashboard.widgets.chart_card import ink
 from icaps.explore.index import Index
 from icaps.explore.label_issues import Judged
 from icaps.explore.text_map import SAMPLE, TextMap
-from icaps.reports.render import printable
+from icaps.html import printable
 
 _SPACES = {"class capsules": "class", "primary capsules": "primary"}
 _METHODS = {"t-SNE": "tsne", "PCA": "pca"}

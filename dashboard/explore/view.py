@@ -13,8 +13,8 @@ from icaps.config import PRESETS
 from icaps.errors import VectorsError
 from icaps.explore.index import Index
 from icaps.explore.statistics import SENTENCE_TEXTS
+from icaps.html import printable
 from icaps.reports.charts import class_colors, word_bars
-from icaps.reports.render import printable
 
 
 def show_facts(data: Index) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dashboard import quotas
 from icaps.data.formats.csv import allow_long_fields
 from icaps.errors import DataError
+from icaps.html import printable
 from icaps.interpret.reasons import Reasons
-from icaps.reports.render import printable
 
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 

@@ -9,10 +9,10 @@ from icaps.interpret import tables
 from icaps.interpret.projection import NEIGHBOURS
 from icaps.interpret.queries import QueryMap, cosines, query_vectors
 from icaps.reports import charts
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 
 
-def show_map(report: Report, query_map: QueryMap) -> None:
+def show_map(report: GlobalReport, query_map: QueryMap) -> None:
     """The map with its trustworthiness; a click picks a capsule."""
     points = tables.query_points(query_map, report.labelled_capsules)
     capsule = st.session_state.capsule
@@ -48,7 +48,7 @@ def show_words(words: list[tuple[str, float]], capsule: int) -> None:
     )
 
 
-def show_cosines(report: Report) -> None:
+def show_cosines(report: GlobalReport) -> None:
     """The cosine similarities of all queries."""
     with st.expander("Cosine similarities of the queries", icon=":material/compare:"):
         st.write("Of the effective queries: 1 is the same direction, 0 is orthogonal.")

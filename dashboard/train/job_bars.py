@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import error_boundary, nav
 from dashboard.model_registry import runs_folder
-from icaps.reports.render import escape
+from icaps.html import escape
 from icaps.runs.folder import DONE, FAILED, QUEUED, TRAINING, Run, Status, find_runs
 
 # Seconds between two looks at the run folders, while a training lives. Each is a run of its own for

@@ -16,7 +16,7 @@ from icaps.cli.data import reading_options
 from icaps.cli.request import read_arguments
 from icaps.cli.train import settings_of
 from icaps.config import PRESETS, ModelConfig, TrainConfig, override
-from icaps.reports.render import printable
+from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
 from icaps.text.fixed_part import TEXTS

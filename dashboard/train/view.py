@@ -19,8 +19,8 @@ from dashboard.widgets.shaded_text import text_card
 from icaps.cli.request import read_arguments
 from icaps.cli.train import settings_of
 from icaps.errors import ICapsError, RunError
+from icaps.html import printable
 from icaps.reports.charts import class_colors
-from icaps.reports.render import printable
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
 

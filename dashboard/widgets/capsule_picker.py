@@ -10,10 +10,10 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import layout
 from icaps.interpret.tables import column_order
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 
 
-def load_report(model: ModelFolder | None) -> Report | None:
+def load_report(model: ModelFolder | None) -> GlobalReport | None:
     """The capsule statistics of a model; if there are none, the page shows what to do.
 
     Raises:
@@ -36,14 +36,14 @@ def show_interpret_command(*paths: Path) -> None:
     st.code("\n".join(lines), language="bash")
 
 
-def current_cell(report: Report) -> tuple[str | None, int]:
+def current_cell(report: GlobalReport) -> tuple[str | None, int]:
     """The chosen class (None: all) and capsule; at first the capsule that wins most texts."""
     url_state.choose_among("cell_class", [url_state.EVERY, *report.classes])
     url_state.choose_among("capsule", _by_wins(report))
     return one_class(st.session_state.cell_class), st.session_state.capsule
 
 
-def ask_capsule(report: Report) -> int:
+def ask_capsule(report: GlobalReport) -> int:
     """Asks for a capsule."""
     numbers = _by_wins(report)
     url_state.choose_among("capsule", numbers)
@@ -61,5 +61,5 @@ def one_class(name: str) -> str | None:
     return None if name == url_state.EVERY else name
 
 
-def _by_wins(report: Report) -> Sequence[int]:
+def _by_wins(report: GlobalReport) -> Sequence[int]:
     return column_order(report.view.tally.frequency, "size")

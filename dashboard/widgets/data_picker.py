@@ -16,7 +16,7 @@ from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.uploads import keep_upload, uploads
 from icaps.errors import DataError
 from icaps.explore.saved_slices import slices
-from icaps.reports.render import printable
+from icaps.html import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
 _SHOWN = 5  # rows of the preview

@@ -6,7 +6,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from icaps.reports.files import KINDS, to_csv
+from icaps.reports.files import FILE_FORMATS, to_csv
 
 ICON = ":material/download:"
 _LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
@@ -43,10 +43,10 @@ def show_report(to_bytes: Callable[[str], bytes], stem: str) -> None:
     """A button for each kind of file of a report, which is written when its button is pressed.
 
     Args:
-        to_bytes: From a kind of `files.KINDS` to the file.
+        to_bytes: From a kind of `files.FILE_FORMATS` to the file.
         stem: Of the file names, different for each report of a page.
     """
-    for kind, (suffix, mime) in KINDS.items():
+    for kind, (suffix, mime) in FILE_FORMATS.items():
         st.download_button(
             _LABELS[kind],
             partial(to_bytes, kind),

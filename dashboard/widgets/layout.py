@@ -6,14 +6,14 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from icaps.reports.render import STYLE
+from icaps.html import SHADING_STYLE
 
 _STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
 
 
 def load_style() -> None:
     """Adds the style sheet to the page."""
-    st.html(f"<style>{STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
+    st.html(f"<style>{SHADING_STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
 
 
 def show_title(title: str, lead: str) -> None:

@@ -9,7 +9,7 @@ from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import MAX_LINK
 from icaps.config import ExplainOptions
-from icaps.reports.render import MAX_LEVEL, printable, shaded_text
+from icaps.html import MAX_LEVEL, printable
 from icaps.results import Explanation
 
 
@@ -49,7 +49,7 @@ def link_to_explain(model: ModelFolder, text: str) -> None:
 def text_card(explanation: Explanation) -> str:
     """The shaded text in a card, with a legend if there is something to explain; HTML."""
     legend = legend_row(explanation) if explanation.kgrams else ""
-    return f'<div class="card">{shaded_text(explanation)}{legend}</div>'
+    return f'<div class="card">{explanation.shaded_html()}{legend}</div>'
 
 
 def legend_row(explanation: Explanation) -> str:

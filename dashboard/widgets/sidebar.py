@@ -9,7 +9,7 @@ from dashboard import url_state
 from dashboard.cache import models as cached_models
 from dashboard.model_registry import ModelFolder, find_models
 from icaps.classifier import ICapsClassifier
-from icaps.reports.render import escape
+from icaps.html import escape
 
 
 def choose_model() -> ModelFolder | None:

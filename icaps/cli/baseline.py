@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from icaps.baselines.kinds import FASTTEXT, KINDS, NETWORKS
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
-from icaps.cli.train import add_queue
+from icaps.cli.options import add_queue
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
 from icaps.train.checkpoint_files import BASELINE, check_writable

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.options import add_mute, add_timeout
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
@@ -41,6 +42,8 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("--csv", metavar="FILE", help="write what is said of each text")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_mute(parser)
+    add_timeout(parser)
     parser.set_defaults(command=_evaluate)
     return parser
 

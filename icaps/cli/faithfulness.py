@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, add_sample_options, draw_texts
-from icaps.cli.explain_options import add_explain_options, read_explain_options
+from icaps.cli.options import add_explain_options, read_explain_options
 from icaps.config import CAPSULE_RANKINGS
 from icaps.errors import ConfigError, DataError
 

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.options import add_timeout
 from icaps.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--out", metavar="DIR", help="folder for CSV, JSON, PNG, SVG and an HTML report"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_timeout(parser)
     parser.set_defaults(command=_interpret)
     return parser
 
@@ -36,7 +38,7 @@ def _interpret(options: argparse.Namespace) -> int:
     from icaps.data.source import open_source
     from icaps.interpret.global_view import Data, make_view, save_view
     from icaps.nn import distributed
-    from icaps.reports.global_report import Report
+    from icaps.reports.global_report import GlobalReport
 
     progress = Progress(sys.stderr)
     with distributed.process_group("auto", options.timeout):
@@ -52,7 +54,7 @@ def _interpret(options: argparse.Namespace) -> int:
         except CheckpointError as error:  # a folder that is read-only; the answer is at hand
             progress.say(str(error))
         say_problems(source, options.part)
-        report = Report(classifier, view)
+        report = GlobalReport(classifier, view)
         if options.out:
             report.write(options.out)
             progress.say(f"wrote {options.out}")

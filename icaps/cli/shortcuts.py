@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def add_parsers(commands: Commands) -> None:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps shortcuts` and `icaps check`."""
     shortcuts = commands.add_parser(
         "shortcuts", help="find words that predictions hang on for no reason of their topic"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
+from icaps.cli.options import add_queue, add_timeout
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
@@ -67,25 +68,6 @@ def add_parser(commands: Commands) -> None:
     train.set_defaults(command=_train)
 
 
-def add_queue(parser: argparse.ArgumentParser) -> None:
-    """Adds --queue, with which `icaps.runs.jobs` lets a run wait for its turn."""
-    parser.add_argument(
-        "--queue",
-        type=int,
-        metavar="N",
-        help="wait until fewer than N others train beside DIR",
-    )
-
-
-def add_timeout(parser: argparse.ArgumentParser) -> None:
-    """Adds --timeout."""
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=600,
-        metavar="SECONDS",
-        help="under torchrun, how long a process waits for another before it gives up",
-    )
 
 
 def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:

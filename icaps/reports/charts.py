@@ -1,13 +1,14 @@
-"""Charts of what a model has learnt: pure functions, from a table to an Altair chart.
+"""Charts of what a model has learnt: pure functions from a table to an Altair chart, and images.
 
-They are in the library because `icaps interpret` writes them to files; altair is imported by those
-who draw alone.
+The library draws them for `icaps interpret` and for model cards, the dashboard for its pages.
+Altair takes long to import, so import this module only where something is drawn.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Literal
@@ -15,27 +16,32 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
+from icaps.html import printable
 from icaps.interpret.tables import VALUES
-from icaps.reports.render import printable
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; yellow comes last, as it is
-# faint on white.
+# The colours of Okabe and Ito, distinguishable with any kind of colour vision. Yellow comes last,
+# because it is faint on white.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#d9c800")
-ACCENT = "#2f89a8"  # one that is read on a light and on a dark page
+ACCENT = "#2f89a8"  # legible on a light and on a dark page
 GREY = "#8a979e"
-INK = {"light": "#1c2830", "dark": "#e6ecef"}  # colours of writing, by theme
-RAMPS = {  # from nothing to the largest, which stands out most on its page
+INK = {"light": "#1c2830", "dark": "#e6ecef"}  # colour of labels, by theme
+RAMPS = {  # from 0 to the largest value, which has the most contrast with the page
     INK["light"]: ["#2f89a812", "#2f89a8", "#0f4a63"],
     INK["dark"]: ["#2f89a81c", "#2f89a8", "#b4e6f5"],
 }
-ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # writing on large cells
+ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # labels on large cells
 LABEL = 22  # characters
-MAX_WRITTEN = 40  # columns of a heatmap that have room for numbers
-SELECTED = "picked"  # the selection of a cell or a capsule
+MAX_LABELLED = 40  # columns of a heatmap with room for numbers
+SELECTED = "picked"  # name of the selection of a cell or a capsule
+_INLINE_WIDTH = 900
+# Inside a page, the picture's caption says the same in words, and style classes and namespaces are
+# not used.
+_UNUSED_IN_PAGE = re.compile(r' (?:class|role|aria-[a-z]+|xmlns(?::xlink)?)="[^"]*"')
+_ID = re.compile(r"\b(?:gradient_|clip)\d+\b")
 
 
 def class_colors(classes: Sequence[str]) -> dict[str, str]:
-    """A steady colour a class, by the order of classes."""
+    """A colour per class, by the order of classes."""
     return dict(zip(classes, cycle(PALETTE)))
 
 
@@ -56,10 +62,10 @@ def heatmap(
 
     Args:
         cells: From `tables.cells`.
-        value: The column that is drawn, of `tables.VALUES`.
+        value: The column to draw, one of `tables.VALUES`.
         order: Capsules from left to right.
-        chosen: The class and capsule that have a frame; without a class the whole column has.
-        ink: Colour of writing, of `INK`.
+        chosen: The class and capsule to frame; with None as the class, the whole column.
+        ink: Colour of labels, one of `INK`.
     """
     classes = list(dict.fromkeys(cells["class"]))
     format_ = {"share": ".1%", "routing": ".3f", "contribution": ".3f"}.get(value, ",d")
@@ -95,7 +101,7 @@ def heatmap(
                 legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
             ),
             stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
-            tooltip=[  # here alone: a mark with a tip takes the clicks of what lies under it
+            tooltip=[  # only here: a mark with a tooltip takes the clicks of the marks below it
                 alt.Tooltip("class:N", title="Class"),
                 alt.Tooltip("capsule:O", title="Capsule"),
                 alt.Tooltip("name:N", title="Name"),
@@ -111,7 +117,7 @@ def heatmap(
         .add_params(picked)
     )
     layers = [rectangles]
-    if len(order) <= MAX_WRITTEN and value in ("count", "right", "wrong"):
+    if len(order) <= MAX_LABELLED and value in ("count", "right", "wrong"):
         room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
         some = base.transform_filter(f"datum.{value} > 0")
         written = some.mark_text(fontSize=10, opacity=room)
@@ -128,7 +134,7 @@ def heatmap(
 
 
 def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
-    """A bar a word or K-gram, as long as its count, in the order of the table.
+    """A bar per word or K-gram, as long as its count, in the order of the table.
 
     `words` is from `tables.words` or `tables.kgrams`.
     """
@@ -158,9 +164,9 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
 def query_map(
     points: pd.DataFrame, classes: Sequence[str], chosen: int | None, ink: str
 ) -> alt.LayerChart:
-    """Queries in the plane: coloured by the class they serve, as large as their use.
+    """Queries in the plane, coloured by their main class and sized by the texts they won.
 
-    `points` is from `tables.query_points`, with a column `words` of what labels a point.
+    `points` is from `tables.query_points`, with a column `words` for the labels.
     """
     colors = class_colors(classes)
     served = [name for name in classes if name in set(points["main_class"])]
@@ -170,7 +176,7 @@ def query_map(
         y=alt.Y("y:Q", title=None, axis=plain, scale=alt.Scale(padding=25)),
     )
     picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
-    legend = None  # of nothing, it would have no size
+    legend = None  # an empty legend would have no size
     if served:
         legend = alt.Legend(orient="top", symbolLimit=20, columns=4, labelLimit=150)
     dots = (
@@ -215,7 +221,7 @@ def query_map(
 def knock_out_bars(
     capsules: pd.DataFrame, order: Sequence[int], chosen: int | None, ink: str
 ) -> alt.Chart:
-    """What switching off each capsule costs in accuracy; `capsules` is from `tables.capsules`."""
+    """The accuracy lost when each capsule is switched off; `capsules` is from `tables.capsules`."""
     chart: alt.Chart = (
         alt.Chart(capsules)
         .mark_bar(cornerRadius=2)
@@ -252,8 +258,25 @@ def knock_out_bars(
 
 
 def image(chart: alt.TopLevelMixin, kind: Literal["png", "svg"]) -> bytes:
-    """A chart as the bytes of a "png" or "svg", made without a browser."""
+    """A chart as the bytes of a "png" or "svg" file, rendered without a browser."""
     data = io.BytesIO() if kind == "png" else io.StringIO()
     chart.save(data, format=kind, scale_factor=2 if kind == "png" else 1)
     value = data.getvalue()
     return value.encode() if isinstance(value, str) else value
+
+
+def inline_svg(chart: alt.TopLevelMixin, ink: str, name: str) -> str:
+    """A chart as an SVG element for a page, with the same bytes for the same chart.
+
+    Args:
+        chart: With the size and colours that it has on a page of the dashboard.
+        ink: Colour of labels.
+        name: Prefix of the ids of its gradients and clips, which must be unique on a page. Altair
+            numbers them through all charts of a process.
+    """
+    clear = chart.properties(width=_INLINE_WIDTH, background="transparent")
+    clear = clear.configure_axis(labelColor=ink, titleColor=ink, gridColor="#8886")
+    clear = clear.configure_legend(labelColor=ink, titleColor=ink)
+    svg = _UNUSED_IN_PAGE.sub("", image(clear, "svg").decode())
+    ids = {old: f"{name}-{n}" for n, old in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    return _ID.sub(lambda match: ids[match[0]], svg)

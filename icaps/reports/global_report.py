@@ -1,4 +1,4 @@
-"""What a model has learnt as files: CSV, JSON, PNG and SVG, and one HTML page of all."""
+"""What a model has learnt as files: CSV, JSON, PNG, SVG and an HTML page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
+from icaps.html import Picture, Table, count, decimals, percent, render_html
 from icaps.interpret import controls, tables
 from icaps.interpret.global_view import GlobalView
 from icaps.interpret.projection import METHODS
@@ -24,17 +26,20 @@ from icaps.interpret.queries import (
 )
 from icaps.interpret.tables import column_order
 from icaps.interpret.tally import Cell
-from icaps.reports.global_page import report_page
 from icaps.results import capsule_label
 
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
-
-TOP = 20  # words and K-grams of a capsule
+TOP = 20  # words of a capsule in the JSON
+_MOST = 200  # words and K-grams of a capsule in the CSV
+_WIDTH = 900  # of a picture
+_CAPTIONS = {
+    "C": "The matrix C: texts that each primary capsule won, by predicted class",
+    "knockout": "Accuracy lost with each primary capsule switched off",
+    "queries": "The effective queries by t-SNE, coloured by the class they serve",
+}
 
 
 @dataclass(frozen=True)
-class Report:
+class GlobalReport:
     """A model and its global view, as tables, plain data and files."""
 
     classifier: ICapsClassifier
@@ -47,12 +52,12 @@ class Report:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """See `tables.cells`."""
+        """The cells of C; see `tables.cells`."""
         return tables.cells(self.view.tally, self.classes, self.classifier.capsule_names_)
 
     @cached_property
     def capsules(self) -> pd.DataFrame:
-        """See `tables.capsules`, with the pairs that are duplicates."""
+        """The capsules with their duplicates; see `tables.capsules`."""
         tally, knock_out = self.view.tally, self.view.knock_out
         table = tables.capsules(tally, knock_out, self.classes, self.classifier.capsule_names_)
         others: dict[int, list[int]] = {i: [] for i in table["capsule"]}
@@ -63,33 +68,33 @@ class Report:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """See `tables.rows`."""
+        """The rows of C; see `tables.rows`."""
         return tables.rows(self.view.tally, self.classes)
 
     @cached_property
     def duplicates(self) -> list[tuple[int, int]]:
-        """See `trust.duplicates`."""
+        """Pairs of capsules that are alike; see `controls.duplicates`."""
         queries = cosines(query_vectors(self.classifier.network_, "effective"))
         return controls.duplicates(self.view.tally, queries)
 
     @cached_property
     def distinctness(self) -> controls.Distinctness:
-        """See `trust.distinctness`."""
+        """How capsules of one class differ in words; see `controls.distinctness`."""
         return controls.distinctness(self.view.tally)
 
     def where(self, capsule: int, class_name: str | None) -> list[Cell]:
-        """The cell of a capsule and a class, or all cells of the capsule."""
+        """The cell of a capsule and a class; without a class all cells of the capsule."""
         if class_name is None:
             return self.view.tally.column(capsule)
         return [(self.classes.index(class_name), capsule)]
 
     def words(self, capsule: int, **options: Any) -> pd.DataFrame:
-        """See `tables.words`, of a capsule's cells."""
+        """The words of a capsule's cells; see `tables.words`."""
         tally = self.view.tally
         return tables.words(tally, self.classifier.vocabulary_, tally.column(capsule), **options)
 
     def kgrams(self, capsule: int, **options: Any) -> pd.DataFrame:
-        """See `tables.kgrams`, of a capsule's cells."""
+        """The K-grams of a capsule's cells; see `tables.kgrams`."""
         tally = self.view.tally
         return tables.kgrams(tally, self.classifier.vocabulary_, tally.column(capsule), **options)
 
@@ -97,8 +102,8 @@ class Report:
     def facts(self) -> dict[str, Any]:
         """Plain data for JSON.
 
-        top_share: Of each class, the share of its three largest cells; knockout: the accuracy with
-        each capsule switched off; words: of each capsule, the most frequent ones.
+        `top_share` has the share of the three largest cells of each class, `knockout` the accuracy
+        with each capsule switched off, `words` the most frequent words of each capsule.
         """
         tally, capsules, few = self.view.tally, self.capsules, self.view.few
         states = capsules["state"].value_counts()
@@ -129,13 +134,13 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """Lines for a terminal: how C is, then a line a capsule that wins, the most wins first."""
+        """Lines for a terminal: C, its rows, then a line per capsule that wins, most wins first."""
         facts = self.facts
-        pure = "unknown" if facts["purity"] is None else f"{facts['purity']:.2f}"
+        purity = "unknown" if facts["purity"] is None else f"{facts['purity']:.2f}"
         lines = [
             f"{facts['texts']} texts, accuracy {facts['accuracy']:.2%}; {facts['alive']} of "
             f"{len(facts['knockout'])} capsules alive, {facts['dead']} dead, "
-            f"{len(facts['duplicates'])} pairs alike; purity {pure}"
+            f"{len(facts['duplicates'])} pairs alike; purity {purity}"
         ]
         lines += [
             f"{row['class']}: the top 3 capsules have {row.top_3:.1%} "
@@ -144,20 +149,20 @@ class Report:
             else f"{row['class']}: no text gets this class"
             for _, row in self.rows.iterrows()
         ]
-        about = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
+        capsules = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
         lines += [
             f"  {capsule_label(row.capsule, row.name_)}: {row.wins} texts, {row.purity:.0%} "
             f"{row.main_class}; without it {row.cost:+.2%}; {row.words}"
-            for row in about.rename(columns={"name": "name_"}).itertuples()
+            for row in capsules.rename(columns={"name": "name_"}).itertuples()
             if row.wins
         ]
         return "\n".join(lines)
 
     def write(self, folder: str | Path) -> None:
-        """Writes all files to a folder, which is made where it is missing.
+        """Writes all files to a folder, which is created where it is missing.
 
         Raises:
-            CheckpointError: The folder can't be written.
+            CheckpointError: The folder cannot be written.
         """
         folder = Path(folder)
         try:
@@ -167,8 +172,9 @@ class Report:
             text = json.dumps(self.facts, ensure_ascii=False, indent=1)
             (folder / "interpretation.json").write_text(text, encoding="utf-8")
             self._write_pictures(folder)
+            (folder / "report.html").write_text(self.to_html(), encoding="utf-8")
         except OSError as error:
-            raise CheckpointError(f"The report can't be written to {folder}: {error}") from error
+            raise CheckpointError(f"The report cannot be written to {folder}: {error}") from error
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         numbers = self.capsules["capsule"].tolist()
@@ -177,8 +183,8 @@ class Report:
             "C": self.cells,
             "capsules": self.capsules,
             "rows": self.rows,
-            "words": _stacked({i: self.words(i, top=200) for i in numbers}),
-            "kgrams": _stacked({i: self.kgrams(i, top=200) for i in numbers}),
+            "words": _stacked({i: self.words(i, top=_MOST) for i in numbers}),
+            "kgrams": _stacked({i: self.kgrams(i, top=_MOST) for i in numbers}),
             "knockout": recalls.astype({"capsule off": str}),
             "queries": self._query_table(),
             "pointed_words": self._pointed_table(),
@@ -186,7 +192,7 @@ class Report:
 
     def _query_table(self) -> pd.DataFrame:
         network = self.classifier.network_
-        made = [
+        maps = [
             (space, map_queries(query_vectors(network, space), space, method))
             for space in SPACES
             for method in METHODS
@@ -203,28 +209,52 @@ class Report:
                     preservation=m.preservation,
                     shuffled=m.shuffled,
                 )
-                for space, m in made
+                for space, m in maps
             ]
         )
 
     def _pointed_table(self) -> pd.DataFrame:
-        found = pointed_words(self.classifier.network_, self.classifier.vocabulary_, TOP)
-        rows = [(i, *pair) for i, pairs in enumerate(found) for pair in pairs]
+        words = pointed_words(self.classifier.network_, self.classifier.vocabulary_, TOP)
+        rows = [(i, *pair) for i, pairs in enumerate(words) for pair in pairs]
         return pd.DataFrame(rows, columns=["capsule", "word", "score"])
 
-    def pictures(self) -> dict[str, Any]:
-        """The charts by name, for paper."""
+    def charts(self, theme: str = "light") -> dict[str, Any]:
+        """The charts by name, for a theme of `charts.INK`."""
         from icaps.reports import charts
 
-        ink = charts.INK["light"]
+        ink = charts.INK[theme]
         order = column_order(self.view.tally.frequency, "class")
-        made = map_queries(query_vectors(self.classifier.network_, "effective"), "effective")
-        points = tables.query_points(made, self.labelled_capsules)
         return {
             "C": charts.heatmap(self.cells, "count", order, None, ink),
             "knockout": charts.knock_out_bars(self.capsules, order, None, ink),
-            "queries": charts.query_map(points, self.classes, None, ink),
+            "queries": charts.query_map(self._query_points, self.classes, None, ink),
         }
+
+    def pictures(self, *names: str) -> dict[str, Picture]:
+        """Charts of `charts` for a page, by name."""
+        from icaps.reports.charts import INK, inline_svg
+
+        light, dark = (
+            {
+                name: inline_svg(chart, INK[theme], f"{name}-{theme}")
+                for name, chart in self.charts(theme).items()
+                if name in names
+            }
+            for theme in ("light", "dark")
+        )
+        return {name: Picture(light[name], dark[name], _CAPTIONS[name]) for name in names}
+
+    def to_html(self) -> str:
+        """A page of its own, without scripts or outside files."""
+        return render_html(
+            "global_report.html.j2",
+            facts=self.facts,
+            part=self.view.origin.part,
+            shuffles=controls.SHUFFLES,
+            pictures=self.pictures("C", "knockout", "queries"),
+            classes=_class_table(self.rows),
+            capsules=self._capsule_table(),
+        )
 
     @cached_property
     def labelled_capsules(self) -> pd.DataFrame:
@@ -237,16 +267,57 @@ class Report:
         labels = [name or f"{i} {' '.join(words[:2])}".strip() for i, name, words in pairs]
         return self.capsules.assign(words=[", ".join(words) for words in texts], label=labels)
 
+    @cached_property
+    def _query_points(self) -> pd.DataFrame:
+        vectors = query_vectors(self.classifier.network_, "effective")
+        return tables.query_points(map_queries(vectors, "effective"), self.labelled_capsules)
+
+    def _capsule_table(self) -> Table:
+        """The capsules as the page shows them, most wins first."""
+        columns = ["Capsule", "State", "Same as", "Class", "Wins", "Purity", "Cost"]
+        columns += ["on its own", "on others", "Words", "K-grams"]
+        capsules = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
+        rows = [
+            (
+                f"{row['capsule']} {row['name']}".strip(),
+                row["state"] + (", neutral" if row["neutral"] else ""),
+                row["duplicates"],
+                row["main_class"],
+                count(row["wins"]),
+                percent(row["purity"], 1),
+                percent(row["cost"], sign=True),
+                percent(row["own_cost"], sign=True),
+                percent(row["other_cost"], sign=True),
+                row["words"],
+                ", ".join(self.kgrams(row["capsule"], top=4, all_words=False)["kgram"]),
+            )
+            for row in capsules.to_dict("records")
+        ]
+        return Table("", columns, rows, words={*columns[:4], *columns[-2:]})
+
     def _write_pictures(self, folder: Path) -> None:
         from icaps.reports.charts import image
 
-        drawn = {}
-        for name, chart in self.pictures().items():
-            wide = chart.properties(width=900)
+        for name, chart in self.charts().items():
+            wide = chart.properties(width=_WIDTH)
             (folder / f"{name}.png").write_bytes(image(wide, "png"))
-            (folder / f"{name}.svg").write_bytes(svg := image(wide, "svg"))
-            drawn[name] = svg.decode()
-        (folder / "report.html").write_text(report_page(self, drawn), encoding="utf-8")
+            (folder / f"{name}.svg").write_bytes(image(wide, "svg"))
+
+
+def _class_table(rows_of_c: pd.DataFrame) -> Table:
+    """The rows of C as the page shows them."""
+    columns = ["Class", "Texts"]
+    for top in (1, 3, 5):
+        columns += [f"Top {top}", f"shuffled {top}"]
+    columns += ["Entropy", "shuffled"]
+    rows = []
+    for row in rows_of_c.to_dict("records"):
+        cells = [row["class"], count(row["texts"])]
+        for top in (1, 3, 5):
+            cells += [percent(row[f"top_{top}"], 1), percent(row[f"shuffled_top_{top}"], 1)]
+        cells += [decimals(row["entropy"], 2), decimals(row["shuffled_entropy"], 2)]
+        rows.append(cells)
+    return Table("", columns, rows, words=columns[:1])
 
 
 def _stacked(tables_: Mapping[int, pd.DataFrame]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The card of a model: what it is, how good, what its capsules do, and what it can't do."""
+"""Model cards: scores, calibration, capsules, faithfulness, limits and data of a trained model."""
 
 from __future__ import annotations
 
@@ -7,72 +7,96 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 from icaps.evaluate.report import EvaluationReport
-from icaps.reports import document
-from icaps.reports.card_sections import sections, title
-from icaps.reports.card_table import frame
-from icaps.reports.document import Picture
-from icaps.reports.files import KINDS, check_kind, rounded, to_csv, to_json
-from icaps.reports.global_report import Report
-from icaps.reports.naming import model_name
-from icaps.reports.pictures import pictures
+from icaps.html import Picture, render_html, render_markdown
+from icaps.reports.card_tables import number_table, page_tables
+from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded, to_csv, to_json
+from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
 
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
-
-STEM = "model_card"  # of the files of a card
+STEM = "model_card"  # of the file names of a card
 _QUANTILES = {"shortest": 0.0, "5%": 0.05, "median": 0.5, "95%": 0.95, "longest": 1.0}
 _WORDS = 8  # of a capsule
+_CAPSULE_COLUMNS = (
+    "capsule",
+    "name",
+    "state",
+    "neutral",
+    "main_class",
+    "wins",
+    "purity",
+    "cost",
+    "own_cost",
+    "other_cost",
+)
+_VIEW_FACTS = (
+    "texts",
+    "blank",
+    "accuracy",
+    "frequency",
+    "alive",
+    "dead",
+    "duplicates",
+    "purity",
+    "divergence",
+    "divergence_random",
+    "smallest_set",
+)
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """All that a card tells, as plain data for JSON, and its charts."""
+    """The content of a card: plain data for JSON, and its charts."""
 
     facts: Mapping[str, Any]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
 
-    def to_bytes(self, kind: str) -> bytes:
-        """The card as a file of a kind of `files.KINDS`.
+    def to_bytes(self, format_: str) -> bytes:
+        """The card as a file of one of `files.FILE_FORMATS`.
 
         Raises:
-            ConfigError: There is no such kind.
+            ConfigError: There is no such format.
         """
-        check_kind(kind)
-        if kind == "json":
+        check_format(format_)
+        if format_ == "json":
             return to_json(dict(self.facts))
-        if kind == "csv":
-            return to_csv(frame(self.facts))
-        told = sections(self.facts, self.pictures)
-        tell = document.html_page if kind == "html" else document.markdown
-        return tell(title(self.facts), told).encode("utf-8")
+        if format_ == "csv":
+            return to_csv(number_table(self.facts))
+        render = render_html if format_ == "html" else render_markdown
+        page = render(
+            "model_card.j2",
+            facts=self.facts,
+            tables=page_tables(self.facts),
+            pictures=self.pictures,
+        )
+        return page.encode("utf-8")
 
     def write(self, folder: str | Path) -> None:
-        """Writes all kinds of files to a folder, which is made where it is missing.
+        """Writes a file of each format to a folder, which is created where it is missing.
 
         Raises:
-            CheckpointError: The folder can't be written.
+            CheckpointError: The folder cannot be written.
         """
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, kind in KINDS.items():
-                (folder / f"{STEM}.{kind.suffix}").write_bytes(self.to_bytes(name))
+            for name, format_ in FILE_FORMATS.items():
+                (folder / f"{STEM}.{format_.suffix}").write_bytes(self.to_bytes(name))
         except OSError as error:
-            raise CheckpointError(f"The card can't be written to {folder}: {error}") from error
+            raise CheckpointError(f"The card cannot be written to {folder}: {error}") from error
 
 
 @dataclass(frozen=True)
-class Source:
-    """Labelled texts as a user named them, their part, and what the model says of them.
+class EvaluatedData:
+    """Labelled texts by the name that the user gave, their part, and the model's evaluation.
 
-    The part is empty for a file, which has none.
+    The part is empty for a single file, which has none.
     """
 
     name: str
@@ -80,29 +104,29 @@ class Source:
     report: EvaluationReport
 
 
-def source_of(name: str, place: Path, part: str, report: EvaluationReport) -> Source:
-    """Labelled texts that lie in a file or a folder; see `data.names.resolve`."""
-    return Source(name, part if place.is_dir() else "", report)
+def evaluated_data(name: str, place: Path, part: str, report: EvaluationReport) -> EvaluatedData:
+    """Labelled texts in a file or a folder; see `data.resolve.resolve`."""
+    return EvaluatedData(name, part if place.is_dir() else "", report)
 
 
 def make_card(
     classifier: ICapsClassifier,
     folder: str | Path,
-    data: Source,
-    view: Report | None,
+    data: EvaluatedData,
+    view: GlobalReport | None,
     faithfulness: Mapping[str, Any] | None,
 ) -> ModelCard:
-    """The card of a model: the same bytes from the same files, wherever these lie.
+    """The card of a model. The same files give the same bytes, in whatever folder they are.
 
     Args:
-        classifier: As it is in the folder.
+        classifier: Loaded from the folder.
         folder: Of the model.
-        data: What it is evaluated on.
-        view: What it has learnt, where it was interpreted.
-        faithfulness: From `faithfulness.measured` or `read_measured`, where that was done.
+        data: The texts that it is evaluated on.
+        view: What it has learnt, where that was counted.
+        faithfulness: From `card_faithfulness`, where it was measured.
 
     Raises:
-        CheckpointError: The weights can't be read.
+        CheckpointError: The weights cannot be read.
     """
     name, weights = model_name(folder)
     config, train = classifier.network_.config, classifier.train
@@ -117,82 +141,87 @@ def make_card(
         "train_settings": dataclasses.asdict(train),
         "training": {key: value for key, value in classifier.metrics_.items() if key != "test"},
         "training_command": _training_command(Path(folder)),
-        "data": _described(data, classifier),
+        "data": _data_facts(data, classifier),
         "evaluation": {
             key: value for key, value in data.report.to_dict().items() if key != "rejection"
         },
         "slices": [part.to_dict() for part in data.report.slices],
-        "capsules": None if view is None else _capsules(view),
+        "capsules": None if view is None else _capsule_facts(view),
         "faithfulness": None if faithfulness is None else dict(faithfulness),
         "commands": _commands(name, data, view, faithfulness),
     }
-    return ModelCard(rounded(facts), {} if view is None else pictures(view))
+    return ModelCard(rounded(facts), {} if view is None else view.pictures("C", "knockout"))
 
 
 def _training_command(folder: Path) -> str | None:
-    """The command that trained it, where its folder knows; of a path on that machine the name."""
+    """The command that trained the model, if its folder has it; paths lose their folders."""
     request = RunFolder(folder).request()
     if request is None:
         return None
-    given = [Path(part).name if Path(part).is_absolute() else part for part in request.arguments]
-    return shlex.join(["icaps", *given])
+    arguments = [
+        Path(part).name if Path(part).is_absolute() else part for part in request.arguments
+    ]
+    return shlex.join(["icaps", *arguments])
 
 
 def _commands(
-    name: str, data: Source, view: Report | None, faithfulness: Mapping[str, Any] | None
+    name: str,
+    data: EvaluatedData,
+    view: GlobalReport | None,
+    faithfulness: Mapping[str, Any] | None,
 ) -> list[str]:
-    """What makes the card again, from the folder of the model and of the data."""
-    given = ["--model", name, "--data", Path(data.name).name]
-    given += ["--part", data.part] if data.part else []
-    card = ["icaps", "card", *given]
-    lines = []
+    """The commands that make the card again, run where the folders of model and data are."""
+    options = ["--model", name, "--data", Path(data.name).name]
+    options += ["--part", data.part] if data.part else []
+    card = ["icaps", "card", *options]
+    commands = []
     if view is not None:
         origin = view.view.origin
         counted = ["--model", name, "--data", Path(origin.source).name, "--part", origin.part]
-        lines.append(shlex.join(["icaps", "interpret", *counted]))
+        commands.append(shlex.join(["icaps", "interpret", *counted]))
     if faithfulness is not None and "limit" in faithfulness:
         card += ["--limit", str(faithfulness["limit"])]
     elif faithfulness is not None:
-        lines.append(shlex.join(["icaps", "faithfulness", *given]) + " --json > faithfulness.json")
+        measure = shlex.join(["icaps", "faithfulness", *options])
+        commands.append(f"{measure} --json > faithfulness.json")
         card += ["--faithfulness", "faithfulness.json"]
-    return [*lines, shlex.join([*card, "--out", "card"])]
+    return [*commands, shlex.join([*card, "--out", "card"])]
 
 
-def _described(data: Source, classifier: ICapsClassifier) -> dict[str, Any]:
-    """The texts: how many, of which classes, how long, and how much the model knows of them."""
-    told = data.report.predictions
-    limit = classifier.network_.config.max_words
-    cut = None if limit is None or classifier.network_.config.hierarchical else told.words > limit
+def _data_facts(data: EvaluatedData, classifier: ICapsClassifier) -> dict[str, Any]:
+    """The texts: their number, classes and lengths, and the share of words that are unknown."""
+    predictions, config = data.report.predictions, classifier.network_.config
+    words = predictions.words
+    cut = None
+    if config.max_words is not None and not config.hierarchical:
+        cut = int((words > config.max_words).sum())
+    texts_by_class = predictions.confusion.sum(1).tolist()
     return {
         "name": Path(data.name).name,
         "part": data.part,
-        "texts": len(told.labels),
-        "classes": dict(zip(told.classes, told.confusion.sum(1).tolist(), strict=True)),
-        "words": {name: float(np.quantile(told.words, share)) for name, share in _QUANTILES.items()}
-        | {"mean": float(told.words.mean())},
-        "unknown_words": float(told.unknown.astype(float).mean()),
-        "cut": None if cut is None else int(cut.sum()),
+        "texts": len(predictions.labels),
+        "classes": dict(zip(predictions.classes, texts_by_class, strict=True)),
+        "words": {
+            **{name: float(np.quantile(words, share)) for name, share in _QUANTILES.items()},
+            "mean": float(words.mean()),
+        },
+        "unknown_words": float(predictions.unknown.astype(float).mean()),
+        "cut": cut,
     }
 
 
-def _capsules(view: Report) -> dict[str, Any]:
+def _capsule_facts(view: GlobalReport) -> dict[str, Any]:
     """C with its controls, and each capsule with its words."""
-    origin, about = view.view.origin, view.labelled_capsules
-    columns = ["capsule", "name", "state", "neutral", "main_class", "wins", "purity"]
-    columns += ["cost", "own_cost", "other_cost"]
-    ordered = about.sort_values("wins", ascending=False, kind="stable")
-    each = ordered[columns].to_dict("records")
-    for row in each:
-        row["words"] = view.words(row["capsule"], top=_WORDS, all_words=False, lambda_=0.6)[
-            "word"
-        ].tolist()
-    facts = view.facts
-    kept = ["texts", "blank", "accuracy", "frequency", "alive", "dead", "duplicates", "purity"]
-    kept += ["divergence", "divergence_random", "smallest_set"]
+    origin, table = view.view.origin, view.labelled_capsules
+    ordered = table.sort_values("wins", ascending=False, kind="stable")
+    capsules = ordered[list(_CAPSULE_COLUMNS)].to_dict("records")
+    for capsule in capsules:
+        words = view.words(capsule["capsule"], top=_WORDS, all_words=False, lambda_=0.6)
+        capsule["words"] = words["word"].tolist()
     return {
         "data": Path(origin.source).name,
         "part": origin.part,
-        **{name: facts[name] for name in kept},
+        **{name: view.facts[name] for name in _VIEW_FACTS},
         "rows": view.rows.to_dict("records"),
-        "each": each,
+        "each": capsules,
     }

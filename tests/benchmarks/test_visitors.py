@@ -11,7 +11,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from benchmarks.app import Session
 from benchmarks.visitors import Judge, alike, memory_of_soak
 from dashboard.widgets.shaded_text import text_card
-from icaps.reports.render import evidence_table
 from icaps.results import Explanation
 from tests.coroutines import finish
 
@@ -38,7 +37,7 @@ def test_the_answer_to_another_text_is_wrong(judge: Judge) -> None:
 
 
 def page(found: Explanation) -> list[str]:
-    evidence = f'<div class="evidence">{evidence_table(found)}</div>'
+    evidence = f'<div class="evidence">{found.evidence_html()}</div>'
     return [f'<p class="verdict" style="">{found.predicted}</p>', text_card(found), evidence]
 
 

@@ -13,7 +13,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 from tests.browser.visitor import open_app, wait_for_rest
 from tests.browser.workshop import LONG
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def report(classifier: ICapsClassifier, interpreted: Path) -> Report:
+def report(classifier: ICapsClassifier, interpreted: Path) -> GlobalReport:
     view = load_view(interpreted, 3, 6)
     assert view is not None
-    return Report(classifier, view)
+    return GlobalReport(classifier, view)
 
 
 def open_page(page: Page, address: str) -> Page:
@@ -68,7 +68,7 @@ def words_shown(page: Page) -> list[str]:
     return text.removeprefix("The most relevant words: ").split(", ")
 
 
-def expected_words(report: Report, capsule: int, class_name: str | None) -> list[str]:
+def expected_words(report: GlobalReport, capsule: int, class_name: str | None) -> list[str]:
     tally = report.view.tally
     where = tally.column(capsule)
     if class_name is not None:
@@ -78,7 +78,7 @@ def expected_words(report: Report, capsule: int, class_name: str | None) -> list
     return table["word"].tolist()[:8]
 
 
-def test_a_cell_is_picked_with_the_mouse(window: Page, report: Report) -> None:
+def test_a_cell_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/capsules?model=small")
     before = asked(page)["capsule"]
     chart = page.get_by_label(re.compile("^The matrix C")).first
@@ -99,7 +99,7 @@ def test_a_cell_is_picked_with_the_mouse(window: Page, report: Report) -> None:
     assert words_shown(page) == expected_words(report, int(tip["Capsule"]), tip["Class"])
 
 
-def test_a_capsule_is_picked_with_the_keyboard(window: Page, report: Report) -> None:
+def test_a_capsule_is_picked_with_the_keyboard(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/capsules?model=small")
     order = report.capsules.sort_values("wins", ascending=False, kind="stable")["capsule"].tolist()
     assert asked(page)["capsule"] == str(order[0])
@@ -115,7 +115,9 @@ def test_a_capsule_is_picked_with_the_keyboard(window: Page, report: Report) -> 
     assert words_shown(again) == expected_words(report, capsule, None)
 
 
-def test_a_renamed_capsule_has_its_name_on_the_other_pages(window: Page, report: Report) -> None:
+def test_a_renamed_capsule_has_its_name_on_the_other_pages(
+    window: Page, report: GlobalReport
+) -> None:
     from playwright.sync_api import expect
 
     capsule = int(report.view.tally.frequency.sum(0).argmax())
@@ -135,7 +137,7 @@ def test_a_renamed_capsule_has_its_name_on_the_other_pages(window: Page, report:
     expect(picker(page, "Capsule")).not_to_have_value("<i>bread</i> & $x$")
 
 
-def test_charts_are_saved(window: Page, report: Report) -> None:
+def test_charts_are_saved(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/capsules?model=small")
     page.get_by_role("button", name="Save").first.click()
     found = {}
@@ -167,7 +169,7 @@ def test_from_explain_to_the_capsule_and_back(window: Page) -> None:
     assert text.endswith(".")
 
 
-def test_a_query_is_picked_with_the_mouse(window: Page, report: Report) -> None:
+def test_a_query_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/queries?model=small")
     before = asked(page)["capsule"]
     chart = page.get_by_label(re.compile("^The queries in the plane")).first

@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 
 from icaps.cli.main import main
-from icaps.reports.files import KINDS
+from icaps.reports.files import FILE_FORMATS
 from tests.dashboard.conftest import (  # noqa: F401 (fixtures)
     empty_caches,
     own_address,
@@ -45,7 +45,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_the_report_on_a_text(models: Path, offered: dict[str, Any], tmp_path: Path) -> None:
     assert not open_app(text=TEXT, k1="3", target="Gardens").error
-    for name, kind in KINDS.items():
+    for name, kind in FILE_FORMATS.items():
         path = tmp_path / f"report.{kind.suffix}"
         arguments = ["explain", "--model", str(models / "small"), "--top-capsules", "3"]
         arguments += ["--target", "Gardens", "--trust", "--out", str(path), TEXT]
@@ -62,7 +62,7 @@ def test_the_card_of_a_model(
     at = open_page("evaluate", data=str(data_file))
     at.select_slider(key="card limit").set_value(50)
     assert not at.run().exception
-    for kind in KINDS.values():
+    for kind in FILE_FORMATS.values():
         name = f"model_card.{kind.suffix}"
         assert (tmp_path / "card" / name).read_bytes() == offered[name]()
 
@@ -81,9 +81,9 @@ def test_it_is_printed_without_a_file(models: Path, capsys: pytest.CaptureFixtur
     ("arguments", "message"),
     [
         (["--format", "html", "one", "two"], "A report is on one text"),
-        (["--out", "report.pdf", "one"], "Name the format of the report: --format html"),
-        (["--out", "report.html", "--json", "one"], "not both"),
-        (["--out", "nowhere/report.html", "one"], "can't be written"),
+        (["--out", "report.pdf", "one"], "Give the format of the report: --format html"),
+        (["--out", "report.html", "--json", "one"], "give only one"),
+        (["--out", "nowhere/report.html", "one"], "cannot be written"),
     ],
 )
 def test_mistakes(

@@ -15,7 +15,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
 from icaps.interpret.tally import Tally
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
@@ -30,10 +30,10 @@ def folder(models: Path, interpreted: Path) -> Path:
 
 
 @pytest.fixture
-def report(folder: Path, classifier: ICapsClassifier) -> Report:
+def report(folder: Path, classifier: ICapsClassifier) -> GlobalReport:
     view = load_view(folder, 3, 6)
     assert view is not None
-    return Report(classifier, view)
+    return GlobalReport(classifier, view)
 
 
 def open_page(name: str, **asked: str) -> AppTest:
@@ -70,7 +70,7 @@ def test_a_model_that_was_not_interpreted_says_how(models: Path) -> None:
         assert not at.get("vega_lite_chart")
 
 
-def test_the_pattern_is_told_in_numbers(report: Report) -> None:
+def test_the_pattern_is_told_in_numbers(report: GlobalReport) -> None:
     at = open_page("capsules")
     shown = {metric.label: metric.value for metric in at.metric}
     assert shown["Capsules alive"] == f"{report.facts['alive']} of 6"
@@ -82,7 +82,7 @@ def test_the_pattern_is_told_in_numbers(report: Report) -> None:
     assert cells.columns.tolist()[:3] == ["class", "capsule", "name"]
 
 
-def test_a_cell_shows_its_words(report: Report) -> None:
+def test_a_cell_shows_its_words(report: GlobalReport) -> None:
     j, i = most_used(report.view.tally)
     name = report.classes[j]
     at = choose(open_page("capsules", model="seen", capsule=str(i)), "cell_class", name)
@@ -100,7 +100,7 @@ def test_a_cell_shows_its_words(report: Report) -> None:
     assert table["kgram"].tolist() == expected["kgram"].tolist()
 
 
-def test_an_empty_cell_says_so(report: Report) -> None:
+def test_an_empty_cell_says_so(report: GlobalReport) -> None:
     j, i = np.argwhere(report.view.tally.frequency == 0)[0].tolist()
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
     assert "nothing to count" in at.info[0].value
@@ -118,7 +118,7 @@ def test_an_empty_cell_says_so(report: Report) -> None:
         {"capsule": "3", "cell_class": ""},
     ],
 )
-def test_a_wrong_address_is_ignored(report: Report, asked: dict[str, str]) -> None:
+def test_a_wrong_address_is_ignored(report: GlobalReport, asked: dict[str, str]) -> None:
     at = open_page("capsules", model="seen", **asked)
     largest = int(report.view.tally.frequency.sum(0).argmax())
     right = int(asked["capsule"]) if asked.get("capsule") == "3" else largest
@@ -128,7 +128,7 @@ def test_a_wrong_address_is_ignored(report: Report, asked: dict[str, str]) -> No
 
 @pytest.mark.parametrize("value", list(tables.VALUES))
 @pytest.mark.parametrize("order", ["class", "size", "clustered", "number"])
-def test_every_way_to_draw(report: Report, value: str, order: str) -> None:
+def test_every_way_to_draw(report: GlobalReport, value: str, order: str) -> None:
     at = open_page("capsules", model="seen")
     at.selectbox(key="cell_value").select(value)
     at.selectbox(key="columns").select(order)
@@ -136,7 +136,7 @@ def test_every_way_to_draw(report: Report, value: str, order: str) -> None:
     assert spec["layer"][0]["encoding"]["color"]["field"] == value
 
 
-def test_typical_texts_open_in_explain(report: Report, data_file: Path) -> None:
+def test_typical_texts_open_in_explain(report: GlobalReport, data_file: Path) -> None:
     j, i = most_used(report.view.tally)
     first = report.view.tally.typical[j, i][0]
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
@@ -161,7 +161,7 @@ def test_typical_texts_that_are_not_here(folder: Path) -> None:
     assert not at.error
 
 
-def test_what_a_capsule_costs(report: Report) -> None:
+def test_what_a_capsule_costs(report: GlobalReport) -> None:
     about = report.capsules.iloc[most_used(report.view.tally)[1]]
     at = open_page("capsules", model="seen", capsule=str(about["capsule"]))
     open_tab(at, "Switched off")
@@ -170,7 +170,7 @@ def test_what_a_capsule_costs(report: Report) -> None:
     assert shown["on the texts that it won"] == f"{about['own_cost']:+.2%}"
 
 
-def test_a_name_is_kept_and_used_everywhere(report: Report, folder: Path) -> None:
+def test_a_name_is_kept_and_used_everywhere(report: GlobalReport, folder: Path) -> None:
     i = most_used(report.view.tally)[1]
     at = open_page("capsules", model="seen", capsule=str(i))
     at.text_input[0].set_value("  bread \n& $x$ <b>soup</b> ")
@@ -189,7 +189,7 @@ def test_a_name_is_kept_and_used_everywhere(report: Report, folder: Path) -> Non
     assert json.loads((folder / CAPSULES).read_text()) == {}
 
 
-def _won(report: Report, capsule: int) -> list[tuple[str, str]]:
+def _won(report: GlobalReport, capsule: int) -> list[tuple[str, str]]:
     from icaps.interpret.global_view import texts_of
 
     tally = report.view.tally
@@ -218,7 +218,7 @@ def test_a_damaged_view_is_told(folder: Path) -> None:
     assert not visitor.errors(open_app())  # explaining needs no view
 
 
-def test_a_capsule_switched_off_for_one_text(report: Report) -> None:
+def test_a_capsule_switched_off_for_one_text(report: GlobalReport) -> None:
     at = open_app()
     at.session_state["what_if"] = True
     table = run(at).dataframe[0].value
@@ -240,7 +240,7 @@ def test_two_models_side_by_side(folder: Path, models: Path) -> None:
     assert any("share 100.0% of their words" in caption.value for caption in at.caption)
 
 
-def test_whether_the_pattern_is_due_to_classes(report: Report) -> None:
+def test_whether_the_pattern_is_due_to_classes(report: GlobalReport) -> None:
     at = open_page("capsules", model="seen")
     at.session_state["sparsity"] = True
     rows, capsules = (frame.value for frame in run(at).dataframe[-2:])
@@ -248,7 +248,7 @@ def test_whether_the_pattern_is_due_to_classes(report: Report) -> None:
     assert capsules["state"].tolist() == report.capsules["state"].tolist()
 
 
-def test_the_queries(report: Report) -> None:
+def test_the_queries(report: GlobalReport) -> None:
     at = open_page("queries", model="seen", capsule="4")
     assert at.selectbox(key="capsule").value == 4
     assert at.query_params == {"model": "seen", "capsule": "4"}

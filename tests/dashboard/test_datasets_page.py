@@ -31,8 +31,8 @@ from icaps.explore.index import make_index
 from icaps.explore.label_issues import judge, judged_folder
 from icaps.explore.near_duplicates import make_repeats
 from icaps.explore.saved_slices import slices
+from icaps.html import printable
 from icaps.reports import charts
-from icaps.reports.render import printable
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html

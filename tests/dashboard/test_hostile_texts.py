@@ -5,7 +5,7 @@ import pytest
 from dashboard import settings
 from dashboard.url_state import MAX_LINK
 from icaps.classifier import ICapsClassifier
-from icaps.reports.render import describe, notices, printable
+from icaps.html import printable
 from tests.dashboard.visitor import (
     Reader,
     evidence,
@@ -50,9 +50,9 @@ def test_a_hostile_text(text: str, known: str, classifier: ICapsClassifier) -> N
     read = Reader(page_html(at))
     assert read.text == printable(text)
     assert verdict(at) == (NOTHING_KNOWN if expected.blank else expected.predicted)
-    assert lines(at, "notice") == notices(expected)
+    assert lines(at, "notice") == expected.notices
     tips = "\n".join(read.tips)
-    assert all(describe(kgram) in tips for kgram in expected.kgrams)
+    assert all(kgram.summary in tips for kgram in expected.kgrams)
     assert bool(expected.kgrams) == (not expected.blank)
     if expected.kgrams:
         assert [row[0] for row in evidence(at)] == [kgram.text for kgram in expected.kgrams]

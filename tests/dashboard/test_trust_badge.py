@@ -10,7 +10,7 @@ from dashboard.explain.what_if import widget_key
 from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
 from icaps.faithfulness.reason_test import DELETE, KEEP, scores_after, try_reasons, words_under
-from icaps.reports.render import printable, trial_lines
+from icaps.html import printable
 from icaps.results import Explanation
 from tests.dashboard.visitor import evidence, open_app, page_html, run, type_text
 
@@ -38,7 +38,7 @@ def badge(at: object) -> list[str]:
 
 def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
     (trial,) = try_reasons(classifier, [explanation])
-    return [] if trial is None else trial_lines(trial)
+    return [] if trial is None else trial.to_sentences()
 
 
 def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:

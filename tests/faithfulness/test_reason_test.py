@@ -21,8 +21,7 @@ from icaps.faithfulness.reason_test import (
     try_reasons,
     words_under,
 )
-from icaps.reports.render import flip_line, trial_lines
-from icaps.results import Explanation, Interval, Trial
+from icaps.results import Explanation, Interval, Trial, flip_sentence
 from icaps.text.sentences import encode
 from tests.conftest import make_texts
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -120,13 +119,13 @@ def test_where_one_word_decides_it_is_told() -> None:
     assert good is not None
     assert good.without == pytest.approx(0, abs=1e-5)
     assert (good.testable, good.decides, good.suffices) == (True, True, True)
-    assert "decide" in trial_lines(good)[0]
+    assert "decide" in good.to_sentences()[0]
     # A word of nothing is no better than chance.
     words = tuple(word._replace(count=int(n == 3)) for n, word in enumerate(explanation.words))
     (bad,) = try_reasons(classifier, [dataclasses.replace(explanation, words=words)])
     assert bad is not None
     assert (bad.testable, bad.decides, bad.suffices) == (True, False, False)
-    assert "no better than chance" in trial_lines(bad)[0]
+    assert "no better than chance" in bad.to_sentences()[0]
 
 
 def test_words_deleted_masked_and_kept() -> None:
@@ -185,7 +184,7 @@ def test_the_smallest_flipping_set_by_brute_force(removal: str) -> None:
         sizes.add(smallest)
         assert (None if flip is None else len(flip.kgrams)) == smallest
         if flip is None:
-            assert "stays" in flip_line(explanation, None)
+            assert "stays" in flip_sentence(explanation, None)
             continue
         assert flip.exact
         kept = np.ones(len(explanation.words), dtype=bool)
@@ -194,7 +193,7 @@ def test_the_smallest_flipping_set_by_brute_force(removal: str) -> None:
         assert flip.scores == pytest.approx(found, abs=1e-6)
         winner = explanation.classes[int(np.argmax(found))] if any(found) else ""
         assert flip.predicted == winner != explanation.predicted
-        assert flip.kgrams[0].text in flip_line(explanation, flip)
+        assert flip.kgrams[0].text in flip_sentence(explanation, flip)
     assert len(sizes - {None}) > 1  # or brute force would show little
 
 
@@ -211,7 +210,7 @@ TRIAL = Trial(
 
 
 def test_the_verdict_in_words() -> None:
-    first, removed, alone = trial_lines(TRIAL)
+    first, removed, alone = TRIAL.to_sentences()
     assert first.startswith("The shaded words decide: ")
     assert removed == (
         "Removing the shaded words (8 of 40 words) drops Sports from 0.83 to 0.21; removing as "
@@ -221,15 +220,15 @@ def test_the_verdict_in_words() -> None:
     two, three = (dataclasses.replace(TRIAL, as_far=n) for n in (2, 3))
     assert (two.decides, three.decides) == (True, False)  # of 50, below one in twenty
     chance = dataclasses.replace(three, as_much=30)
-    assert trial_lines(chance)[0] == (
+    assert chance.to_sentences()[0] == (
         "This reason is no better than chance: 3 of 50 random choices of words change Sports as "
         "much."
     )
-    assert "enough alone" in trial_lines(three)[0]
+    assert "enough alone" in three.to_sentences()[0]
     masked = dataclasses.replace(TRIAL, removal="unk", without=0.95)
-    assert trial_lines(masked)[1].startswith("Masking the shaded words (8 of 40 words) raises ")
+    assert masked.to_sentences()[1].startswith("Masking the shaded words (8 of 40 words) raises ")
     short = dataclasses.replace(TRIAL, testable=False)
-    assert (short.decides, short.suffices, len(trial_lines(short))) == (False, False, 1)
+    assert (short.decides, short.suffices, len(short.to_sentences())) == (False, False, 1)
 
 
 def test_the_command(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

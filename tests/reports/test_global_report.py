@@ -18,19 +18,19 @@ from icaps.evaluate.metrics import evaluate
 from icaps.interpret import tables
 from icaps.interpret.corpus import count
 from icaps.interpret.global_view import load_view
-from icaps.reports.global_report import Report
+from icaps.reports.global_report import GlobalReport
 from icaps.text.vocabulary import Vocabulary
 from tests.interpret.test_corpus_level import texts, untrained
 
 
 @pytest.fixture(scope="module")
-def report(classifier: ICapsClassifier, interpreted: Path) -> Report:
+def report(classifier: ICapsClassifier, interpreted: Path) -> GlobalReport:
     view = load_view(interpreted, 3, 6)
     assert view is not None
-    return Report(classifier, view)
+    return GlobalReport(classifier, view)
 
 
-def test_cells_add_up(report: Report) -> None:
+def test_cells_add_up(report: GlobalReport) -> None:
     cells = report.cells
     assert len(cells) == 18
     assert cells["count"].sum() == 120
@@ -46,7 +46,7 @@ def test_cells_add_up(report: Report) -> None:
     assert best["routing"] == pytest.approx(tally.routing[1, i] / tally.frequency[1].sum())
 
 
-def test_capsules_and_what_they_cost(report: Report) -> None:
+def test_capsules_and_what_they_cost(report: GlobalReport) -> None:
     table, tally, found = report.capsules, report.view.tally, report.view.knock_out
     for row in table.itertuples():
         i = row.capsule
@@ -64,7 +64,7 @@ def test_capsules_and_what_they_cost(report: Report) -> None:
             assert parts == pytest.approx(row.cost * 120)
 
 
-def test_words_of_a_cell(report: Report) -> None:
+def test_words_of_a_cell(report: GlobalReport) -> None:
     tally, vocabulary = report.view.tally, report.classifier.vocabulary_
     j, i = np.unravel_index(tally.frequency.argmax(), tally.frequency.shape)
     cell = (int(j), int(i))
@@ -80,7 +80,7 @@ def test_words_of_a_cell(report: Report) -> None:
     assert all(len(gram.split()) <= 3 for gram in grams["kgram"])
 
 
-def test_json_says_what_the_counts_say(report: Report) -> None:
+def test_json_says_what_the_counts_say(report: GlobalReport) -> None:
     facts = json.loads(json.dumps(report.facts))
     assert facts["classes"] == ["Cooking", "Gardens", "Sailing"]
     assert np.sum(facts["frequency"]) == facts["texts"] == 120
@@ -127,7 +127,7 @@ def test_files_of_words_that_are_html(tmp_path: Path) -> None:
     classifier.classes_ = np.array(classes, dtype=object)
     classifier.capsule_names_ = {1: "<img src=x onerror=alert(1)>"}
     view = _view(counts)
-    Report(classifier, view).write(tmp_path / "out")
+    GlobalReport(classifier, view).write(tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     found = _Tags(page)
     assert not found.tags & {"script", "img", "b", "link", "iframe"}
@@ -165,7 +165,7 @@ def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
     base.network_, base.classes_ = network, np.array(classes, dtype=object)
     labelled = [(text, classes[n % 150]) for n, (text, _) in enumerate(texts(60))]
     counts = count(base, labelled)
-    report = Report(base, _view(counts))
+    report = GlobalReport(base, _view(counts))
     assert json.loads(json.dumps(report.facts, allow_nan=False))["texts"] == counts.tally.texts
     assert report.facts["top_share"].count(None) == (counts.tally.frequency.sum(1) == 0).sum() > 0
     lines = report.to_text()
@@ -230,18 +230,18 @@ def test_bad_rows_and_wrong_places(
     assert "left out: " in shown.err
     (tmp_path / "file").write_text("")
     assert main([*arguments, "--on-bad-rows", "skip", "--out", str(tmp_path / "file")]) == 2
-    assert "can't be written" in capsys.readouterr().err
+    assert "cannot be written" in capsys.readouterr().err
 
 
-def test_a_report_that_can_not_be_written(report: Report, tmp_path: Path) -> None:
+def test_a_report_that_can_not_be_written(report: GlobalReport, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="can't be written"):
+    with pytest.raises(CheckpointError, match="cannot be written"):
         report.write(tmp_path / "file")
 
 
 def test_texts_without_a_known_word(tmp_path: Path) -> None:
     classifier = untrained()
-    report = Report(classifier, _view(count(classifier, [("quillmarsh", "garden")] * 3)))
+    report = GlobalReport(classifier, _view(count(classifier, [("quillmarsh", "garden")] * 3)))
     assert (report.facts["texts"], report.facts["blank"], report.facts["purity"]) == (0, 3, None)
     assert "purity unknown" in report.to_text()
     report.write(tmp_path)

@@ -13,10 +13,10 @@ from icaps.errors import ConfigError, DataError
 from icaps.evaluate.cache import Evaluation, evaluate_kept
 from icaps.evaluate.report import EvaluationReport
 from icaps.interpret.global_view import load_view, weights_fingerprint
-from icaps.reports.files import KINDS, rounded, to_json
-from icaps.reports.global_report import Report
-from icaps.reports.measured_faithfulness import RANKINGS, measured, read_measured
-from icaps.reports.model_card import ModelCard, Source, make_card
+from icaps.reports.card_faithfulness import RANKINGS, measure_faithfulness, read_faithfulness
+from icaps.reports.files import FILE_FORMATS, rounded, to_json
+from icaps.reports.global_report import GlobalReport
+from icaps.reports.model_card import EvaluatedData, ModelCard, make_card
 from tests.reports.pages import Page
 
 
@@ -28,15 +28,15 @@ def evaluated(classifier: ICapsClassifier, model_folder: Path, data_file: Path) 
 
 
 @pytest.fixture(scope="module")
-def view(classifier: ICapsClassifier, interpreted: Path) -> Report:
+def view(classifier: ICapsClassifier, interpreted: Path) -> GlobalReport:
     found = load_view(interpreted, len(classifier.classes_), classifier.model.num_capsules)
     assert found is not None
-    return Report(classifier, found)
+    return GlobalReport(classifier, found)
 
 
 @pytest.fixture(scope="module")
 def told(classifier: ICapsClassifier, evaluated: EvaluationReport) -> dict[str, object]:
-    return measured(classifier, evaluated.evaluated, 6)
+    return measure_faithfulness(classifier, evaluated.evaluated, 6)
 
 
 def make(classifier: ICapsClassifier, folder: Path, *parts: object) -> ModelCard:
@@ -49,15 +49,15 @@ def card(
     interpreted: Path,
     data_file: Path,
     evaluated: EvaluationReport,
-    view: Report,
+    view: GlobalReport,
     told: dict[str, object],
 ) -> ModelCard:
-    tested = Source(str(data_file), "test", evaluated)
+    tested = EvaluatedData(str(data_file), "test", evaluated)
     return make(classifier, interpreted, tested, view, told)
 
 
 def test_its_numbers_are_the_librarys(
-    card: ModelCard, evaluated: EvaluationReport, view: Report, classifier: ICapsClassifier
+    card: ModelCard, evaluated: EvaluationReport, view: GlobalReport, classifier: ICapsClassifier
 ) -> None:
     facts = card.facts
     assert facts["evaluation"]["accuracy"] == round(evaluated.predictions.correct.mean(), 6)
@@ -83,7 +83,7 @@ def test_the_page_loads_nothing_and_each_id_is_there_once(card: ModelCard) -> No
         assert part in page.text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILE_FORMATS)
 def test_it_is_the_same_whenever_it_is_made(
     kind: str,
     card: ModelCard,
@@ -91,11 +91,11 @@ def test_it_is_the_same_whenever_it_is_made(
     interpreted: Path,
     data_file: Path,
     evaluated: EvaluationReport,
-    view: Report,
+    view: GlobalReport,
     told: dict[str, object],
 ) -> None:
     """Also where only the folder that the data lies in is another."""
-    tested = Source(data_file.name, "test", evaluated)
+    tested = EvaluatedData(data_file.name, "test", evaluated)
     again = make(classifier, interpreted, tested, view, told)
     assert again.to_bytes(kind) == card.to_bytes(kind)
 
@@ -122,13 +122,13 @@ def test_csv_has_each_number_with_its_interval_and_control(card: ModelCard) -> N
 def test_what_was_not_done_is_said(
     classifier: ICapsClassifier, model_folder: Path, data_file: Path, evaluated: EvaluationReport
 ) -> None:
-    tested = Source(str(data_file), "test", evaluated)
+    tested = EvaluatedData(str(data_file), "test", evaluated)
     bare = make(classifier, model_folder, tested, None, None)
     text = Page(bare.to_bytes("html")).text
     assert "This was not counted" in text
     assert "This was not measured" in text
     assert bare.facts["training_command"] is None
-    for kind in KINDS:
+    for kind in FILE_FORMATS:
         assert bare.to_bytes(kind)
 
 
@@ -143,7 +143,7 @@ def test_names_of_classes_are_shown_as_they_are(card: ModelCard) -> None:
 
 def test_files_are_written(card: ModelCard, tmp_path: Path) -> None:
     card.write(tmp_path / "new")
-    for name, kind in KINDS.items():
+    for name, kind in FILE_FORMATS.items():
         file = tmp_path / "new" / f"model_card.{kind.suffix}"
         assert file.read_bytes() == card.to_bytes(name)
 
@@ -152,15 +152,15 @@ def test_faithfulness_of_a_file(told: dict[str, object], tmp_path: Path) -> None
     path = tmp_path / "faithfulness.json"
     path.write_text(json.dumps({**told, "model": "x"}))
     names = ("texts", "blank", "seed", "rows", "verdicts")
-    assert read_measured(path) == {name: told[name] for name in names}
+    assert read_faithfulness(path) == {name: told[name] for name in names}
     for damage in ("{", "[]", '{"rows": 3}', json.dumps({**told, "rows": [{"ranking": "x"}]})):
         path.write_text(damage)
-        with pytest.raises(DataError, match="is not what `icaps faithfulness --json` writes"):
-            read_measured(path)
+        with pytest.raises(DataError, match="is not the output of `icaps faithfulness --json`"):
+            read_faithfulness(path)
 
 
 def test_a_limit_is_a_number_of_texts(
     classifier: ICapsClassifier, evaluated: EvaluationReport
 ) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
-        measured(classifier, evaluated.evaluated, 0)
+        measure_faithfulness(classifier, evaluated.evaluated, 0)

@@ -10,15 +10,13 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.errors import ConfigError
-from icaps.reports.document import plain
-from icaps.reports.files import KINDS, rounded
-from icaps.reports.naming import ModelName
-from icaps.reports.text_report import TextReport, asked
+from icaps.html import escape_markdown
+from icaps.reports.files import FILE_FORMATS, ModelName, rounded
+from icaps.reports.text_report import TextReport
 from icaps.results import Explanation
 from tests.reports.pages import Page
 
 HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
-SETTINGS = asked(ExplainOptions())
 MODEL = ModelName("<b>small</b>", "0" * 64)
 
 
@@ -29,7 +27,7 @@ def explanation(classifier: ICapsClassifier) -> Explanation:
 
 
 def report(explanation: Explanation, **options: object) -> TextReport:
-    return TextReport(explanation, MODEL, SETTINGS, **options)  # type: ignore[arg-type]
+    return TextReport(explanation, MODEL, ExplainOptions(), **options)  # type: ignore[arg-type]
 
 
 def test_the_page_loads_and_runs_nothing(explanation: Explanation) -> None:
@@ -42,7 +40,7 @@ def test_the_page_loads_and_runs_nothing(explanation: Explanation) -> None:
     assert "icaps explain --model '<b>small</b>' --top-capsules 2" in page.text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILE_FORMATS)
 def test_the_same_explanation_gives_the_same_bytes(explanation: Explanation, kind: str) -> None:
     content = report(explanation).to_bytes(kind)
     assert content == report(explanation).to_bytes(kind)
@@ -56,7 +54,7 @@ def test_json_gives_the_explanation_back(explanation: Explanation) -> None:
     assert again == Explanation.from_dict(rounded(explanation.to_dict()))
     assert again.text == HOSTILE
     assert (facts["model"]["name"], facts["trust"]) == ("<b>small</b>", None)
-    for kind in KINDS:
+    for kind in FILE_FORMATS:
         assert report(again).to_bytes(kind) == report(explanation).to_bytes(kind)
 
 
@@ -94,24 +92,34 @@ def test_markdown_shows_the_text_and_runs_nothing(explanation: Explanation) -> N
     ],
 )
 def test_what_markdown_would_read(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert escape_markdown(text) == shown
 
 
 def test_a_text_without_words_has_a_report(classifier: ICapsClassifier) -> None:
     (blank,) = classifier.explain([""])
-    for kind in KINDS:
+    for kind in FILE_FORMATS:
         assert report(blank).to_bytes(kind)
     assert "no words to read" in Page(report(blank).to_bytes("html")).text
     assert report(blank).to_bytes("csv").count(b"\n") == 1
 
 
-def test_the_settings_are_those_that_were_given() -> None:
-    given = asked(ExplainOptions("World", 1, 2, 3, "contribution"), (4, 5))
-    assert given["target"] == "World"
-    assert given["mute"] == [4, 5]
-    assert asked(ExplainOptions(None, 1, 2, 3)).keys() == SETTINGS.keys()
+def test_the_settings_are_those_that_were_given(explanation: Explanation) -> None:
+    options = ExplainOptions("World", 1, 2, 3, "contribution")
+    content = TextReport(explanation, MODEL, options, muted=(4, 5)).to_bytes("json")
+    assert json.loads(content)["settings"] == {
+        "target": "World",
+        "top-capsules": 1,
+        "top-kgrams": 2,
+        "top-sentences": 3,
+        "ranking": "contribution",
+        "mute": [4, 5],
+    }
+    defaults = json.loads(report(explanation).to_bytes("json"))["settings"]
+    assert set(defaults) == {"top-capsules", "top-kgrams", "top-sentences", "ranking"}
+    page = TextReport(explanation, MODEL, options, muted=(4, 5)).to_bytes("html").decode()
+    assert "--ranking contribution --target World --mute 4 --mute 5 --format html" in page
 
 
 def test_there_are_no_other_kinds(explanation: Explanation) -> None:
-    with pytest.raises(ConfigError, match="no format 'pdf'; choose of html"):
+    with pytest.raises(ConfigError, match="Unknown format 'pdf'; choose one of html"):
         report(explanation).to_bytes("pdf")

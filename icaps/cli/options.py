@@ -1,4 +1,4 @@
-"""The options of the command line that say what to explain, and how much of it to show."""
+"""Options that several commands share: what to explain, and capsules to switch off."""
 
 from __future__ import annotations
 
@@ -36,3 +36,36 @@ def read_explain_options(options: argparse.Namespace) -> ExplainOptions:
     """The options that `add_explain_options` added; ConfigError where one is out of range."""
     names = {field.name for field in dataclasses.fields(ExplainOptions)}
     return ExplainOptions(**{name: n for name, n in vars(options).items() if name in names})
+
+
+def add_mute(parser: argparse.ArgumentParser) -> None:
+    """Adds --mute."""
+    parser.add_argument(
+        "--mute",
+        action="append",
+        type=int,
+        default=[],
+        metavar="CAPSULE",
+        help="switch off the primary capsule of this number; may be repeated",
+    )
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Adds --timeout."""
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="under torchrun, how long a process waits for another before it gives up",
+    )
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    """Adds --queue, with which `icaps.runs.jobs` lets a run wait for its turn."""
+    parser.add_argument(
+        "--queue",
+        type=int,
+        metavar="N",
+        help="wait until fewer than N others train beside DIR",
+    )

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from icaps.reports.render import Row, notices, rows, segments, shaded_text, verdict
+from icaps.html import Mark, Row, segments
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 TEXT = "oil and  gas fall"
@@ -73,7 +73,7 @@ class Marks(HTMLParser):
 
 def read(explanation: Explanation) -> Marks:
     marks = Marks()
-    marks.feed(shaded_text(explanation))
+    marks.feed(explanation.shaded_html())
     marks.close()
     return marks
 
@@ -97,7 +97,7 @@ def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
         Row(30, 36, 0.785, False),
         Row(36, 42, 0.0, False),
     ]
-    assert rows(LONG) == expected
+    assert LONG.sentence_rows() == expected
     marks = read(LONG)
     assert marks.text == LONG_TEXT
     shaded = [letter for letter, level in zip(LONG_TEXT, marks.levels, strict=True) if level]
@@ -110,9 +110,11 @@ def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
 
 
 def test_segments_lose_nothing() -> None:
-    pieces = [TEXT[start:end] for start, end, _ in segments(EXPLANATION, 0, len(TEXT))]
+    words = [(word.start, word.end) for word in EXPLANATION.words]
+    marks = [Mark(kgram.start, kgram.end, "") for kgram in EXPLANATION.kgrams]
+    pieces = [TEXT[start:end] for start, end, _ in segments(words, marks, 0, len(TEXT))]
     assert "".join(pieces) == TEXT
-    assert list(segments(replace(EXPLANATION, text="", kgrams=(), words=()), 0, 0)) == []
+    assert list(segments([], [], 0, 0)) == []
 
 
 @pytest.mark.parametrize(
@@ -145,18 +147,18 @@ def test_the_page_has_no_script_and_nothing_from_outside() -> None:
 
 
 def test_words_for_a_person() -> None:
-    assert verdict(EXPLANATION) == "Business (0.75)."
+    assert EXPLANATION.verdict == "Business (0.75)."
     other = replace(EXPLANATION, target="World")
-    assert verdict(other) == "Business (0.75); shown is what speaks for World (0.12)."
-    assert notices(EXPLANATION) == ["25% of the words are unknown to the model."]
+    assert other.verdict == "Business (0.75); shown is what speaks for World (0.12)."
+    assert EXPLANATION.notices == ["25% of the words are unknown to the model."]
     cut = replace(EXPLANATION, truncated=True, unknown_share=0.0)
-    assert notices(cut) == ["Only the first 4 words (17 of 17 characters) were read."]
+    assert cut.notices == ["Only the first 4 words (17 of 17 characters) were read."]
     blank = replace(EXPLANATION, blank=True, unknown_share=1.0, kgrams=())
-    assert notices(blank) == []
-    assert "no class has a case" in verdict(blank)
+    assert blank.notices == []
+    assert "no class has a case" in blank.verdict
     empty = replace(blank, words=(), text="", unknown_share=0.0)
-    assert notices(empty) == []
-    assert "no words to read" in verdict(empty)
+    assert empty.notices == []
+    assert "no words to read" in empty.verdict
 
 
 def test_terminal_lines_keep_to_their_lines() -> None:

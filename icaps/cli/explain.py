@@ -1,0 +1,166 @@
+"""The `icaps explain` command: explanations as lines for a terminal, JSON lines or a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icaps.cli.options import add_explain_options, add_mute, read_explain_options
+from icaps.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
+    from icaps.results import Explanation
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+READ_AHEAD = 256  # texts read from a file or pipe before they are explained
+TEXT = "text"
+REPORT_FORMATS = ("html", "markdown", "json", "csv")
+_SUFFIXES = {"html": "html", "htm": "html", "md": "markdown", "json": "json", "csv": "csv"}
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds `icaps explain`."""
+    parser = commands.add_parser("explain", help="show why a text gets its class")
+    parser.add_argument("--model", required=True, metavar="DIR")
+    parser.add_argument("--json", action="store_true", help="print JSON, one line per text")
+    parser.add_argument(
+        "--json-lines",
+        action="store_true",
+        help='read one {"text": ...} per line, so that a text may contain line breaks',
+    )
+    add_explain_options(parser)
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="test the reason: remove the shaded words, and random ones; find what flips it",
+    )
+    parser.add_argument(
+        "--removal",
+        choices=("deletion", "unk"),
+        default="deletion",
+        help="how --trust removes words: delete them, or mask them",
+    )
+    add_mute(parser)
+    parser.add_argument(
+        "--format",
+        choices=(TEXT, *REPORT_FORMATS),
+        help="lines for a terminal, which is the default, or a report on one text",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="write the report to FILE; its suffix may give the format"
+    )
+    parser.add_argument(
+        "texts",
+        nargs="*",
+        metavar="TEXT",
+        help="without any, standard input is read, one text per line",
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explains the texts that are given, or those of standard input."""
+    from icaps.classifier import ICapsClassifier
+
+    classifier = ICapsClassifier.load(options.model).without(options.mute)
+    texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
+    if options.out is not None or options.format not in (None, TEXT):
+        _write_report(options, classifier, texts)
+        return 0
+    while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
+        for explanation in classifier.explain(batch, read_explain_options(options)):
+            facts, lines = explanation.to_dict(), explanation.to_text()
+            if options.trust:
+                facts["trust"], tested = _test_reason(classifier, explanation, options.removal)
+                lines += tested
+            print(json.dumps(facts) if options.json else lines)
+        sys.stdout.flush()
+    return 0
+
+
+def _test_reason(
+    classifier: ICapsClassifier, explanation: Explanation, removal: str
+) -> tuple[dict[str, Any] | None, str]:
+    """The outcome of testing a reason, as plain data and as lines; None and "" for a blank text."""
+    from icaps.faithfulness.reason_test import flipping_set, try_reasons
+    from icaps.results import trust_facts, trust_text
+
+    (trial,) = try_reasons(classifier, [explanation], removal)
+    if trial is None:
+        return None, ""
+    flip = flipping_set(classifier, explanation, removal)
+    return trust_facts(trial, flip), "\n" + trust_text(explanation, trial, flip)
+
+
+def _write_report(
+    options: argparse.Namespace, classifier: ICapsClassifier, texts: Iterator[str]
+) -> None:
+    """Writes or prints the report on one text.
+
+    Raises:
+        ConfigError: The options contradict each other.
+        DataError: There is not exactly one text, or the file cannot be written.
+    """
+    from icaps.reports.files import model_name
+    from icaps.reports.text_report import TextReport
+
+    format_ = _report_format(options)
+    given = list(islice(texts, 2))
+    if len(given) != 1:
+        raise DataError("A report is on one text: give exactly one, or use --json for several.")
+    how = read_explain_options(options)
+    (explanation,) = classifier.explain(given, how)
+    report = TextReport(
+        explanation,
+        model_name(options.model),
+        how,
+        muted=options.mute,
+        trust=(
+            _test_reason(classifier, explanation, options.removal)[0] if options.trust else None
+        ),
+    )
+    content = report.to_bytes(format_)
+    if options.out is None:
+        print(content.decode("utf-8"), end="")
+        return
+    try:
+        Path(options.out).write_bytes(content)
+    except OSError as error:
+        raise DataError(
+            f"{options.out} cannot be written ({error}); choose another file."
+        ) from error
+
+
+def _report_format(options: argparse.Namespace) -> str:
+    """The format of a report: --format, or the suffix of its file."""
+    if options.json:
+        raise ConfigError("--json prints one line per text and --format a report; give only one.")
+    format_ = options.format or _SUFFIXES.get(Path(options.out).suffix.lower().lstrip("."))
+    if format_ in (None, TEXT):
+        raise ConfigError(f"Give the format of the report: --format {', '.join(REPORT_FORMATS)}.")
+    return str(format_)
+
+
+def _read_texts(lines: Iterable[str], as_json: bool) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if not as_json:
+            yield line.removesuffix("\n")
+        elif line.strip():
+            yield _json_text(line, number)
+
+
+def _json_text(line: str, number: int) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"Line {number} is not JSON ({error}).") from error
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        raise DataError(f'Line {number} must be an object with a text: {{"text": "..."}}.')
+    return str(value["text"])

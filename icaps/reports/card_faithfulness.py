@@ -1,0 +1,82 @@
+"""The faithfulness section of a model card: measured on a sample of texts, or read from a file."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icaps.classifier import ICapsClassifier
+from icaps.errors import ConfigError, DataError
+from icaps.evaluate.cache import Evaluated
+from icaps.faithfulness.eraser import measure_rankings
+from icaps.faithfulness.rankings import LEAVE_ONE_OUT
+from icaps.faithfulness.table import CONTROL, PAPER, make_rows, verdicts
+from icaps.faithfulness.word_scores import Texts
+from icaps.inference import read_texts
+from icaps.stats import plain
+
+RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, CONTROL)  # fast, and without extra packages
+_FACTS = ("texts", "blank", "seed", "rows", "verdicts")
+_ROW_NAMES = ("ranking", "words", "removal")
+_ROW_ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
+
+
+def measure_faithfulness(
+    classifier: ICapsClassifier, evaluated: Evaluated, limit: int, seed: int = 0
+) -> dict[str, Any]:
+    """Faithfulness on a random sample of evaluated texts, as `icaps faithfulness --json` has it.
+
+    Args:
+        classifier: The model that was evaluated.
+        evaluated: Its evaluation with the texts.
+        limit: Largest number of texts.
+        seed: Of the sample and of the random ranking.
+
+    Raises:
+        ConfigError: `limit` is below 1.
+        DataError: The model knows no word of the sample.
+    """
+    if limit < 1:
+        raise ConfigError(f"The limit is {limit}; it must be at least 1.")
+    count, random = len(evaluated.texts), np.random.default_rng(seed)
+    numbers = np.sort(random.choice(count, min(limit, count), replace=False))
+    network, muted = classifier.network_, classifier.muted_
+    sample = evaluated.texts.take(numbers)
+    batches = read_texts(network, classifier.vocabulary_, sample, muted)
+    texts = Texts.predicted(network, muted, tuple(chain.from_iterable(batches)))
+    if not len(texts):
+        raise DataError("The model knows no word of these texts; use texts like its training's.")
+    rows = make_rows(list(measure_rankings(texts, RANKINGS, seed=seed)), seed)
+    return {
+        "texts": len(texts),
+        "blank": len(sample) - len(texts),
+        "seed": seed,
+        "limit": limit,
+        "rows": [plain(row) for row in rows],
+        "verdicts": verdicts(rows),
+    }
+
+
+def read_faithfulness(path: str | Path) -> dict[str, Any]:
+    """The output of `icaps faithfulness --json` in a file.
+
+    Raises:
+        DataError: The file cannot be read, or holds something else.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        facts = {name: content[name] for name in _FACTS}
+        for row in facts["rows"]:
+            values = [str(row[name]) for name in _ROW_NAMES]
+            values += [row[name][end] for name in _ROW_ESTIMATES for end in ("mean", "low", "high")]
+            if not all(isinstance(value, (str, int, float)) for value in values):
+                raise ValueError("a number is missing")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{path} is not the output of `icaps faithfulness --json` ({error}); write it again."
+        ) from error
+    return facts
