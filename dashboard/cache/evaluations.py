@@ -25,6 +25,7 @@ from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.same_reasons import Shared, shared_predictions
 from icaps.evaluate.slices import SliceScore
 from icaps.explore.saved_slices import Slice
+from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts
 from icaps.shortcuts.predicted_texts import Answered, answer

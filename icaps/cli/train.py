@@ -68,8 +68,6 @@ def add_parser(commands: Commands) -> None:
     train.set_defaults(command=_train)
 
 
-
-
 def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
     """The settings that the options of `icaps train` give.
 
