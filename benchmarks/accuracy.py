@@ -42,7 +42,7 @@ from icaps.data.source import LabelledTexts, read_part
 from icaps.model import ICapsNet
 from icaps.text.clean import words_of
 from icaps.text.sentences import encode
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.reading import rows
 from icaps.config import ModelConfig
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus_files import write_corpus
+from icaps.train.token_store import write_tokens
 
 
 def ascii_text(number: int, text: str) -> str:
@@ -35,7 +35,7 @@ def measure(name: str, texts: list[str]) -> None:
     for workers in (1, os.cpu_count() or 1):
         with tempfile.TemporaryDirectory() as folder:
             started = time.perf_counter()
-            write_corpus(texts, vocabulary, ModelConfig(), Path(folder), workers)
+            write_tokens(texts, vocabulary, ModelConfig(), Path(folder), workers)
             rate = len(texts) / (time.perf_counter() - started)
         print(f"| {name} | encoding | {workers} | {rate:,.0f} |", flush=True)
 

@@ -44,7 +44,7 @@ from icaps.nn import lookup
 from icaps.reports.charts import PALETTE, image
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 
 USED = {False: 250, True: 4_000}  # words of the texts; with --zipf more, if most are rare
 FIRST = 0x10000  # the character of word 0; from here on all are characters

@@ -30,8 +30,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import read_part
 from icaps.model import ICapsNet
 from icaps.train.callbacks import Callback, Step
-from icaps.train.corpus import Corpus
-from icaps.train.dataset import prepare_texts
+from icaps.train.dataset import Corpus, prepare_texts
 from icaps.train.loop import margin_loss, train
 from icaps.train.precision import choose_precision
 

@@ -27,9 +27,15 @@ from icaps.text.fixed_part import Sources
 from icaps.text.sentences import encode
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
-from icaps.train.dataset import Labelled, Prepared, prepare_stream, prepare_texts
+from icaps.train.dataset import (
+    Labelled,
+    Prepared,
+    check_texts,
+    encode_labels,
+    prepare_stream,
+    prepare_texts,
+)
 from icaps.train.fit import fit_checkpoint
-from icaps.train.inputs import check_texts, encode_labels
 from icaps.train.loop import choose_device
 
 if TYPE_CHECKING:

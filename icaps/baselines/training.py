@@ -18,7 +18,7 @@ from icaps.baselines.neural import Network, padded, predict_scores
 from icaps.config import TrainConfig
 from icaps.errors import TrainingError
 from icaps.train.callbacks import Callback, Epoch, Step
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.loop import margin_loss
 
 CHUNK = 4_096  # validation texts that are held at a time

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from icaps.train.corpus import Corpus
+    from icaps.train.dataset import Corpus
 
 
 @dataclass(frozen=True)

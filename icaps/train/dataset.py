@@ -1,7 +1,8 @@
-"""From labelled texts to what training reads: classes, split, vocabulary, encoded corpus."""
+"""Labelled texts as a training reads them: checked, divided, with a vocabulary, as numbers."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from array import array
@@ -14,14 +15,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from icaps.config import ModelConfig, TrainConfig
 from icaps.errors import DataError
-from icaps.text.batch import UNK
+from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus import Corpus
-from icaps.train.corpus_files import open_corpus, write_corpus
+from icaps.train.checkpoint_files import check_class_names
+from icaps.train.token_store import open_tokens, write_tokens
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -38,9 +41,94 @@ class Labelled(Protocol):
         """The name of its class."""
 
 
+class Sliceable(Protocol):
+    """Numbers that can be sliced: an array, or a file (`token_store.NumberFile`)."""
+
+    def __getitem__(self, where: slice, /) -> NDArray[Any]:
+        """The numbers from `where.start` to before `where.stop`."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Labelled texts as numbers, in memory or in files; a selection of them copies nothing.
+
+    Attributes:
+        ids: (words,), of all texts, end to end.
+        sentence_offsets: (sentences + 1,), words before each sentence.
+        text_offsets: (all texts + 1,), sentences before each text.
+        all_labels: (all texts,), class numbers.
+        texts: (texts,), the numbers of the selected texts, in their order.
+    """
+
+    ids: Sliceable
+    sentence_offsets: Sliceable
+    text_offsets: Sliceable
+    all_labels: Numbers
+    texts: Numbers
+
+    @classmethod
+    def from_tokens(cls, tokens: TokenBatch, labels: Sequence[int]) -> Corpus:
+        """A corpus in memory; `labels` has the class number of each text."""
+        return cls(
+            ids=tokens.ids,
+            sentence_offsets=np.concatenate([[0], tokens.words_per_sentence.cumsum()]),
+            text_offsets=tokens.sentence_offsets,
+            all_labels=np.array(labels, dtype=np.int64),
+            texts=np.arange(len(tokens)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Class numbers (texts,)."""
+        labels: NDArray[np.int64] = self.all_labels[self.texts].astype(np.int64)
+        return labels
+
+    def select(self, positions: Numbers) -> Corpus:
+        """The texts at these positions, in this order."""
+        return dataclasses.replace(self, texts=self.texts[positions])
+
+    def tokens(self) -> TokenBatch:
+        """The texts as a batch for the network, without spans."""
+        offsets = [self._offsets(text) for text in self.texts.tolist()]
+        ids = [self.ids[part[0] : part[-1]] for part in offsets]
+        lengths = [np.diff(part) for part in offsets]
+        return TokenBatch(
+            np.concatenate([np.zeros(0, np.int32), *ids]),
+            np.concatenate([np.zeros(0, np.int64), *lengths]),
+            np.array([len(part) for part in lengths], np.int64),
+        )
+
+    def ids_of_texts(self) -> Iterator[NDArray[Any]]:
+        """The ids of each text."""
+        for text in self.texts.tolist():
+            offsets = self._offsets(text)
+            yield self.ids[offsets[0] : offsets[-1]]
+
+    def _offsets(self, text: int) -> NDArray[Any]:
+        """Words before each sentence of a text, and up to its end (sentences + 1,)."""
+        first, last = self.text_offsets[text : text + 2]
+        return self.sentence_offsets[first : last + 1]
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """The words of each text of a corpus that are in the vocabulary, as gensim iterates them."""
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+
+    def __iter__(self) -> Iterator[list[str]]:
+        words = self.vocabulary.words
+        for ids in self.corpus.ids_of_texts():
+            yield [words[i] for i in ids.tolist() if i != UNK]
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """What a training reads.
+    """All that a training reads.
 
     Attributes:
         content: A hash of all texts and labels.
@@ -56,21 +144,6 @@ class Prepared:
     validation: Corpus
 
 
-@dataclass(frozen=True)
-class Words:
-    """The known words of a corpus, a list a text, as often as they are asked for."""
-
-    corpus: Corpus
-    vocabulary: Vocabulary
-
-    def __iter__(self) -> Iterator[list[str]]:
-        words, corpus = self.vocabulary.words, self.corpus
-        for text in corpus.texts.tolist():
-            offsets = corpus.offsets_of(text)
-            ids = corpus.ids[offsets[0] : offsets[-1]]
-            yield [words[i] for i in ids.tolist() if i != UNK]
-
-
 def prepare_texts(
     texts: Sequence[str],
     classes: NDArray[Any],
@@ -78,17 +151,19 @@ def prepare_texts(
     model: ModelConfig,
     train: TrainConfig,
 ) -> Prepared:
-    """Texts that are in memory, with their class numbers (texts,).
+    """Texts in memory, with their class numbers (texts,).
 
     Raises:
-        DataError: There are too few texts to hold a part out.
+        DataError: There are too few texts to hold out a validation part.
     """
-    training, held_out = split(labels, len(classes), train)
+    training, validation = split(labels, len(classes), train)
     vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
     corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
-    return Prepared(content, classes, vocabulary, corpus.select(training), corpus.select(held_out))
+    return Prepared(
+        content, classes, vocabulary, corpus.select(training), corpus.select(validation)
+    )
 
 
 def prepare_stream(
@@ -98,44 +173,126 @@ def prepare_stream(
     make_folder: Callable[[str, Callable[[Path], None]], Path],
     workers: int,
 ) -> Prepared:
-    """Texts of any number, read as a stream three times; what they come to lies in files.
+    """Any number of texts, iterated three times; their numbers are stored in files.
+
+    The three passes are for labels, for the words of the training part, and for the numbers.
 
     Args:
-        records: Gives the same texts each time.
-        model: Says how texts are split and cut.
-        train: Says how the vocabulary and the held-out part are chosen.
-        make_folder: Gives the folder of a key, filled by the function unless it is there already.
+        records: The same texts each time.
+        model: How texts are split and truncated.
+        train: How the vocabulary and the validation part are chosen.
+        make_folder: Returns the folder of a key; fills it by the function if it does not exist.
         workers: Processes that encode.
 
     Raises:
-        DataError: A text can't be read, there are too few, or they are of one class.
+        DataError: A text cannot be read, there are too few, or they are of one class.
     """
     classes, labels, content = read_labels(records)
-    training, held_out = split(labels, len(classes), train)
-    chosen = np.zeros(len(labels), dtype=bool)
-    chosen[training] = True
+    training, validation = split(labels, len(classes), train)
+    in_training = np.zeros(len(labels), dtype=bool)
+    in_training[training] = True
     texts = (record.text for record in records)
-    vocabulary = Vocabulary.build(compress(texts, chosen), train.min_frequency)
+    vocabulary = Vocabulary.build(compress(texts, in_training), train.min_frequency)
 
     def fill(folder: Path) -> None:
-        write_corpus((record.text for record in records), vocabulary, model, folder, workers)
+        write_tokens((record.text for record in records), vocabulary, model, folder, workers)
 
-    folder = make_folder(_key(content, vocabulary, model), fill)
-    corpus = open_corpus(folder, labels)
-    return Prepared(content, classes, vocabulary, corpus.select(training), corpus.select(held_out))
+    files = open_tokens(make_folder(_key(content, vocabulary, model), fill))
+    corpus = Corpus(*files, labels, np.arange(len(labels), dtype=np.int32))
+    return Prepared(
+        content, classes, vocabulary, corpus.select(training), corpus.select(validation)
+    )
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        DataError: `texts` is one string, or holds something that is not a string.
+    """
+    if isinstance(texts, str):
+        raise DataError("Give a list of texts; for one text, [text].")
+    texts = list(texts)
+    for n, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f"Text {n} is {type(text).__name__}, no string; give texts alone.")
+    return texts
+
+
+def encode_labels(texts: Sequence[str], y: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes (J,), sorted, and the number of each text's class (texts,).
+
+    Raises:
+        DataError: The labels are not classes or of mixed types, there is not one per text, all are
+            the same, or a checkpoint cannot store the name of a class.
+    """
+    if y is None:
+        raise DataError("This classifier requires y to be passed, but the target y is None.")
+    try:
+        given: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(given, input_name="y")
+        check_classification_targets(given)
+    except ValueError as error:
+        raise DataError(f"The labels cannot be used: {error}") from error
+    _check_one_type(y)
+    if len(texts) != len(given):
+        raise DataError(f"{len(texts)} texts have {len(given)} labels; give one per text.")
+    classes, labels = np.unique(given, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"All {len(texts)} texts have one class; a classifier needs two.")
+    check_class_names(map(str, classes))
+    return classes, labels.astype(np.int64)
+
+
+def _check_one_type(y: Any) -> None:
+    """DataError if text and other labels are mixed, which numpy would turn into text."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") != "O":
+        return
+    labels = np.asarray(y, dtype=object).ravel()
+    examples = {isinstance(label, str): label for label in labels}
+    if len(examples) > 1:
+        raise DataError(
+            f"The labels mix text and other values, such as {examples[True]!r} and "
+            f"{examples[False]!r}; give labels of one type."
+        )
+
+
+def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
+    """The classes, sorted; the class number of each text; a hash of all texts and labels.
+
+    Raises:
+        DataError: A text cannot be read, all are of one class, or a checkpoint cannot store the
+            name of a class.
+    """
+    number_of: dict[str, int] = {}  # in the order in which classes appear
+    numbers = array("i")
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        for record in records:
+            numbers.append(number_of.setdefault(record.label, len(number_of)))
+            yield record.text, record.label
+
+    content = content_hash(pairs())
+    classes = np.array(sorted(number_of), dtype=object)
+    if len(classes) < 2:
+        raise DataError(f"All {len(numbers)} texts have one class; a classifier needs two.")
+    check_class_names(classes)
+    sorted_number = {name: number for number, name in enumerate(classes)}
+    renumbered = np.array([sorted_number[name] for name in number_of], dtype=np.int32)
+    return classes, renumbered[np.frombuffer(numbers, np.intc)], content
 
 
 def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, Numbers]:
-    """Positions of the training and of the held-out texts, stratified by class.
+    """Positions of the training and of the validation texts, stratified by class.
 
     Raises:
-        DataError: There are too few texts for it.
+        DataError: There are too few texts.
     """
     share = math.ceil(train.validation_share * len(labels))
     try:
-        training, held_out = train_test_split(
+        training, validation = train_test_split(
             np.arange(len(labels)),
-            test_size=max(share, classes),  # one of each class, in small data too
+            test_size=max(share, classes),  # one of each class, also in small data
             stratify=labels,
             random_state=train.seed,
         )
@@ -144,34 +301,11 @@ def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, N
             f"{len(labels)} texts of {classes} classes can't be split into a training and a "
             f"validation part ({error}). Give two texts a class or more."
         ) from error
-    return training.astype(np.int32), held_out.astype(np.int32)  # half the memory, for 2^31 texts
-
-
-def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
-    """The classes, sorted; the class number of each text; a hash of all texts and labels.
-
-    Raises:
-        DataError: A text can't be read, or all are of one class.
-    """
-    seen: dict[str, int] = {}
-    numbers = array("i")
-
-    def counted() -> Iterator[tuple[str, str]]:
-        for record in records:
-            numbers.append(seen.setdefault(record.label, len(seen)))
-            yield record.text, record.label
-
-    content = content_hash(counted())
-    classes = np.array(sorted(seen), dtype=object)
-    if len(classes) < 2:
-        raise DataError(f"All {len(numbers)} texts have one class; a classifier needs two.")
-    order = {name: number for number, name in enumerate(classes)}
-    sorted_numbers = np.array([order[name] for name in seen], dtype=np.int32)
-    return classes, sorted_numbers[np.frombuffer(numbers, np.intc)], content
+    return training.astype(np.int32), validation.astype(np.int32)  # half of the memory of int64
 
 
 def content_hash(labelled: Iterable[tuple[str, str]]) -> str:
-    """The same for the same texts and labels in the same order, and practically for no others."""
+    """A hash (BLAKE2) of texts and labels in their order."""
     digest = hashlib.blake2b(digest_size=16)
     for text, label in labelled:
         line = f"{len(text)}\n{text}\n{label}\n"
@@ -180,7 +314,7 @@ def content_hash(labelled: Iterable[tuple[str, str]]) -> str:
 
 
 def _key(content: str, vocabulary: Vocabulary, model: ModelConfig) -> str:
-    """A name for the encoded corpus: of the texts, the vocabulary and how texts are split."""
+    """Names the files of a corpus by its texts, its vocabulary and how texts are split."""
     reading = model.hierarchical, model.max_words, model.max_sentences, model.language
     words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
     parts = f"1 {content} {words} {reading}"  # 1 is the version of the files

@@ -25,8 +25,7 @@ from icaps.text.fixed_part import TEXTS, Sources, listed
 from icaps.text.sentences import encode
 from icaps.text.vectors import load_vectors, train_vectors
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.corpus import Corpus
-from icaps.train.dataset import Words
+from icaps.train.dataset import Corpus, KnownWords
 from icaps.train.loop import VALIDATION_BATCH, choose_device
 from icaps.train.pace import Pace, measure_pace
 from icaps.train.precision import choose_precision
@@ -238,7 +237,7 @@ def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: Tra
     """Seconds a text, measured on some; 0 where `dim` is."""
     if not dim:
         return 0.0
-    some = Words(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
+    some = KnownWords(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
     train_vectors([["word"]], dim, seed=train.seed)  # imports gensim, which is not the texts' doing
     started = time.perf_counter()
     train_vectors(some, dim, seed=train.seed, epochs=train.vector_epochs)

@@ -19,7 +19,7 @@ from icaps.text.fixed_part import Sources, fixed_part, names
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
-from icaps.train.dataset import Prepared, Words
+from icaps.train.dataset import KnownWords, Prepared
 from icaps.train.loop import Course, choose_device, train, validate
 from icaps.train.resume import StateFolder, fingerprint
 from icaps.train.unk import fit_unk
@@ -73,7 +73,7 @@ def fit_checkpoint(
     states = _open_states(state_folder, identity, resume)  # fails before the vectors take time
     part = fixed_part(
         vectors,
-        Words(training, data.vocabulary),
+        KnownWords(training, data.vocabulary),
         data.vocabulary,
         texts_dim=model.fixed_dim,
         texts_epochs=config.vector_epochs,

@@ -18,7 +18,7 @@ from icaps.errors import TrainingError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.train.callbacks import Callback, Epoch, Step, Validation
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.objectives import specialisation_loss
 from icaps.train.optimizer import AveragedAdam
 from icaps.train.precision import choose_precision

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from icaps.config import TrainConfig
 from icaps.model import ICapsNet
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.loop import margin_loss, validate
 from icaps.train.objectives import specialisation_loss
 from icaps.train.optimizer import AveragedAdam

@@ -21,7 +21,7 @@ from icaps.nn import distributed
 from icaps.nn.dropout import dropped_words
 from icaps.text.batch import UNK
 from icaps.text.vectors import in_whole_steps
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 
 _RATE = 0.05  # the largest that Adam gets, which falls in a line to 0
 

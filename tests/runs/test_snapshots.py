@@ -19,7 +19,7 @@ from icaps.runs.snapshots import COUNTED, SnapshotWriter, snapshot
 from icaps.text.sentences import encode
 from icaps.train import loop
 from icaps.train.callbacks import Callback, Validation
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.loop import validate
 from tests.conftest import MODEL, TRAIN, make_texts
 

@@ -6,7 +6,7 @@ import pytest
 
 from icaps.data.source import read_part
 from icaps.errors import DataError
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from tests.tokens import batch_of, lists
 
 TABLE = pd.DataFrame({"label": [1, 0, 1], "text": ["oil, and\ngas", 'a "goal"', "NA"]})

@@ -8,7 +8,7 @@ from icaps.evaluate.metrics import evaluate
 from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.loop import choose_device, margin_loss, train, validate
 from icaps.train.optimizer import rate_shares
 from tests.conftest import MODEL

@@ -13,7 +13,7 @@ from icaps.config import VECTOR_STEP, TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn.dropout import dropped_words
 from icaps.text.batch import UNK
-from icaps.train.corpus import Corpus
+from icaps.train.dataset import Corpus
 from icaps.train.unk import fit_unk
 from tests.conftest import MODEL, TRAIN, make_texts
 

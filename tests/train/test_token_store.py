@@ -12,9 +12,9 @@ from icaps.config import ModelConfig
 from icaps.errors import DataError
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
-from icaps.train import corpus_files
-from icaps.train.corpus_files import open_corpus, write_corpus
-from icaps.train.dataset import Words, prepare_stream, prepare_texts
+from icaps.train import token_store
+from icaps.train.dataset import Corpus, KnownWords, prepare_stream, prepare_texts
+from icaps.train.token_store import open_tokens, write_tokens
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.tokens import lists
 
@@ -26,6 +26,11 @@ class Row(NamedTuple):
 
 def rows(count: int = 90, seed: int = 1) -> list[Row]:
     return [Row(*pair) for pair in zip(*make_texts(count, seed), strict=True)]
+
+
+def corpus_of(folder: Path, texts: int) -> Corpus:
+    numbers = np.arange(texts)
+    return Corpus(*open_tokens(folder), numbers, numbers)
 
 
 LONG = dataclasses.replace(MODEL, hierarchical=True, max_words=5, max_sentences=3)
@@ -49,19 +54,19 @@ def folder_maker(home: Path) -> object:
 def test_files_hold_what_encoding_gives(
     tmp_path: Path, model: ModelConfig, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus_files, "CHUNK", 20)
+    monkeypatch.setattr(token_store, "CHUNK", 20)
     texts = ["", *(f"{row.text} {row.text}" for row in rows()), " ", "Zzz."]
     vocabulary = Vocabulary.build(texts[:50], 0)
-    write_corpus(texts, vocabulary, model, tmp_path, workers)
-    corpus = open_corpus(tmp_path, np.arange(len(texts)))
+    write_tokens(texts, vocabulary, model, tmp_path, workers)
+    corpus = corpus_of(tmp_path, len(texts))
     assert len(corpus) == len(texts)
     for n, text in enumerate(encode(vocabulary, texts, model)):
         assert lists(corpus.select(np.array([n])).tokens()) == lists(text)
 
 
 def test_texts_without_words_are_kept(tmp_path: Path) -> None:
-    write_corpus(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
-    tokens = open_corpus(tmp_path, np.zeros(2, np.int64)).tokens()
+    write_tokens(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
+    tokens = corpus_of(tmp_path, 2).tokens()
     assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
 
 
@@ -99,7 +104,7 @@ def test_words_are_those_of_the_vocabulary() -> None:
     vocabulary = Vocabulary.build(["a a a b b c ."], 0)
     prepared = prepare_texts(texts * 4, np.array(["x", "y"]), np.array([0, 1] * 6), MODEL, TRAIN)
     corpus = dataclasses.replace(prepared.training, texts=np.array([2, 0]))
-    assert [len(words) for words in Words(corpus, prepared.vocabulary)] == [2, 4]
+    assert [len(words) for words in KnownWords(corpus, prepared.vocabulary)] == [2, 4]
     assert "zzz" not in vocabulary
 
 
