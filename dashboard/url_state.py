@@ -1,175 +1,234 @@
-"""The visitor's question: kept in the session, and in the address of the page.
+"""The state of the pages in their address (URL): links, reload, Back and Forward restore it.
 
-A link that names text, model and settings reopens them; so do the browser's Back and Forward.
+Streamlit's own `bind="query-params"` does not do: with it a widget replaces the address without an
+entry in the browser's history, so that Back leaves the app; and a link cannot set a widget that a
+page has in common with the one before.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import settings
-from dashboard.address import VIEWS, parameter
 from dashboard.example_texts import EXAMPLES
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 from icaps.html import printable
+from icaps.interpret.projection import METHODS
+from icaps.interpret.queries import PERPLEXITY, SPACES
+from icaps.interpret.tables import ORDERS, VALUES
 from icaps.reports.charts import SELECTED
 
-MAX_LINK = 2_000  # characters of text that an address may carry
+MAX_LINK = 2_000  # characters of a text in an address
+MAX_PATTERN = 300  # characters of a search for rows in an address
 PREDICTED = "the predicted class"
+EVERY = "every class"
 NO_CAPSULE = -1
 MAX_CAPSULE = 9_999
 BOUNDS = {"k1": (1, 8), "k2": (1, 5), "sentences": (1, 5)}
-EVERY = "every class"
-# What the address of a page holds.
-MANY = ("lines", "model", "target", "k1", "k2", "sentences", "ranking")
+THRESHOLDS = (0, 100)  # per cent
+COUNTS, SHARES = "counts", "shares of the class"  # in the cells of a confusion matrix
+SIZES = (500, 2_000, 10_000, 50_000)  # texts on which models are compared
+LOOKED_AT = ("1,000", "2,000", "5,000", "10,000")  # texts that are searched for shortcuts
+CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
+CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
+TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
+DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+COMPARE_TABS = (
+    "Scores",
+    "Disagreements",
+    "Same class, other reasons",
+    "Capsules matched",
+    "Speed and size",
+    "Published",
+)
+DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
+COMPARE_PLACE = "compare"  # of that of Compare
+
+# The session state in the address of each page.
 EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking")
+MANY = ("lines", "model", "target", "k1", "k2", "sentences", "ranking")
 CAPSULES = ("model", "capsule", "cell_class", "cell_value", "columns", "capsule_tab")
 QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
 TRAIN = ("run", "beside", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
 COMPARE = ("compared", "data", "compare size", "compare_tab")
 SHORTCUTS = ("data", "model", "part", "looked_at", "finding")
-LOOKED_AT = ("1,000", "2,000", "5,000", "10,000")  # texts
-EVALUATE = ("data", "model", "part", "evaluate_tab", "actual", "taken", "threshold", "other")
-EVALUATE += ("cells show", "card limit")
-THRESHOLDS = (0, 100)  # per cent
-DATASET_PLACE = "datasets"  # of the widgets that ask for a data set on its page
-COMPARE_PLACE = "compare"  # likewise
-_MARKS = {"model", "run", "data", "compared"}  # what an address of a page holds, and others don't
-_WORDS = (
-    "text",
-    "lines",
-    "model",
-    "target",
-    "cell_class",
-    "run",
+EVALUATE = (
     "data",
-    "compared",
-)  # in an address
-_WORDS += ("ranking", "looked_at", "finding", "part", "evaluate_tab", "actual", "taken", "other")
-_NUMBERS = {**BOUNDS, "capsule": (0, MAX_CAPSULE), "threshold": THRESHOLDS}  # likewise
-_START: dict[str, str | int] = {
-    "text": next(iter(EXAMPLES.values())),
-    "lines": "",
-    "model": "",
-    "target": PREDICTED,
-    "k1": 2,
-    "k2": 2,
-    "sentences": 1,
-    "ranking": CAPSULE_RANKINGS[0],
-    "capsule": NO_CAPSULE,
-    "cell_class": EVERY,
-    "run": "",
-    "data": "",
-    "compared": "",  # names with commas between
-    "looked_at": LOOKED_AT[1],
-    "finding": "",
-    "part": "test",
-    "evaluate_tab": "",
-    "actual": "",
-    "taken": "",
-    "threshold": 0,
-    "other": "",
+    "model",
+    "part",
+    "evaluate_tab",
+    "actual",
+    "taken",
+    "threshold",
+    "other",
+    "cells show",
+    "card limit",
+)
+_MARKS = {"model", "run", "data", "compared"}  # each address that a page publishes has one of them
+
+
+class Parameter(NamedTuple):
+    """A value of the session state that an address can hold."""
+
+    default: Any
+    read: Callable[[str], Any]  # from the address; None if it is not valid
+    write: Callable[[Any], str] = str
+    always: bool = False  # also in the address, and in the session state, as its default
+
+
+def _text(default: str = "") -> Parameter:
+    return Parameter(
+        default, lambda text: printable(text)[: settings.current().text_characters], always=True
+    )
+
+
+def _pattern() -> Parameter:
+    return Parameter("", lambda text: printable(text)[:MAX_PATTERN])
+
+
+def _one_of(options: Sequence[Any], default: Any = None, *, always: bool = False) -> Parameter:
+    names = {str(option): option for option in options}
+    return Parameter(options[0] if default is None else default, names.get, always=always)
+
+
+def _number(low: int, high: int, default: int) -> Parameter:
+    return _one_of(range(low, high + 1), default, always=True)
+
+
+PARAMETERS = {
+    "text": _text(next(iter(EXAMPLES.values()))),
+    "lines": _text(),
+    "model": _text(),
+    "target": _text(PREDICTED),
+    "k1": _number(*BOUNDS["k1"], 2),
+    "k2": _number(*BOUNDS["k2"], 2),
+    "sentences": _number(*BOUNDS["sentences"], 1),
+    "ranking": _text(CAPSULE_RANKINGS[0]),
+    "capsule": _number(0, MAX_CAPSULE, NO_CAPSULE),
+    "cell_class": _text(EVERY),
+    "cell_value": _one_of(tuple(VALUES)),
+    "columns": _one_of(ORDERS),
+    "capsule_tab": _one_of(CAPSULE_TABS),
+    "space": _one_of(SPACES),
+    "method": _one_of(METHODS),
+    "perplexity": _one_of([float(n) for n in range(1, 51)], PERPLEXITY),
+    "map_seed": _one_of(range(10_000)),
+    "run": _text(),
+    "beside": Parameter([], lambda text: printable(text).split(","), ",".join),
+    "train_tabs": _one_of(TRAIN_TABS),
+    "data": _text(),
+    "data_tabs": _one_of(DATA_TABS),
+    "rows words": _pattern(),
+    "rows regex": _pattern(),
+    "compared": _text(),  # names, separated by commas
+    "compare size": _one_of(SIZES, SIZES[1]),
+    "compare_tab": _one_of(COMPARE_TABS),
+    "part": _text("test"),
+    "looked_at": _text(LOOKED_AT[1]),
+    "finding": _text(),
+    "evaluate_tab": _text(),
+    "actual": _text(),
+    "taken": _text(),
+    "threshold": _number(*THRESHOLDS, 0),
+    "other": _text(),
+    "cells show": _one_of((COUNTS, SHARES)),
+    "card limit": _one_of(CARD_LIMITS),
 }
 
 
-def restore() -> None:
-    """Takes over what the address asks, when the session starts or the address was changed.
+def in_address(key: str) -> str:
+    """The name of a parameter in an address."""
+    return key.replace(" ", "_")
 
-    To be called before any widget. An address that differs from the last one published may also
-    be late, sent along with a widget's new value: then the widget counts. One that names what the
-    page before doesn't is a link to another page, whose widgets are gone by now.
+
+def restore() -> None:
+    """Takes over the address when the session starts, or when the visitor has changed the address.
+
+    To be called before any widget. An address that differs from the last one published may also be
+    late, sent along with the new value of a widget: then the widget counts. An address with
+    parameters that the page before does not publish is a link to another page, whose widgets no
+    longer exist.
     """
     state = st.session_state
-    asked = st.query_params.to_dict()
+    address = st.query_params.to_dict()
     if "published" not in state:
         state.published, state.published_names = {}, EXPLAIN
-        state.update(_START | _read(asked))
+        starts = {name: entry.default for name, entry in PARAMETERS.items() if entry.always}
+        state.update(starts | _read(address))
     elif (
-        asked.keys() & _MARKS
-        and asked != state.published
+        address.keys() & _MARKS
+        and address != state.published
         and (
-            (state.published and not asked.keys() <= set(map(parameter, state.published_names)))
+            (state.published and not address.keys() <= set(map(in_address, state.published_names)))
             or _address(state.published_names) == state.published
         )
     ):
-        shown = {name: VIEWS[name].first for name in state.published_names if name in VIEWS}
-        state.update(shown | _read(asked))
+        entries = {name: PARAMETERS[name] for name in state.published_names}
+        defaults = {name: entry.default for name, entry in entries.items() if not entry.always}
+        state.update(defaults | _read(address))
         state.example = None
-    if "started" in state:  # a training, by the launcher, which comes after the picker of `run`
+    if "started" in state:  # a training, by the launcher, which comes after the widget of `run`
         state.run = state.pop("started")
 
 
-def first_question() -> tuple[str, ExplainOptions]:
-    """What the landing page asks a visitor's first model, unless an address asks otherwise."""
-    return str(_START["text"]), ExplainOptions(None, *(int(_START[key]) for key in BOUNDS))
-
-
 def publish(names: Sequence[str]) -> None:
-    """Puts what a page shows in its address."""
+    """Writes these parts of the session state to the address of the page."""
     st.session_state.published, st.session_state.published_names = _address(names), names
     if st.query_params.to_dict() != st.session_state.published:
         st.query_params.from_dict(st.session_state.published)
 
 
 def publish_data(value: str, names: Sequence[str] = DATASETS) -> None:
-    """Puts the data set that is looked at in the address, with what else the page shows."""
+    """As `publish`, with the data set that the page shows."""
     st.session_state.data = st.session_state.data_shown = value
     publish(names)
 
 
 def data_was_asked() -> bool:
-    """Whether the address asks for another data set than the one that was looked at last."""
+    """Whether the address names another data set than the one that was shown last."""
     state = st.session_state
     return bool(state.data) and state.data != state.get("data_shown")
 
 
 def link() -> str:
-    """The address of the question, relative to the page."""
+    """The published address, relative to the page."""
     return f"?{urlencode(st.session_state.published)}"
 
 
+def first_question() -> tuple[str, ExplainOptions]:
+    """The text and options of the landing page without an address."""
+    k1, k2, sentences = (PARAMETERS[key].default for key in BOUNDS)
+    return PARAMETERS["text"].default, ExplainOptions(None, k1, k2, sentences)
+
+
 def begin(key: str) -> None:
-    """Gives a widget its value at first, where it has none yet."""
-    st.session_state.setdefault(key, VIEWS[key].first)
+    """Sets the default of a widget that has no value yet."""
+    st.session_state.setdefault(key, PARAMETERS[key].default)
 
 
 def choose_among(key: str, options: Sequence[Any]) -> None:
-    """Falls back to the first option where the one that was chosen is not among them."""
+    """Falls back to the first option if the current value is not an option."""
     if st.session_state[key] not in options:
         st.session_state[key] = options[0]
 
 
 def text_fits_link() -> bool:
     """Whether the text is short enough for an address."""
-    return not _is_long("text")
+    return not _is_too_long("text")
 
 
 def take_example() -> None:
-    """Puts the example that was chosen in the text box."""
+    """Puts the selected example in the text box."""
     if st.session_state.example:
         st.session_state.text = EXAMPLES[st.session_state.example]
 
 
 def forget_example() -> None:
-    """A text of the visitor's own is no example any more."""
+    """Deselects the example, as the visitor has changed the text."""
     st.session_state.example = None
-
-
-def pick(chart: str) -> None:
-    """Takes over what was clicked in a chart: a cell, or a capsule."""
-    for picked in st.session_state[chart].selection[SELECTED]:
-        st.session_state.capsule = picked["capsule"]
-        st.session_state.cell_class = picked.get("class", EVERY)
-
-
-def pick_confusion(chart: str) -> None:
-    """Takes over the cell that was clicked in a confusion matrix."""
-    for picked in st.session_state[chart].selection[SELECTED]:
-        st.session_state.actual, st.session_state.taken = picked["class"], picked["predicted"]
 
 
 def open_text(text: str) -> None:
@@ -177,52 +236,39 @@ def open_text(text: str) -> None:
     st.session_state.text, st.session_state.example = text, None
 
 
-def keep_table(question: Any, table: pd.DataFrame) -> None:
-    """Keeps the answers to many texts for this visitor."""
-    st.session_state.table = (question, table)
+def pick(chart: str) -> None:
+    """Selects the cell or capsule that was clicked in a chart."""
+    for picked in st.session_state[chart].selection[SELECTED]:
+        st.session_state.capsule = picked["capsule"]
+        st.session_state.cell_class = picked.get("class", EVERY)
 
 
-def kept_table(question: Any) -> pd.DataFrame | None:
-    """The answers kept, when they are those to this question."""
-    asked, table = st.session_state.get("table", (None, None))
-    return table if asked == question else None
+def pick_confusion(chart: str) -> None:
+    """Selects the cell that was clicked in a confusion matrix."""
+    for picked in st.session_state[chart].selection[SELECTED]:
+        st.session_state.actual, st.session_state.taken = picked["class"], picked["predicted"]
 
 
 def _address(names: Sequence[str]) -> dict[str, str]:
-    """These as the parameters of a link, without a text that is too long for one."""
-    state = st.session_state
-    plain = [name for name in names if name not in VIEWS]
-    held = {name: str(state[name]) for name in plain if not _is_long(name)}
-    looks = {name: state.get(name, VIEWS[name].first) for name in names if name in VIEWS}
-    return held | {
-        parameter(name): VIEWS[name].write(value)
-        for name, value in looks.items()
-        if value not in (None, VIEWS[name].first)
-    }
+    """The parameters of an address: defaults only where `always`, and no text that is too long."""
+    address = {}
+    for name in names:
+        entry = PARAMETERS[name]
+        value = st.session_state.get(name, entry.default)
+        if entry.always or value not in (None, entry.default):
+            address[in_address(name)] = entry.write(value)
+    return {name: value for name, value in address.items() if not _is_too_long(name)}
 
 
-def _is_long(name: str) -> bool:
+def _is_too_long(name: str) -> bool:
     return name in ("text", "lines") and len(st.session_state[name]) > MAX_LINK
 
 
-def _is_published() -> bool:
-    return _address(st.session_state.published_names) == st.session_state.published
-
-
-def _read(asked: dict[str, str]) -> dict[str, Any]:
-    """The part of the question that an address holds; what can't be meant is left out."""
-    found: dict[str, Any] = {
-        name: printable(asked[name])[: settings.current().text_characters]
-        for name in _WORDS
-        if name in asked
+def _read(address: dict[str, str]) -> dict[str, Any]:
+    """The session state in an address; what is not valid is left out."""
+    values = {
+        name: entry.read(address[in_address(name)])
+        for name, entry in PARAMETERS.items()
+        if in_address(name) in address
     }
-    for name, (low, high) in _NUMBERS.items():
-        numbers = {str(number): number for number in range(low, high + 1)}
-        if asked.get(name) in numbers:
-            found[name] = numbers[asked[name]]
-    looks = {
-        name: view.read(asked[parameter(name)])
-        for name, view in VIEWS.items()
-        if parameter(name) in asked
-    }
-    return found | {name: value for name, value in looks.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}

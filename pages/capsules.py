@@ -1,9 +1,9 @@
 """The matrix C: which capsule decides which class, and what each capsule is about."""
 
 from dashboard import error_boundary, url_state
-from dashboard.address import CAPSULE_TABS
 from dashboard.capsules import inputs, view
 from dashboard.model_registry import find_models
+from dashboard.url_state import CAPSULE_TABS
 from dashboard.widgets import capsule_picker, layout, sidebar
 
 

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.address import COMPARE_TABS
 from dashboard.cache import evaluations
 from dashboard.cache import models as cached_models
 from dashboard.compare import baseline, inputs, reasons, view
+from dashboard.url_state import COMPARE_TABS
 from dashboard.widgets import data_picker, layout
 
 

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.address import DATA_TABS
 from dashboard.cache import data as cached_data
 from dashboard.explore import inputs, repeats, rows, text_map, view
+from dashboard.url_state import DATA_TABS
 from dashboard.widgets import background_task, data_picker, layout, sidebar
 
 

@@ -1,5 +1,7 @@
 """Many texts at once: paste them or upload a file, get a table."""
 
+import streamlit as st
+
 from dashboard import error_boundary, url_state
 from dashboard.cache import explanations, models
 from dashboard.many import inputs, table, view
@@ -24,9 +26,10 @@ def main() -> None:
         classifier = models.load(model)
         classes = [str(name) for name in classifier.classes_]
         shown = view.with_progress(parts, len(texts))
-        url_state.keep_table(question, table.to_frame(shown, classes, classifier.calibrated))
-    answers = url_state.kept_table(question)
-    if answers is not None:
+        answers = table.to_frame(shown, classes, classifier.calibrated)
+        st.session_state.table = question, answers
+    answered, answers = st.session_state.get("table", (None, None))
+    if answered == question:
         view.show_table(answers)
 
 

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.address import TRAIN_TABS
 from dashboard.train import inputs
 from dashboard.train import view as train_views
+from dashboard.url_state import TRAIN_TABS
 from dashboard.widgets import layout
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard import url_state
-from dashboard.address import SIZES
 from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder, find_baselines, find_models
+from dashboard.url_state import SIZES
 from dashboard.widgets.data_picker import Choice
 from icaps.data.files import has_part
 from icaps.data.resolve import resolve

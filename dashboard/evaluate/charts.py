@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dashboard.address import COUNTS
+from dashboard.url_state import COUNTS
 from icaps.evaluate.calibration import Calibration
 from icaps.evaluate.learning_curve import Point
 from icaps.evaluate.selective import Kept

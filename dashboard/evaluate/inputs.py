@@ -8,8 +8,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import url_state
-from dashboard.address import COUNTS, SHARES
 from dashboard.model_registry import ModelFolder
+from dashboard.url_state import COUNTS, SHARES
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.evaluate.predictions import Predictions

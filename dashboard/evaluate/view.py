@@ -9,10 +9,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import error_boundary, url_state
-from dashboard.address import CARD_LIMITS
 from dashboard.cache import evaluations
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
+from dashboard.url_state import CARD_LIMITS
 from dashboard.widgets import chart_card, downloads, pager, shaded_text
 from icaps.errors import DataError
 from icaps.evaluate.report import EvaluationReport

@@ -13,11 +13,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks, url_state
-from dashboard.address import COUNTS, SHARES
 from dashboard.evaluate import charts as figures
 from dashboard.evaluate.inputs import TABS
 from dashboard.evaluate.view import PAGE
 from dashboard.model_registry import SHIPPED
+from dashboard.url_state import COUNTS, SHARES
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import _parser
 from icaps.evaluate.cache import Evaluation, evaluate_kept

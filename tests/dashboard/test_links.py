@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.address import VIEWS, parameter
+from dashboard.url_state import (
+    CAPSULES,
+    COMPARE,
+    DATASETS,
+    EVALUATE,
+    EXPLAIN,
+    MANY,
+    PARAMETERS,
+    QUERIES,
+    SHORTCUTS,
+    TRAIN,
+    in_address,
+)
 from icaps.classifier import ICapsClassifier
 from icaps.evaluate.cache import Evaluation, evaluate_kept
 from icaps.explore.index import make_index
@@ -27,9 +39,8 @@ def seen(models: Path, interpreted: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 def shown(at: AppTest) -> dict[str, str]:
     """The address, without what every link of the page has."""
-    return {
-        name: at.query_params[name] for name in map(parameter, VIEWS) if name in at.query_params
-    }
+    names = [in_address(name) for name, entry in PARAMETERS.items() if not entry.always]
+    return {name: at.query_params[name] for name in names if name in at.query_params}
 
 
 def test_capsules() -> None:
@@ -128,3 +139,12 @@ def test_what_can_not_be_meant_is_left_out(asked: dict[str, str]) -> None:
     at = open_page("queries", model="one", **asked)
     assert shown(at) == {}
     assert (at.slider(key="perplexity").value, at.number_input(key="map_seed").value) == (10, 0)
+
+
+def test_every_parameter_of_a_page_is_known_and_reads_what_it_writes() -> None:
+    pages = (EXPLAIN, MANY, CAPSULES, QUERIES, TRAIN, DATASETS, COMPARE, SHORTCUTS, EVALUATE)
+    assert {name for page in pages for name in page} == PARAMETERS.keys()
+    values = {"beside": ["a", "b c"], "capsule": 3}
+    for name, entry in PARAMETERS.items():
+        value = values.get(name, entry.default)
+        assert entry.read(entry.write(value)) == value, name
