@@ -169,7 +169,7 @@ def get_dataset(name: str) -> Dataset:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PublishedFiles:
     """Published files per part, "train" and "test".
 
     In an archive both parts are the archive. A part may be several Parquet files, in order.
@@ -183,7 +183,7 @@ class Layout:
         return self.parts["train"][0].suffix
 
 
-def find_layout(folder: Path, dataset: Dataset) -> Layout | None:
+def find_published(folder: Path, dataset: Dataset) -> PublishedFiles | None:
     """Returns the published files of a data set in a folder, or None unless both parts are whole.
 
     Checked in this order, by file names alone: Parquet files, in the folder or in the subfolder
@@ -196,15 +196,17 @@ def find_layout(folder: Path, dataset: Dataset) -> Layout | None:
     for place in (folder, *(folder / name for name in hub_folders)):
         parquet = whole_parts(file.name for file in place.glob("*.parquet"))
         if parquet:
-            return Layout({part: tuple(place / name for name in parquet[part]) for part in PARTS})
+            return PublishedFiles(
+                {part: tuple(place / name for name in parquet[part]) for part in PARTS}
+            )
     for place in (folder, folder / dataset.archive):
         train, test = (place / f"{part}.csv" for part in PARTS)
         if train.is_file() and test.is_file():
-            return Layout({"train": (train,), "test": (test,)})
+            return PublishedFiles({"train": (train,), "test": (test,)})
     for suffix in (".tar.gz", ".tgz"):
         archive = folder / f"{dataset.archive}{suffix}"
         if archive.is_file():
-            return Layout(dict.fromkeys(PARTS, (archive,)))
+            return PublishedFiles(dict.fromkeys(PARTS, (archive,)))
     return None
 
 

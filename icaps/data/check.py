@@ -1,73 +1,234 @@
-"""Whether texts can be trained on, and what one should know about them first."""
+"""Check of labelled texts before training: bad rows, classes, duplicates, test texts in train."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import dataclasses
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import accumulate
+from typing import Any
 
-from icaps.data.check_report import DataReport, Finding, Repeat, SplitReport, WordCounts
-from icaps.data.hashes import TextHashes
+import numpy as np
+from numpy.typing import NDArray
+
 from icaps.data.problems import FileError, Problem, Problems
 from icaps.data.records import Record, in_order
-from icaps.data.source import Source
+from icaps.data.source import Description, Source
 
-_MOST_CLASSES = 100_000  # different labels; more are no classes, and their names would fill memory
+LISTED = 5  # duplicates and leaks that are listed; all are counted
+_MOST_CLASSES = 100_000  # different labels; more are no classes, and would fill the memory
 _NAMED = 5  # classes that a message names
 
 
-def check(train: Source, test: Source | None = None) -> DataReport:
-    """Reads the sources to their ends, and tells all that is wrong with them.
+@dataclass(frozen=True)
+class WordCounts:
+    """Words per text, separated by white space."""
 
-    A source's own choice about bad rows doesn't matter here. No text is kept: memory holds 16 bytes
-    a text, the names of the classes, and the first problems of each kind.
+    minimum: int
+    median: float
+    mean: float
+    p95: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A text that equals an earlier one, and the place where that is first."""
+
+    file: str
+    line: int
+    first_file: str
+    first_line: int
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """The training or the test texts.
+
+    Attributes:
+        source: Format and columns of the files; None if they cannot be read.
+        rows: Number of usable labelled texts.
+        bad_rows: Number of other rows of each kind.
+        problems: The first of each kind.
+        classes: Number of texts per class name, in the order of labels.
+        words: Words per usable text; None if there is none.
+        blank: Number of texts without a word.
+        duplicates: Number of texts that equal an earlier one of the split, without blank ones.
+        repeats: The first of these.
     """
-    training = _Reading("train", train)
-    training.judge()
+
+    source: Description | None
+    rows: int
+    bad_rows: dict[str, int]
+    problems: tuple[Problem, ...]
+    classes: dict[str, int]
+    words: WordCounts | None
+    blank: int
+    duplicates: int
+    repeats: tuple[Repeat, ...]
+
+
+@dataclass(frozen=True)
+class DataFinding:
+    """What one should know before training; an error prevents it, a warning does not."""
+
+    severity: str
+    kind: str
+    split: str
+    message: str
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """The result of a check of the training texts and, if given, the test texts.
+
+    `leaks` is the number of test texts that are among the training texts; `leaked` are the first.
+    """
+
+    train: SplitReport
+    test: SplitReport | None
+    leaks: int
+    leaked: tuple[Repeat, ...]
+    findings: tuple[DataFinding, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Returns whether nothing prevents training."""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
+        return {"usable": self.usable, **dataclasses.asdict(self)}
+
+    def to_text(self) -> str:
+        """Returns lines for a terminal."""
+        lines = _split_lines("train", self.train)
+        if self.test:
+            lines += _split_lines("test", self.test)
+        lines += [f"{item.severity}: {item.split}: {item.message}" for item in self.findings]
+        return "\n".join([*lines, "usable" if self.usable else "not usable as it is"])
+
+
+def check(train: Source, test: Source | None = None) -> DataReport:
+    """Reads the sources to their ends, and reports everything that is wrong with them.
+
+    Bad rows are reported whatever the sources' `on_bad_rows`. No text is stored: memory holds 16
+    bytes per text, the class names, and the first problems of each kind.
+    """
+    training = _SplitCheck("train", train)
+    training.check_trainable()
     split = training.report()
     if test is None:
         return DataReport(split, None, 0, (), tuple(training.findings))
-    testing = _Reading("test", test)
-    testing.judge_against(split)
+    testing = _SplitCheck("test", test)
+    testing.check_testable(split)
     leaks, leaked = testing.hashes.leaks(training.hashes)
     if leaks:
-        testing.say(
+        testing.add(
             "warning",
             "leakage",
-            f"texts that are among the training texts too: {leaks:,}, the first at "
-            f"{_place(leaked[0])}. They make the score too good; take them out.",
+            f"texts that are also among the training texts: {leaks:,}, the first at "
+            f"{_place(leaked[0])}. They make the score too good; remove them.",
         )
     findings = (*training.findings, *testing.findings)
     return DataReport(split, testing.report(), leaks, leaked, findings)
 
 
-class _Reading:
-    """One split as it is read, and what is to be said about it."""
+class TextHashes:
+    """A 64-bit hash and the place of each text: 16 bytes per text, and each file name once.
+
+    Among ten million texts, two different ones share a hash in one of 300,000 such sets.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = array("Q")
+        self._lines = array("Q")
+        self._starts: list[int] = []  # number of the first text of each file
+        self._files: list[str] = []
+
+    def add(self, record: Record) -> None:
+        """Adds the hash and the place of a record's text."""
+        if not self._files or self._files[-1] != record.file:
+            self._starts.append(len(self._hashes))
+            self._files.append(record.file)
+        text = record.text.encode("utf-8", "surrogatepass")
+        self._hashes.frombytes(blake2b(text, digest_size=8).digest())
+        self._lines.append(record.line)
+
+    def duplicates(self) -> tuple[int, tuple[Repeat, ...]]:
+        """Returns the number of texts that equal an earlier one, and the first of them."""
+        hashes = self._array()
+        order = hashes.argsort(kind="stable")
+        ordered = hashes[order]
+        repeats = np.sort(order[1:][ordered[1:] == ordered[:-1]])
+        return len(repeats), self._repeats(repeats, self, order, ordered)
+
+    def leaks(self, train: TextHashes) -> tuple[int, tuple[Repeat, ...]]:
+        """Returns the number of these texts that are among `train`'s, and the first of them."""
+        hashes = train._array()
+        order = hashes.argsort(kind="stable")
+        ordered = hashes[order]
+        places = np.searchsorted(ordered, self._array())
+        places[places == len(ordered)] = 0
+        shared = np.flatnonzero(ordered[places] == self._array()) if len(ordered) else places[:0]
+        return len(shared), self._repeats(shared, train, order, ordered)
+
+    def _array(self) -> NDArray[np.uint64]:
+        return np.asarray(self._hashes)
+
+    def _repeats(
+        self,
+        texts: NDArray[np.intp],
+        others: TextHashes,
+        order: NDArray[np.intp],
+        ordered: NDArray[np.uint64],
+    ) -> tuple[Repeat, ...]:
+        """Returns the places of the first of `texts`, and of their first equals in `others`."""
+        listed = texts[:LISTED]
+        firsts = order[np.searchsorted(ordered, self._array()[listed])]
+        return tuple(
+            Repeat(*self._place(int(text)), *others._place(int(first)))
+            for text, first in zip(listed, firsts, strict=True)
+        )
+
+    def _place(self, text: int) -> tuple[str, int]:
+        return self._files[bisect_right(self._starts, text) - 1], self._lines[text]
+
+
+class _SplitCheck:
+    """Reads one split, and collects what is wrong with it."""
 
     def __init__(self, name: str, source: Source) -> None:
         self.name = name
-        self.findings: list[Finding] = []
+        self.findings: list[DataFinding] = []
         self.hashes = TextHashes()
         self.classes: Counter[str] = Counter()
-        self._lengths: Counter[int] = Counter()
+        self._lengths: Counter[int] = Counter()  # words -> texts
         self._problems = Problems()
         self._description = None
         try:
             self._description = source.describe()
             self._read(source)
         except FileError as error:
-            self.say("error", error.problem.kind, str(error))
+            self.add("error", error.problem.kind, str(error))
         self._duplicates, self._repeats = self.hashes.duplicates()
-        self._tell()
+        self._check_rows()
 
     def _read(self, source: Source) -> None:
         for item in source.scan():
             if isinstance(item, Problem):
                 self._problems.add(item)
                 continue
-            self._add(item)
+            words = len(item.text.split())
+            self.classes[item.label] += 1
+            self._lengths[words] += 1
+            if words:
+                self.hashes.add(item)
             if len(self.classes) > _MOST_CLASSES:
-                self.say(
+                self.add(
                     "error",
                     "too many classes",
                     f"there are more than {_MOST_CLASSES:,} different labels, so that the rest was "
@@ -75,74 +236,68 @@ class _Reading:
                 )
                 return
 
-    def _add(self, record: Record) -> None:
-        words = len(record.text.split())
-        self.classes[record.label] += 1
-        self._lengths[words] += 1
-        if words:
-            self.hashes.add(record)
+    def add(self, severity: str, kind: str, message: str) -> None:
+        """Adds a finding."""
+        self.findings.append(DataFinding(severity, kind, self.name, message))
 
-    def say(self, severity: str, kind: str, message: str) -> None:
-        self.findings.append(Finding(severity, kind, self.name, message))
-
-    def _tell(self) -> None:
-        """What is wrong with any split."""
+    def _check_rows(self) -> None:
+        """Adds what is wrong with any split."""
         for kind, count in self._problems.counts.items():
             first = self._problems.first[kind][0]
-            self.say("error", kind, f"{kind}: {count:,}, the first: {first}")
+            self.add("error", kind, f"{kind}: {count:,}, the first: {first}")
         if not self.classes and not self.findings:
-            self.say("error", "empty file", "there is no row; add texts with labels.")
+            self.add("error", "empty file", "there is no row; add texts with labels.")
         if blank := self._lengths[0]:
-            self.say("warning", "blank text", f"texts without a word: {blank:,}.")
+            self.add("warning", "blank text", f"texts without a word: {blank:,}.")
         if self._duplicates:
-            self.say(
+            self.add(
                 "warning",
                 "duplicates",
                 f"texts that repeat an earlier one: {self._duplicates:,}, the first at "
                 f"{_place(self._repeats[0])}.",
             )
 
-    def judge(self) -> None:
-        """What stops training on this split."""
+    def check_trainable(self) -> None:
+        """Adds what prevents training on this split."""
         if len(self.classes) == 1:
             name = next(iter(self.classes))
-            self.say("error", "one class", f"all texts are of the class {name!r}; two are needed.")
+            self.add("error", "one class", f"all texts are of the class {name!r}; two are needed.")
         single = [name for name, count in self.classes.items() if count == 1]
         if single:
-            self.say(
+            self.add(
                 "error",
                 "single text",
                 f"{_names(single)} with a single text; a class needs two, one of which is held "
-                "out. Add texts, or take the class out.",
+                "out. Add texts, or remove the class.",
             )
 
-    def judge_against(self, train: SplitReport) -> None:
-        """What stops a test on this split."""
+    def check_testable(self, train: SplitReport) -> None:
+        """Adds what prevents a test on this split."""
         unseen = [name for name in in_order(self.classes) if name not in train.classes]
         if unseen and train.classes:
-            self.say(
+            self.add(
                 "error",
                 "unseen label",
-                f"{_names(unseen)} without a training text. Add some, or take the class out.",
+                f"{_names(unseen)} without a training text. Add some, or remove the class.",
             )
 
     def report(self) -> SplitReport:
-        """All that was counted."""
+        """Returns all counts."""
         return SplitReport(
-            self._description,
-            self.classes.total(),
-            dict(self._problems.counts),
-            tuple(problem for first in self._problems.first.values() for problem in first),
-            {name: self.classes[name] for name in in_order(self.classes)},
-            _word_counts(self._lengths),
-            self._lengths[0],
-            self._duplicates,
-            self._repeats,
+            source=self._description,
+            rows=self.classes.total(),
+            bad_rows=dict(self._problems.counts),
+            problems=tuple(item for first in self._problems.first.values() for item in first),
+            classes={name: self.classes[name] for name in in_order(self.classes)},
+            words=_word_counts(self._lengths),
+            blank=self._lengths[0],
+            duplicates=self._duplicates,
+            repeats=self._repeats,
         )
 
 
 def _word_counts(lengths: Counter[int]) -> WordCounts | None:
-    """Of how many texts have each number of words; the percentile is of the nearest rank."""
+    """Returns statistics of the number of texts per number of words; p95 by nearest rank."""
     total = lengths.total()
     if not total:
         return None
@@ -153,11 +308,11 @@ def _word_counts(lengths: Counter[int]) -> WordCounts | None:
         return ordered[bisect_left(ends, rank)]
 
     return WordCounts(
-        ordered[0],
-        (at((total + 1) // 2) + at(total // 2 + 1)) / 2,
-        sum(words * count for words, count in lengths.items()) / total,
-        at(-(-total * 95 // 100)),
-        ordered[-1],
+        minimum=ordered[0],
+        median=(at((total + 1) // 2) + at(total // 2 + 1)) / 2,
+        mean=sum(words * count for words, count in lengths.items()) / total,
+        p95=at(-(-total * 95 // 100)),
+        maximum=ordered[-1],
     )
 
 
@@ -167,5 +322,23 @@ def _names(names: list[str]) -> str:
 
 
 def _place(repeat: Repeat) -> str:
-    """Where both stand; the number is that of a line or of a row, as the format has it."""
+    """Returns both places, by the number of the line or row, depending on the format."""
     return f"{repeat.file}:{repeat.line} (as {repeat.first_file}:{repeat.first_line})"
+
+
+def _split_lines(name: str, split: SplitReport) -> list[str]:
+    bad = sum(split.bad_rows.values())
+    lines = [f"{name}: {split.rows:,} rows" + (f", {bad:,} bad" if bad else "")]
+    for file in split.source.files if split.source else ():
+        facts = [file.format, file.compression, file.encoding]
+        facts.append(f"delimiter {file.delimiter!r}" if file.delimiter else None)
+        facts.append("no header" if file.header is False else None)
+        columns = f"text {' + '.join(map(repr, file.text))}, label {file.label!r}"
+        lines.append(f"  {file.file}: {', '.join(filter(None, facts))}; {columns}")
+    if split.words:
+        words = split.words
+        lines.append(
+            f"  words per text (by white space): {words.minimum:,} to {words.maximum:,}, "
+            f"median {words.median:g}, mean {words.mean:.1f}, 95% up to {words.p95:,}"
+        )
+    return lines + [f"  class {label}: {count:,}" for label, count in split.classes.items()]

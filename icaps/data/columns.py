@@ -19,7 +19,7 @@ _ADVICE = "name them with --text and --label (text=..., label=...)"
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """The text and label columns; `names` are those of labels that are numbers from `base`."""
 
     text: tuple[str, ...]
@@ -34,7 +34,7 @@ class Choice:
 
 def choose_columns(
     table: Table, text: Sequence[str], label: str | None, folder: Path | None
-) -> Choice:
+) -> ColumnChoice:
     """Returns the given columns, or those with the usual names, or the only two.
 
     Labels that are numbers get the names that the table has or that a `classes.txt` in `folder`
@@ -50,7 +50,7 @@ def choose_columns(
     names = (_names_in(folder) if folder else None) or table.class_names(label)
     numbers = _all_numbers(table, label) if names else None
     base = 1 if about.class_first and numbers and "0" not in numbers else 0
-    return Choice(texts, label, names if numbers else None, base)
+    return ColumnChoice(texts, label, names if numbers else None, base)
 
 
 def _text_and_label(

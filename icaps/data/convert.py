@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from icaps.data.catalog import PARTS, Dataset, Layout
+from icaps.data.catalog import PARTS, Dataset, PublishedFiles
 from icaps.data.encoding import lines, text_blocks
 from icaps.data.formats.csv import CsvRows
 from icaps.data.problems import FileError, Problem
@@ -29,7 +29,7 @@ _ROWS = 16_384  # rows of a batch, and of a row group
 _DAMAGED = (pa.ArrowException, OSError, EOFError, tarfile.TarError, zlib.error)
 
 
-def convert(layout: Layout, dataset: Dataset, folder: Path) -> None:
+def convert(published: PublishedFiles, dataset: Dataset, folder: Path) -> None:
     r"""Writes train.parquet, test.parquet and classes.txt to a folder.
 
     The Parquet files have the columns `text` and `label` (from 0). Texts of several fields are
@@ -42,7 +42,7 @@ def convert(layout: Layout, dataset: Dataset, folder: Path) -> None:
         OSError: The folder cannot be written.
     """
     for part in PARTS:
-        write_part(folder / f"{part}.parquet", _checked_batches(layout, dataset, part))
+        write_part(folder / f"{part}.parquet", _checked_batches(published, dataset, part))
     write_classes(folder, dataset.classes)
 
 
@@ -59,10 +59,12 @@ def write_classes(folder: Path, classes: Iterable[str]) -> None:
     (folder / "classes.txt").write_text(text, encoding="utf-8")
 
 
-def _checked_batches(layout: Layout, dataset: Dataset, part: str) -> Iterator[pa.RecordBatch]:
+def _checked_batches(
+    published: PublishedFiles, dataset: Dataset, part: str
+) -> Iterator[pa.RecordBatch]:
     """Yields the rows of a part in SCHEMA; raises at the end unless they are complete."""
-    files, rows, labels = layout.parts[part], 0, set[int | None]()
-    read = _parquet_batches if layout.suffix == ".parquet" else _csv_batches
+    files, rows, labels = published.parts[part], 0, set[int | None]()
+    read = _parquet_batches if published.suffix == ".parquet" else _csv_batches
     for file in files:
         try:
             for batch in read(file, dataset, part):

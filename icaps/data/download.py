@@ -13,7 +13,7 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, TypeVar
 
-from icaps.data.catalog import Dataset, find_layout, whole_parts
+from icaps.data.catalog import Dataset, find_published, whole_parts
 from icaps.data.reporting import SILENT, DownloadProgress
 from icaps.errors import ConfigError, DataError
 
@@ -62,7 +62,7 @@ def download(dataset: Dataset, folder: Path, progress: DownloadProgress = SILENT
             are forbidden.
         OSError: The folder cannot be written, or has too little space.
     """
-    if find_layout(folder, dataset):
+    if find_published(folder, dataset):
         return
     files = _list_files(dataset)
     size = sum(file.size or 0 for file in files)

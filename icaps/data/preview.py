@@ -1,4 +1,4 @@
-"""The first rows of a data set, and which of its columns are taken: to choose others by."""
+"""Preview of a data set: its first rows, its columns, and which of these are read."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from icaps.data.source import open_source
 from icaps.errors import DataError
 
 ROWS = 50
-LOOKED_AT = 5_000  # rows, where bad ones are left out
-LONGEST = 2_000  # characters of a text
+LOOKED_AT = 5_000  # rows that are read if bad ones are left out
+LONGEST = 2_000  # characters of a text that are shown
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What is seen of a data set before it is read.
+    """The start of a data set.
 
     Attributes:
-        columns: Of its first file; all that it may have where that is unclear.
-        text: The columns whose texts are taken; empty where that can't be told.
-        label: The column of the class; empty likewise.
-        rows: The first texts, of which a long one is cut, with the names of their classes.
-        trouble: What is wrong with it, as a sentence; empty where nothing is.
+        columns: Columns of its first file; all that it may have if that is unclear.
+        text: The text columns; empty if they are unclear.
+        label: The label column; empty if it is unclear.
+        rows: The first texts with their class names; a long text is cut.
+        trouble: What is wrong, as a sentence; empty if nothing is.
     """
 
     columns: tuple[str, ...]
@@ -40,19 +40,19 @@ class Preview:
 
 
 def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
-    """A look at the training part of a data set.
+    """Reads the first rows of the training part of a data set.
 
     Args:
-        place: As `open_source` takes it.
-        reading: Its options.
+        place: Path of the data, as for `open_source`.
+        reading: Options of `open_source`.
 
     Raises:
-        DataError: Nothing is there, or it is no file of texts.
+        DataError: It does not exist, or is not a file of texts.
     """
     source = open_source(place, "train", **reading)
     try:
         file = source.describe().files[0]
-    except DataError as error:  # perhaps of the columns, of which others can be chosen
+    except DataError as error:  # perhaps about columns, and the user can choose others
         return Preview(_columns(place, reading), (), "", (), str(error))
     skips = reading.get("on_bad_rows") == "skip"
     good: list[tuple[str, str]] = []
@@ -69,10 +69,10 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
 
 
 def _columns(place: str | Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
-    """What columns there are: by name and by number where it is unclear which of these they have.
+    """Returns the columns; both by name and by number if it is unclear whether they have names.
 
     Raises:
-        FileError: It is no file of texts.
+        FileError: It is not a file of texts.
     """
     path = find_files(place, "train")[0]
     encoding = reading.get("encoding")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from icaps.data.columns import Choice
+from icaps.data.columns import ColumnChoice
 from icaps.data.problems import Problem
 from icaps.data.table import ABSENT, FileDescription
 from icaps.errors import DataError
@@ -39,7 +39,7 @@ class _Fault(NamedTuple):
 
 
 def record_maker(
-    about: FileDescription, choice: Choice
+    about: FileDescription, choice: ColumnChoice
 ) -> Callable[[str, int, Sequence[Any]], Record | Problem]:
     """Returns a function of file, line and values (label, text, ...): their record or problem."""
 
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     return type(value)
 
 
-def _class_of(value: Any, choice: Choice) -> str | _Fault:
+def _class_of(value: Any, choice: ColumnChoice) -> str | _Fault:
     if isinstance(value, type):
         return _wrong_type(value, "label")
     label = "" if value is None else _SURROGATE.sub("\ufffd", str(value).strip())

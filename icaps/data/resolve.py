@@ -13,7 +13,7 @@ from typing import Any
 
 from icaps.data import synthetic
 from icaps.data.cache import DOWNLOADS, data_folder, make_ready, ready_folder
-from icaps.data.catalog import DATASETS, Dataset, find_layout, get_dataset
+from icaps.data.catalog import DATASETS, Dataset, find_published, get_dataset
 from icaps.data.reporting import SILENT, DownloadProgress
 from icaps.errors import DataError
 
@@ -127,7 +127,7 @@ def locate(name: str, folder: str | Path | None = None) -> Path | None:
         places = [Path(folder) / name, Path(folder)]
     for place in places:
         ready = ready_folder(place)
-        if ready or find_layout(place, dataset):
+        if ready or find_published(place, dataset):
             return ready or place
     return None
 
@@ -169,7 +169,7 @@ def fetch(name: str, progress: DownloadProgress = SILENT) -> Path:
     """
     dataset = get_dataset(name)
     home = data_folder() / name
-    if find_layout(home, dataset):
+    if find_published(home, dataset):
         return prepare(name, home, progress)
 
     def fill(folder: Path) -> None:
@@ -190,11 +190,11 @@ def fetch(name: str, progress: DownloadProgress = SILENT) -> Path:
 def _convert(dataset: Dataset, place: Path, folder: Path, progress: DownloadProgress) -> None:
     from icaps.data.convert import convert
 
-    layout = find_layout(place, dataset)
-    if layout is None:
+    published = find_published(place, dataset)
+    if published is None:
         raise DataError(f"{place} has no files of a train and a test part.")
     progress.say(f"converting {dataset.name} from {place}")
-    convert(layout, dataset, folder)
+    convert(published, dataset, folder)
 
 
 @contextmanager

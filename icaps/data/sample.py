@@ -1,4 +1,4 @@
-"""A random sample of a source that is read for a bounded time, and how many texts it has in all."""
+"""A random sample of a source, read for a limited time, and the number of all its texts."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from icaps.data.streams import data_file
 from icaps.data.table import FileDescription
 from icaps.errors import DataError
 
-_BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # whose rows go by the bytes of the file
-_LOOK = 256  # texts between two looks at the clock
+_BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines
+_INTERVAL = 256  # texts between two checks of the time
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Some texts of a source, in random order, each with the number of its class.
+    """Some texts of a source, in random order, with the numbers of their classes.
 
     Attributes:
-        texts: How many texts the source has.
-        exact: Whether all were read; else the number comes from the size of the files.
-        classes: Names, sorted, of all texts that were read.
-        drawn: The sample.
-        labels: A class number for each.
+        texts: Number of texts in the source.
+        exact: Whether all were read; else the number is estimated from the size of the files.
+        classes: Sorted class names of all texts that were read.
+        drawn: Texts of the sample.
+        labels: Their class numbers.
     """
 
     texts: int
@@ -40,21 +40,22 @@ class Sample:
     labels: tuple[int, ...]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The sample, each text with the name of its class."""
+        """Returns the texts of the sample with their class names."""
         names = (self.classes[label] for label in self.labels)
         return list(zip(self.drawn, names, strict=True))
 
 
 def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sample:
-    """At most `size` texts, each of those that were read as likely as any other.
+    """Draws at most `size` texts, uniformly from those that are read.
 
-    After `seconds` reading ends, and the number of texts is told by Parquet's metadata, or by the
-    share of the bytes that was read; a compressed file is unpacked to its end for it, which takes
-    a small part of the time of reading it. Of what has neither (Arrow files, an array of JSON, a
-    folder of texts, data in memory) all is read, however long it takes. Bad rows are left out.
+    Reading ends after `seconds`. The number of texts is then that of Parquet's metadata, or
+    estimated from the share of bytes that was read; a compressed file is decompressed to its end
+    for this, which is much faster than reading it. Where neither is possible (Arrow files, JSON
+    arrays, folders of texts, data in memory) everything is read, whatever time it takes. Bad rows
+    are left out.
 
     Raises:
-        DataError: A file can't be read, or there is no text.
+        DataError: A file cannot be read, or there is no text.
     """
     files = source.describe().files
     bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
@@ -65,7 +66,7 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
         if isinstance(item, Problem):
             continue
         reservoir.add(item)
-        if bounded and reservoir.seen % _LOOK == 0 and time.monotonic() > end:
+        if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
             texts = _count(files, item, reservoir.seen)
             break
     if not reservoir.seen:
@@ -81,23 +82,23 @@ class _Reservoir:
         self._size = size
         self._random = random.Random(seed)
         self._classes: set[str] = set()
-        self._kept: list[tuple[str, str]] = []
+        self._drawn: list[tuple[str, str]] = []
 
     def add(self, record: Record) -> None:
         self.seen += 1
         self._classes.add(record.label)
-        if len(self._kept) < self._size:
-            self._kept.append(record[:2])
+        if len(self._drawn) < self._size:
+            self._drawn.append(record[:2])
         elif (place := self._random.randrange(self.seen)) < self._size:
-            self._kept[place] = record[:2]
+            self._drawn[place] = record[:2]
 
     def sample(self, texts: int | None) -> Sample:
-        """What was drawn, of a source of so many texts; None where all were seen."""
-        self._random.shuffle(self._kept)
+        """Returns the sample of a source of `texts` texts; None if all were read."""
+        self._random.shuffle(self._drawn)
         classes = tuple(sorted(self._classes))
         number = {name: n for n, name in enumerate(classes)}
-        drawn = tuple(text for text, _ in self._kept)
-        labels = tuple(number[label] for _, label in self._kept)
+        drawn = tuple(text for text, _ in self._drawn)
+        labels = tuple(number[label] for _, label in self._drawn)
         return Sample(texts or self.seen, texts is None, classes, drawn, labels)
 
 
@@ -106,7 +107,7 @@ def _is_parquet(files: Sequence[FileDescription]) -> bool:
 
 
 def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
-    """How many texts there are, when `seen` were read up to `last`."""
+    """Returns the number of all texts, when `seen` were read up to `last`."""
     if _is_parquet(files):
         return sum(pq.read_metadata(file.file).num_rows for file in files)
     sizes = [Path(file.file).stat().st_size for file in files]
@@ -116,7 +117,7 @@ def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
 
 
 def _share_before(path: Path, line: int) -> float:
-    """The share of a file's (unpacked) bytes up to the end of a line."""
+    """Returns the share of a file's (decompressed) bytes up to the end of a line."""
     file = data_file(path)
     lines, before, size = 0, 0.0, 0
     for block in file.blocks():

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from icaps.data.columns import Choice, choose_columns
+from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
 from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
@@ -23,25 +23,25 @@ ON_BAD_ROWS = ("strict", "skip")
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """What was found out about each of a source's files, in the order in which they are read."""
+    """Format and columns of each file of a source, in reading order."""
 
     files: tuple[FileDescription, ...]
 
     @property
     def classes(self) -> tuple[str, ...] | None:
-        """The names that all files give to labels that are numbers; None where they give none."""
+        """Returns the class names that all files give to numeric labels; None if they do not."""
         names = {file.classes for file in self.files}
         return names.pop() if len(names) == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Returns plain data for JSON."""
         return dataclasses.asdict(self)
 
 
 class Source:
-    """Labelled texts that are read again at each iteration, in memory that doesn't grow with them.
+    """Labelled texts that are read anew in each iteration, in bounded memory.
 
-    Make one with `open_source`. `problems` are the bad rows of the last iteration so far.
+    Create one with `open_source`. `problems` are the bad rows of the last iteration so far.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class Source:
         self._count = len(tables)
 
         @cache
-        def plan(number: int) -> tuple[Table, Choice]:
+        def plan(number: int) -> tuple[Table, ColumnChoice]:
             table = tables[number]()
             return table, choose_columns(table, text, label, folders[number])
 
         self._plan = plan
 
     def __iter__(self) -> Iterator[Record]:
-        """The records in order.
+        """Yields the records in order.
 
         Raises:
-            DataError: A file can't be read, or there is no record. When strict, also where a row is
-                bad; the rest is then read for the number of such rows, and not given.
+            DataError: A file cannot be read, or there is no record. If strict, also for a bad row;
+                the rest is then read to count such rows, without yielding records.
         """
         self.problems = problems = Problems()
         silent = False
@@ -88,14 +88,14 @@ class Source:
             raise DataError(f"{files} holds no rows that can be read; add texts with labels.")
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Texts and names of classes alone, as `__iter__` gives them."""
+        """Yields texts and class names only, as `__iter__` does."""
         return ((record.text, record.label) for record in self)
 
     def scan(self) -> Iterator[Record | Problem]:
-        """The records and the problems of bad rows, as they come, whatever `on_bad_rows` says.
+        """Yields records and the problems of bad rows, whatever `on_bad_rows` is.
 
         Raises:
-            FileError: A file can't be read, or not to its end.
+            FileError: A file cannot be read, or not to its end.
         """
         for number in range(self._count):
             table, choice = self._plan(number)
@@ -104,10 +104,10 @@ class Source:
                 yield row if isinstance(row, Problem) else record(*row)
 
     def describe(self) -> Description:
-        """What was found out about the files.
+        """Returns format and columns of the files.
 
         Raises:
-            FileError: A file can't be read.
+            FileError: A file cannot be read.
         """
         plans = map(self._plan, range(self._count))
         return Description(tuple(choice.described(table.about) for table, choice in plans))
@@ -123,28 +123,28 @@ def open_source(
     delimiter: str | None = None,
     on_bad_rows: str = "strict",
 ) -> Source:
-    """A source of labelled texts.
+    """Opens a source of labelled texts.
 
     Args:
-        path_or_data: A file, a folder, a pattern, or several of them: see `places.find_files`. Or a
-            DataFrame, a tuple (texts, labels), a data set: see `memory.memory_table`.
-        part: Of a folder or a mapping.
-        text: The column of the text, or several, whose texts are joined by a space. A file without
-            a header has the columns "1", "2" and so on. None finds it out, as for the next three.
-        label: The column of the class.
-        encoding: Of the files' text.
-        delimiter: Between the fields of a line.
-        on_bad_rows: "strict" raises an error where a row is bad; "skip" leaves it out and counts it
-            in `Source.problems`.
+        path_or_data: A file, a folder, a pattern, or several of them: see `files.find_files`. Or a
+            DataFrame, a tuple (texts, labels), a data set: see `formats.memory.memory_table`.
+        part: Part of a folder or a mapping.
+        text: The text column, or several, whose texts are joined by a space. A file without a
+            header has the columns "1", "2" and so on. None detects it, as for the next three.
+        label: The label column.
+        encoding: Encoding of the files' text.
+        delimiter: Character between the fields of a line.
+        on_bad_rows: "strict" raises an error for a bad row; "skip" leaves it out and counts it in
+            `Source.problems`.
 
     Raises:
-        DataError: Nothing is there. What is wrong inside a file is raised as it is read.
-        ConfigError: There is no such encoding or choice, or the delimiter is no one character.
+        DataError: The data does not exist. What is wrong inside a file is raised while reading it.
+        ConfigError: There is no such encoding or option, or the delimiter is not one character.
     """
     if on_bad_rows not in ON_BAD_ROWS:
         raise ConfigError(f"on_bad_rows is {on_bad_rows!r}; it must be 'strict' or 'skip'.")
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
-        raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, as ',' is.")
+        raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, such as ','.")
     encoding = known_encoding(encoding) if encoding else None
     texts = (text,) if isinstance(text, str) else tuple(text or ())
     table = memory_table(path_or_data, part)

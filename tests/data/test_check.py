@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icaps.data import check as module
-from icaps.data.check import check
-from icaps.data.check_report import DataReport, Repeat
-from icaps.data.hashes import TextHashes
+from icaps.data.check import DataReport, Repeat, TextHashes, check
 from icaps.data.records import Record
 from icaps.data.source import open_source
 
@@ -77,7 +75,7 @@ def test_good_data() -> None:
             GOOD,
             (["three"], ["a"]),
             ("warning", "test", "leakage"),
-            "among the training texts too: 1, the first",
+            "also among the training texts: 1, the first",
         ),
         (
             ([*GOOD[0], "", " \n"], [*GOOD[1], "a", "a"]),
