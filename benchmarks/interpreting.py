@@ -25,9 +25,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.inference import Reading, read_labelled
 from icaps.interpret.ablation import smallest_set
-from icaps.interpret.corpus import Counts, count
-from icaps.interpret.tally import Tally
-from icaps.interpret.winners import find_winners
+from icaps.interpret.corpus import Counts, Tally, count_corpus, find_winners
 
 TIMES = (1, 2, 4)
 
@@ -45,7 +43,9 @@ def main() -> None:
     classifier = ICapsClassifier.load(options.model, device="cpu")
     source = open_source(resolve(options.data), "test")
     if options.memory_of:
-        count(classifier, chain.from_iterable(map(_pairs, repeat(source, options.memory_of))))
+        count_corpus(
+            classifier, chain.from_iterable(map(_pairs, repeat(source, options.memory_of)))
+        )
         print(peak())
         return
     rows = _measure(classifier, list(_pairs(source)), options.rounds)
@@ -61,12 +61,12 @@ def main() -> None:
 def _measure(
     classifier: ICapsClassifier, pairs: list[tuple[str, str]], rounds: int
 ) -> dict[str, float]:
-    sample = count(classifier, pairs).sample  # which warms up, too
+    sample = count_corpus(classifier, pairs).sample  # which warms up, too
     sides: dict[str, Callable[[], object]] = {
         "plain prediction": lambda: classifier.predict([text for text, _ in pairs]),
         "C and its by-products": lambda: _tally(classifier, pairs),
         "the knock-out table": lambda: _knock_out(classifier, pairs),
-        "both in one pass": lambda: count(classifier, pairs),
+        "both in one pass": lambda: count_corpus(classifier, pairs),
         "the smallest set": lambda: smallest_set(classifier.network_.capsules, sample),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -91,7 +91,7 @@ def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Non
     found = Counts.empty(classifier).knock_out
     for batch in _passes(classifier, pairs):
         winners = find_winners(batch, classifier.network_.config.kernel_size)
-        found.add(classifier.network_.capsules, batch, winners)
+        found.add(classifier.network_.capsules, batch, winners.capsules)
 
 
 def _passes(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Iterator[Reading]:

@@ -19,8 +19,7 @@ from icaps.config import ExplainKeywords, ExplainOptions, ModelConfig, TrainConf
 from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
-from icaps.interpret.local import explain
-from icaps.interpret.reasons import Reasons, find_reasons
+from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.nn.lookup import keep_table
 from icaps.results import Explanation
 from icaps.text.fixed_part import Sources

@@ -28,7 +28,7 @@ from icaps.explore.saved_slices import Slice
 from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts
-from icaps.shortcuts.predicted_texts import Answered, answer
+from icaps.shortcuts.predicted_texts import PredictedTexts, predict_texts
 
 _SHORTCUTS = 4  # pairs of a model and data
 
@@ -141,7 +141,7 @@ class Shortcuts(NamedTuple):
     """Texts with class names, what a model predicts for those it can read, and its shortcuts."""
 
     labelled: list[tuple[str, str]]
-    texts: Answered
+    texts: PredictedTexts
     found: list[Finding]
 
 
@@ -162,7 +162,7 @@ def find_model_shortcuts(
     quotas.request()
     source = sample.data.open(sample.part)
     labelled = draw_sample(source, sample.limit, math.inf).pairs()
-    read = answer(models.load(model), labelled)
+    read = predict_texts(models.load(model), labelled)
     result = Shortcuts(labelled, read, find_shortcuts(read, on_measured=on_measured))
     _shortcuts().put((sample, model), result)
     return result

@@ -12,7 +12,7 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ExplainOptions
 from icaps.faithfulness import reason_test
-from icaps.interpret.reasons import Reasons
+from icaps.interpret.local import Reasons
 from icaps.results import Explanation, Flip, Trial
 
 _HOUR = 3600  # seconds

@@ -15,7 +15,7 @@ from icaps.config import ExplainOptions
 from icaps.errors import DataError
 from icaps.html import escape
 from icaps.interpret import controls, tables
-from icaps.interpret.tally import Typical
+from icaps.interpret.corpus import Typical
 from icaps.reports import charts
 from icaps.reports.global_report import GlobalReport
 

@@ -13,7 +13,7 @@ from dashboard import quotas
 from icaps.data.formats.csv import allow_long_fields
 from icaps.errors import DataError
 from icaps.html import printable
-from icaps.interpret.reasons import Reasons
+from icaps.interpret.local import Reasons
 
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.widgets import downloads
-from icaps.interpret.reasons import Reasons
+from icaps.interpret.local import Reasons
 
 
 def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:

@@ -14,7 +14,7 @@ from icaps.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from icaps.cli.progress import Progress
     from icaps.shortcuts.find import Finding
-    from icaps.shortcuts.predicted_texts import Answered
+    from icaps.shortcuts.predicted_texts import PredictedTexts
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -57,7 +57,7 @@ def _shortcuts(options: argparse.Namespace) -> int:
     from icaps.shortcuts.table import to_lines
 
     progress = Progress(sys.stderr)
-    labelled, texts = _answer(options, progress)
+    labelled, texts = _predict(options, progress)
 
     def say(done: int, of: int) -> None:
         if done % 10 == 0 or done == of:
@@ -90,7 +90,7 @@ def _check(options: argparse.Namespace) -> int:
     from icaps.shortcuts.checks import load_checks, run_checks
 
     checks = load_checks(options.file)
-    _, texts = _answer(options, Progress(sys.stderr))
+    _, texts = _predict(options, Progress(sys.stderr))
     outcomes = run_checks(texts, checks, options.seed)
     if options.json:
         print(json.dumps([outcome.to_dict() for outcome in outcomes]))
@@ -99,16 +99,16 @@ def _check(options: argparse.Namespace) -> int:
     return 0 if all(outcome.holds for outcome in outcomes) else 1
 
 
-def _answer(
+def _predict(
     options: argparse.Namespace, progress: Progress
-) -> tuple[list[tuple[str, str]], Answered]:
+) -> tuple[list[tuple[str, str]], PredictedTexts]:
     """A sample of the texts with names of classes, and what the model says of them."""
     from icaps.classifier import ICapsClassifier
-    from icaps.shortcuts.predicted_texts import answer
+    from icaps.shortcuts.predicted_texts import predict_texts
 
     classifier = ICapsClassifier.load(options.model)
     labelled = draw_texts(options, progress).pairs()
-    return labelled, answer(classifier, labelled)
+    return labelled, predict_texts(classifier, labelled)
 
 
 def _save_slice(

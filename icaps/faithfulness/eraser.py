@@ -25,7 +25,8 @@ from icaps.faithfulness.rankings import (
     word_orders,
 )
 from icaps.faithfulness.word_scores import Texts
-from icaps.interpret.local import cover, spot_kgrams
+from icaps.inference import to_classes
+from icaps.interpret.kgrams import top_kgrams
 
 PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: ERASER's bins
 BINS, KGRAMS = "bins", "k-grams"  # how many words are chosen
@@ -157,11 +158,13 @@ def first(scores: NDArray[np.floating], size: int) -> Choices:
 
 def covered_words(texts: Texts, options: ExplainOptions) -> list[Choices]:
     """The words under the K-grams that explain each text, as one choice (1, words)."""
-    size = texts.network.config.kernel_size
-    return [
-        np.array([cover(spot_kgrams(reading, target, size, options), len(reading.tokens.ids))]) > 0
-        for reading, target in texts
-    ]
+    kernel_size = texts.network.config.kernel_size
+    choices = []
+    for reading, target in texts:
+        weights = to_classes(reading.activity, np.array([0]), np.array([target]))
+        kgrams = top_kgrams(reading, *weights, kernel_size, options)
+        choices.append(kgrams.count_per_word(len(reading.tokens.ids))[None] > 0)
+    return choices
 
 
 def random_places(choices: Sequence[Choices], seed: int, draws: int = DRAWS) -> list[Choices]:

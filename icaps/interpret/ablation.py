@@ -1,7 +1,7 @@
-"""Primary capsules switched off at inference: what each costs, and which few are enough.
+"""Ablation of primary capsules at inference: what each one costs, and a small set that is enough.
 
-A capsule that is off votes for nothing, and all else stays as it was trained. Nothing below the
-capsule layer is computed again.
+A capsule that is switched off casts no votes; everything else stays as it was trained. Nothing
+below the capsule layer is computed again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.inference import Reading
-from icaps.interpret.winners import Winners
 from icaps.nn.layers import CapsuleLayer
 
-ROUTED_AT_ONCE = 2_000_000  # routing weights, which bounds memory
-SAMPLE = 2_000  # texts that the search for a smallest set looks at
+ROUTED_AT_ONCE = 2_000_000  # routing weights at a time, which bounds memory
+SAMPLE = 2_000  # texts in the search for a smallest set
 SEARCHED = 300_000_000  # routing weights of a whole search, which bounds its time
-FEWEST = 50  # texts that it looks at whatever the size of the network
-ENOUGH = 0.99  # share of the accuracy that such a set keeps
+FEWEST = 50  # texts in the search, whatever the size of the network
+ENOUGH = 0.99  # share of the accuracy that the smallest set keeps
 
 
 @dataclass
@@ -30,9 +29,9 @@ class KnockOut:
     """What switching off each capsule alone does to the predictions of labelled texts.
 
     Attributes:
-        confusion: (1 + I, J, J), texts of each class (row) taken for each (column): with all
+        confusion: (1 + I, J, J), texts of each class (row) by predicted class (column): with all
             capsules, then with capsule 0 off, with capsule 1 off, and so on.
-        own_right: (I,), texts that a capsule won which are still right when it is off.
+        own_right: (I,), texts that a capsule won which are predicted right when it is off.
     """
 
     confusion: NDArray[np.int64]
@@ -44,34 +43,40 @@ class KnockOut:
         shape = 1 + capsules, classes, classes
         return cls(np.zeros(shape, np.int64), np.zeros(capsules, np.int64))
 
-    def add(self, layer: CapsuleLayer, batch: Reading, winners: Winners) -> None:
-        """Counts a batch; a blank text is taken for the first class, as always."""
+    def add(self, layer: CapsuleLayer, batch: Reading, winners: NDArray[np.int64]) -> None:
+        """Counts a batch; the prediction of a blank text is the first class, as always.
+
+        Args:
+            layer: Of the network that read the batch.
+            batch: Labelled texts.
+            winners: The capsule that won each text that is not blank.
+        """
         assert batch.labels is not None
         capsules = len(self.own_right)
-        kept = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
-        predicted = np.zeros((len(batch.labels), 1 + capsules), dtype=np.int64)
+        mask = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
+        predicted = np.zeros((len(batch), 1 + capsules), dtype=np.int64)
         known = np.flatnonzero(~batch.blank)
-        norms = norms_of_sets(layer, batch.activity.primary_capsules[known], kept)
+        norms = norms_of_sets(layer, batch.activity.primary_capsules[known], mask)
         predicted[known] = norms.argmax(2)
         places = np.arange(1 + capsules), batch.labels[:, None], predicted
         np.add.at(self.confusion, places, 1)
-        own = predicted[known, 1 + winners.capsules] == winners.labels
-        np.add.at(self.own_right, winners.capsules, own)
+        own_right = predicted[known, 1 + winners] == batch.labels[known]
+        np.add.at(self.own_right, winners, own_right)
 
     def merge(self, other: KnockOut) -> None:
-        """Adds what another part of the corpus came to."""
+        """Adds the counts of another part of the corpus."""
         self.confusion += other.confusion
         self.own_right += other.own_right
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """(1 + I,), share of right predictions with all capsules, then with each one off."""
+        """Share of right predictions (1 + I,): with all capsules, then with each one off."""
         right = np.trace(self.confusion, axis1=1, axis2=2)
         shares: NDArray[np.float64] = right / max(int(self.confusion[0].sum()), 1)
         return shares
 
     def recall(self) -> NDArray[np.float64]:
-        """(1 + I, J), share of each class's texts that are right; NaN where it has none."""
+        """Share of each class's texts that are predicted right (1 + I, J); NaN without texts."""
         right = np.diagonal(self.confusion, axis1=1, axis2=2)
         texts = self.confusion[0].sum(1)
         return np.asarray(
@@ -79,30 +84,33 @@ class KnockOut:
         )
 
 
-def norms_of_sets(layer: CapsuleLayer, primary: Tensor, kept: Tensor) -> NDArray[np.float32]:
+def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray[np.float32]:
     """Class norms (texts, sets, J) with each set of capsules.
 
     Args:
         layer: Routes the capsules.
         primary: (texts, I, d_p).
-        kept: (sets, I), 1 for the capsules of a set and 0 for those that are off.
+        mask: (sets, I), 1 for the capsules of a set and 0 for those that are switched off.
     """
-    primary, kept = primary.to(layer.capsule_bias), kept.to(layer.capsule_bias)
+    primary, mask = primary.to(layer.capsule_bias), mask.to(layer.capsule_bias)
     capsules, classes, _ = layer.capsule_bias.shape
-    size = len(kept) * capsules * classes
-    parts = [np.zeros((0, len(kept), classes), np.float32)]
+    size = len(mask) * capsules * classes
+    parts = [np.zeros((0, len(mask), classes), np.float32)]
     with torch.inference_mode():
         for part in primary.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
-            norms = torch.linalg.vector_norm(layer.route(part, kept), dim=3)
+            norms = torch.linalg.vector_norm(layer.route(part, mask), dim=3)
             parts.append(norms.cpu().numpy())
     return np.concatenate(parts)
 
 
 @dataclass
 class Sample:
-    """An even sample of a stream's texts, SAMPLE at most, the same whatever the batches are.
+    """An even sample of at most SAMPLE texts of a stream, whatever the batches are.
 
-    primary (texts, I, d_p); labels (texts,); keys (texts,), by which texts were let in.
+    Attributes:
+        primary: (texts, I, d_p).
+        labels: (texts,).
+        keys: (texts,), hashes of the positions in the stream; the smallest are in the sample.
     """
 
     primary: NDArray[np.float32]
@@ -116,7 +124,7 @@ class Sample:
         return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
     def add(self, batch: Reading) -> None:
-        """Lets in those known texts of a batch whose numbers have the smallest keys."""
+        """Adds the known texts of a batch, and keeps those with the smallest keys."""
         known = np.flatnonzero(~batch.blank)
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
         primary = batch.activity.primary_capsules[known].numpy()
@@ -124,19 +132,19 @@ class Sample:
         self.merge(Sample(primary, batch.labels[known], keys))
 
     def merge(self, other: Sample) -> None:
-        """Adds the sample of another part of the stream."""
+        """Adds the sample of another part of the stream, and keeps the smallest keys."""
         keys = np.concatenate([self.keys, other.keys])
-        kept = np.argsort(keys)[:SAMPLE]
-        self.primary = np.concatenate([self.primary, other.primary])[kept]
-        self.labels = np.concatenate([self.labels, other.labels])[kept]
-        self.keys = keys[kept]
+        smallest = np.argsort(keys)[:SAMPLE]
+        self.primary = np.concatenate([self.primary, other.primary])[smallest]
+        self.labels = np.concatenate([self.labels, other.labels])[smallest]
+        self.keys = keys[smallest]
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, whose multiples are even
 
 
 class FewCapsules(NamedTuple):
-    """A small set of capsules, the sample's accuracy with them alone, and that with all."""
+    """A small set of capsules, the accuracy on the sample with them alone, and with all."""
 
     capsules: tuple[int, ...]
     accuracy: float
@@ -144,11 +152,11 @@ class FewCapsules(NamedTuple):
 
 
 def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
-    """Few capsules that keep ENOUGH of the sample's accuracy, found by a greedy search.
+    """A small set of capsules with ENOUGH of the accuracy on a sample, by a greedy search.
 
-    From all, each step switches off the one without which most texts are right, the lower on a
-    tie, as long as enough of them stay right. For many capsules and classes fewer texts are
-    looked at, FEWEST at least.
+    Starting with all, each step switches off the capsule without which most texts are predicted
+    right (ties: the lower number), as long as enough of them are. With many capsules and classes
+    fewer texts of the sample are used, at least FEWEST.
     """
     capsule_count, classes = layer.capsule_bias.shape[:2]
     texts = max(FEWEST, SEARCHED // (capsule_count**3 * classes))
@@ -156,10 +164,10 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     capsules = tuple(range(capsule_count))
     of_all = accuracy = float(_accuracies(layer, torch.ones(1, len(capsules)), sample)[0])
     while len(capsules) > 1:
-        kept = torch.zeros(len(capsules), capsule_count)
-        kept[:, list(capsules)] = 1
-        kept[range(len(capsules)), list(capsules)] = 0
-        accuracies = _accuracies(layer, kept, sample)
+        mask = torch.zeros(len(capsules), capsule_count)
+        mask[:, list(capsules)] = 1
+        mask[range(len(capsules)), list(capsules)] = 0
+        accuracies = _accuracies(layer, mask, sample)
         best = int(accuracies.argmax())
         if accuracies[best] < ENOUGH * of_all:
             break
@@ -168,9 +176,9 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     return FewCapsules(capsules, accuracy, of_all)
 
 
-def _accuracies(layer: CapsuleLayer, kept: Tensor, sample: Sample) -> NDArray[np.float64]:
-    """Share of the sample that each set of capsules gets right (sets,); 0 for an empty sample."""
+def _accuracies(layer: CapsuleLayer, mask: Tensor, sample: Sample) -> NDArray[np.float64]:
+    """Accuracy on the sample with each set of capsules (sets,); 0 for an empty sample."""
     primary = torch.from_numpy(sample.primary).to(layer.capsule_bias.device)
-    right = norms_of_sets(layer, primary, kept).argmax(2) == sample.labels[:, None]
+    right = norms_of_sets(layer, primary, mask).argmax(2) == sample.labels[:, None]
     shares: NDArray[np.float64] = right.sum(0) / max(len(right), 1)
     return shares

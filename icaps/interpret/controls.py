@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from icaps.interpret.tally import Item, Tally
+from icaps.interpret.corpus import Item, Tally
 
 TOP = (1, 3, 5)  # numbers of largest cells whose share of a row is computed
 ALIVE_SHARE = 0.01  # of all texts, that an alive capsule wins at least

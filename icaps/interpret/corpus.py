@@ -1,34 +1,230 @@
-"""Corpus-level interpretation (section 2.6): one pass over texts, for the matrix C and the rest."""
+"""Corpus-level interpretation (section 2.6): the matrix C, its by-products, and the words of cells.
+
+One pass over labelled texts counts, for each text with a known word, which primary capsule won,
+for which predicted class, and by which K-gram.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.config import ExplainOptions
 from icaps.errors import DataError
-from icaps.inference import read_labelled
+from icaps.inference import Reading, read_labelled, to_classes
 from icaps.interpret.ablation import KnockOut, Sample
-from icaps.interpret.tally import Tally
-from icaps.interpret.winners import find_winners
+from icaps.interpret.kgrams import top_kgrams
+from icaps.model import ICapsNet
 from icaps.nn import distributed
+from icaps.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
+MAX_KGRAMS = 500_000  # different K-grams in memory
+TYPICAL = 5  # typical texts per cell
+ABSENT = -1  # in place of a word id, beyond the ends of a sentence
+
+Cell = tuple[int, int]  # class j, capsule i
+Words = tuple[int, ...]  # word ids
+Item = TypeVar("Item", bound=Hashable)
+
+_WINNER = ExplainOptions(top_capsules=1, top_kgrams=1)
+
+
+class FittedModel(Protocol):
+    """What is read of a fitted `ICapsClassifier`."""
+
+    @property
+    def network_(self) -> ICapsNet:
+        """The trained network."""
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """Its vocabulary."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """(J,), names of the classes."""
+
+
+class Winners(NamedTuple):
+    """For each text with a known word: its predicted class, the capsule that won, and its K-gram.
+
+    Attributes:
+        numbers: (texts,), position of each text in the stream.
+        labels, predicted: (texts,), class numbers.
+        capsules: (texts,), the capsule with the largest routing weight for the predicted class.
+        kgrams: (texts, K), word ids; ABSENT where the window passes the ends of the sentence.
+        routing: (texts, I), beta_ij for the predicted class j.
+        contribution: (texts, I), beta_ij (u_j|i . cc_j) / |cc_j|, whose sum over capsules is the
+            length of cc_j before the squash.
+    """
+
+    numbers: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    capsules: NDArray[np.int64]
+    kgrams: NDArray[np.int64]
+    routing: NDArray[np.float32]
+    contribution: NDArray[np.float32]
+
+
+def find_winners(batch: Reading, kernel_size: int) -> Winners:
+    """The winning capsule of each text and its K-gram: section 2.6 with k1 = k2 = 1.
+
+    Args:
+        batch: Labelled texts and what the network shows of them.
+        kernel_size: K.
+    """
+    assert batch.labels is not None
+    known = np.flatnonzero(~batch.blank)
+    predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)  # (B,)
+    routing, contribution = to_classes(batch.activity, np.arange(len(batch)), predicted)
+    top = top_kgrams(batch, routing, contribution, kernel_size, _WINNER)
+    window = top.position[:, None] + np.arange(kernel_size) - (kernel_size - 1) // 2  # (texts, K)
+    inside = (window >= top.first[:, None]) & (window < top.last[:, None])
+    ids = batch.tokens.ids
+    return Winners(
+        numbers=batch.numbers[known],
+        labels=batch.labels[known],
+        predicted=predicted[known],
+        capsules=top.capsule,
+        kgrams=np.where(inside, ids[window.clip(0, len(ids) - 1)], ABSENT),
+        routing=routing[known],
+        contribution=contribution[known],
+    )
+
+
+class Typical(NamedTuple):
+    """A typical text of a cell: the winner's contribution, and its position in the stream."""
+
+    contribution: float
+    number: int
+
+
+@dataclass
+class Tally:
+    """Counts over texts. The tallies of parts of a corpus add up to that of the whole.
+
+    Attributes:
+        frequency: (J, I), c_ji of section 2.6: texts of predicted class j that capsule i won.
+        right: (J, I), those of them whose label is j.
+        routing: (J, I), sum of beta_ij over the texts of predicted class j, whichever capsule won.
+        contribution: (J, I), the same sum of beta_ij (u_j|i . cc_j) / |cc_j|.
+        blank: Texts without a known word, which are in none of the others.
+        words: How often each word is in the K-grams of a cell.
+        kgrams: How often each K-gram is there, without what lies beyond a sentence's end.
+        dropped: By how much the count of a K-gram may be too low, as memory is bounded.
+        typical: For each cell the texts with the largest contribution of the winner, largest first.
+    """
+
+    frequency: NDArray[np.int64]
+    right: NDArray[np.int64]
+    routing: NDArray[np.float64]
+    contribution: NDArray[np.float64]
+    blank: int = 0
+    words: dict[Cell, Counter[int]] = field(default_factory=partial(defaultdict, Counter))
+    kgrams: dict[Cell, Counter[Words]] = field(default_factory=partial(defaultdict, Counter))
+    dropped: int = 0
+    typical: dict[Cell, list[Typical]] = field(default_factory=partial(defaultdict, list))
+
+    @classmethod
+    def empty(cls, classes: int, capsules: int) -> Tally:
+        """Of no text."""
+        shape = classes, capsules
+        return cls(
+            frequency=np.zeros(shape, np.int64),
+            right=np.zeros(shape, np.int64),
+            routing=np.zeros(shape),
+            contribution=np.zeros(shape),
+        )
+
+    def add(self, winners: Winners, blank: int) -> None:
+        """Counts a batch, and its `blank` texts without a known word."""
+        cells = winners.predicted, winners.capsules
+        np.add.at(self.frequency, cells, 1)
+        np.add.at(self.right, cells, winners.labels == winners.predicted)
+        np.add.at(self.routing, winners.predicted, winners.routing)
+        np.add.at(self.contribution, winners.predicted, winners.contribution)
+        self.blank += blank
+        contributed = winners.contribution[np.arange(len(winners.capsules)), winners.capsules]
+        columns = (*cells, winners.kgrams, contributed, winners.numbers)
+        for j, i, window, contribution, number in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            kgram = tuple(word for word in window if word != ABSENT)
+            self.words[j, i].update(kgram)
+            self.kgrams[j, i][kgram] += 1
+            self._add_typical((j, i), [Typical(contribution, number)])
+        self._drop_rare_kgrams()
+
+    def merge(self, other: Tally) -> None:
+        """Adds the counts of another part of the corpus; exact unless K-grams were dropped."""
+        self.frequency += other.frequency
+        self.right += other.right
+        self.routing += other.routing
+        self.contribution += other.contribution
+        self.blank += other.blank
+        self.dropped += other.dropped
+        for cell, words in other.words.items():
+            self.words[cell].update(words)
+        for cell, kgrams in other.kgrams.items():
+            self.kgrams[cell].update(kgrams)
+        for cell, texts in other.typical.items():
+            self._add_typical(cell, texts)
+        self._drop_rare_kgrams()
+
+    @property
+    def texts(self) -> int:
+        """Number of counted texts, without blank ones."""
+        return int(self.frequency.sum())
+
+    def column(self, capsule: int) -> list[Cell]:
+        """The cells of a capsule."""
+        return [(j, capsule) for j in range(len(self.frequency))]
+
+    def words_of(self, cells: Iterable[Cell]) -> Counter[int]:
+        """How often each word is in the K-grams of these cells together."""
+        return _sum(self.words[cell] for cell in cells if cell in self.words)
+
+    def kgrams_of(self, cells: Iterable[Cell]) -> Counter[Words]:
+        """How often each K-gram is in these cells together."""
+        return _sum(self.kgrams[cell] for cell in cells if cell in self.kgrams)
+
+    def _add_typical(self, cell: Cell, texts: list[Typical]) -> None:
+        candidates = [*self.typical[cell], *texts]
+        candidates.sort(key=lambda text: (-text.contribution, text.number))
+        self.typical[cell] = candidates[:TYPICAL]
+
+    def _drop_rare_kgrams(self) -> None:
+        """If there are too many, subtracts the median from every count (Misra and Gries 1982)."""
+        if sum(map(len, self.kgrams.values())) <= MAX_KGRAMS:
+            return
+        counts = sorted(n for kgrams in self.kgrams.values() for n in kgrams.values())
+        median = counts[len(counts) // 2]
+        for cell, kgrams in self.kgrams.items():
+            self.kgrams[cell] = Counter(
+                {kgram: n - median for kgram, n in kgrams.items() if n > median}
+            )
+        self.dropped += median
 
 
 @dataclass
 class Counts:
-    """What one pass over labelled texts gives; the counts of parts add up to those of the whole."""
+    """Results of one pass over labelled texts; those of parts add up to those of the whole."""
 
     tally: Tally
     knock_out: KnockOut
     sample: Sample
 
     @classmethod
-    def empty(cls, classifier: ICapsClassifier) -> Counts:
+    def empty(cls, model: FittedModel) -> Counts:
         """Of no text."""
-        config, classes = classifier.network_.config, len(classifier.classes_)
+        config, classes = model.network_.config, len(model.classes_)
         return cls(
             Tally.empty(classes, config.num_capsules),
             KnockOut.empty(classes, config.num_capsules),
@@ -42,29 +238,29 @@ class Counts:
         self.sample.merge(other.sample)
 
 
-def count(
-    classifier: ICapsClassifier,
+def count_corpus(
+    model: FittedModel,
     labelled: Iterable[tuple[str, str]],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Counts:
-    """Counts over texts and the names of their classes, in memory that doesn't grow with them.
+    """Counts over pairs of a text and the name of its class, in bounded memory.
 
-    Under torchrun each process takes its share, and all get the counts of the whole.
+    Under torchrun each process takes its share, and all return the counts of the whole.
 
     Args:
-        classifier: Fitted.
+        model: A fitted classifier.
         labelled: Read once, as a stream.
-        on_texts: Told after each batch how many texts it had.
+        on_texts: Called after each batch with its number of texts.
 
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
     """
-    counts = Counts.empty(classifier)
-    network, classes = classifier.network_, [str(name) for name in classifier.classes_]
-    for batch in read_labelled(network, classifier.vocabulary_, classes, labelled):
+    counts = Counts.empty(model)
+    network, classes = model.network_, [str(name) for name in model.classes_]
+    for batch in read_labelled(network, model.vocabulary_, classes, labelled):
         winners = find_winners(batch, network.config.kernel_size)
         counts.tally.add(winners, blank=int(batch.blank.sum()))
-        counts.knock_out.add(network.capsules, batch, winners)
+        counts.knock_out.add(network.capsules, batch, winners.capsules)
         counts.sample.add(batch)
         on_texts(len(batch))
     whole, *others = distributed.gathered(counts)
@@ -73,3 +269,10 @@ def count(
     if not whole.knock_out.confusion[0].sum():
         raise DataError("There are no texts to interpret.")
     return whole
+
+
+def _sum(counters: Iterable[Counter[Item]]) -> Counter[Item]:
+    total: Counter[Item] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,13 +34,9 @@ from icaps.data.source import open_source
 from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
-from icaps.interpret.corpus import count
-from icaps.interpret.tally import Cell, Tally, Typical
+from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corpus
 from icaps.train.checkpoint_files import WEIGHTS
 from icaps.train.dataset import Labelled, content_hash
-
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
 
 FOLDER = "global_view"
 VIEW = "view.json"
@@ -95,7 +91,7 @@ class Text(NamedTuple):
 
 
 def make_view(
-    classifier: ICapsClassifier,
+    classifier: FittedModel,
     checkpoint: str | Path,
     source: Data,
     records: Iterable[Labelled],
@@ -108,7 +104,7 @@ def make_view(
         checkpoint: The folder.
         source: Where the texts come from.
         records: Labelled texts, which are the same each time they are read.
-        on_texts: See `corpus.count`.
+        on_texts: See `corpus.count_corpus`.
 
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
@@ -120,7 +116,7 @@ def make_view(
         return stored
     weights = weights_fingerprint(checkpoint)
     origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
-    counts = count(classifier, _pairs(records), on_texts)
+    counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
     return GlobalView(origin, counts.tally, counts.knock_out, few)
 

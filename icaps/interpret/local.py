@@ -1,54 +1,104 @@
-"""Local explanation: the K-grams that decided, with their places and weights (section 2.6)."""
+"""Local explanation: the K-grams that decide the class of a text, with their weights (section 2.6).
+
+`find_reasons` returns the K-grams of many texts as columns; `explain` an `Explanation` per text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
 from icaps.inference import Reading, to_classes
-from icaps.interpret.reasons import Reasons, attention_of, find_reasons, rank
-from icaps.interpret.spotting import Numbers, begins, ranges, spot
+from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, changes, ranges, top_kgrams
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True)
-class Spotted:
-    """A K-gram by word positions: words `first` to before `last` around `position`."""
+class KGrams(NamedTuple):
+    """K-grams as columns (n,), text after text; `results.KGram` is one of them.
 
-    capsule: int
-    sentence: int
-    position: int
-    first: int
-    last: int
-
-
-def spot_kgrams(
-    reading: Reading, target: int, kernel_size: int, options: ExplainOptions
-) -> list[Spotted]:
-    """The K-grams that explain one text for class number `target`, as `spotting.spot` finds them.
-
-    The target of `options` is not read.
+    `text` is the number of the text in its batch, from 0; `start` and `end` are code points of it.
     """
-    routing, contribution = to_classes(reading.activity, np.array([0]), np.array([target]))
-    weights = rank(routing, contribution, options)
-    found = spot(weights, attention_of(reading), kernel_size, options)
-    return [Spotted(*row) for row in np.stack(found[1:], axis=1).tolist()]
+
+    text: Numbers
+    start: Numbers
+    end: Numbers
+    capsule: Numbers
+    routing: Weights
+    attention: Weights
+    sentence: Numbers
+    sentence_attention: Weights
+    contribution: Weights
 
 
-def cover(spotted: Sequence[Spotted], length: int) -> list[int]:
-    """How many K-grams lie over each of a text's `length` words."""
-    firsts, lasts = ([getattr(kgram, edge) for kgram in spotted] for edge in ("first", "last"))
-    counts: list[int] = _cover(np.array(firsts, int), np.array(lasts, int), length).tolist()
-    return counts
+class Reasons(NamedTuple):
+    """Why B texts are, or are not, of their targets.
+
+    Attributes:
+        texts: As they were given.
+        blank: (B,), whether none of a text's words is in the vocabulary.
+        norms: (B, J), 0 for a blank text.
+        predicted, targets: (B,), class numbers.
+        routing: (B, I), beta_ij for the target.
+        windows: The K-grams by words.
+        kgrams: The same by characters, with their weights.
+    """
+
+    texts: Sequence[str]
+    blank: NDArray[np.bool_]
+    norms: Weights
+    predicted: Numbers
+    targets: Numbers
+    routing: Weights
+    windows: KGramWindows
+    kgrams: KGrams
+
+    def spell(self) -> list[str]:
+        """The K-grams as strings, in the order of `kgrams`."""
+        text, start, end = (column.tolist() for column in self.kgrams[:3])
+        return [self.texts[n][a:b] for n, a, b in zip(text, start, end, strict=True)]
+
+
+def find_reasons(
+    batch: Reading, classes: Sequence[str], kernel_size: int, options: ExplainOptions
+) -> Reasons:
+    """The K-grams of each text that is not blank, as columns.
+
+    Args:
+        batch: The texts and what the network shows of them.
+        classes: Names of the classes; `options.target` is one of them, or None.
+        kernel_size: K.
+        options: What to explain, and how much of it.
+    """
+    activity, tokens = batch.activity, batch.tokens
+    norms = activity.class_norms.numpy()  # (B, J)
+    predicted = norms.argmax(1)  # (B,)
+    targets = predicted
+    if options.target is not None:
+        targets = np.full_like(predicted, classes.index(options.target))
+    routing, contribution = to_classes(activity, np.arange(len(batch)), targets)  # (B, I) both
+    windows = top_kgrams(batch, routing, contribution, kernel_size, options)
+    text, capsule, sentence, position, first, last = windows
+    assert tokens.spans is not None
+    kgrams = KGrams(
+        text=text,
+        start=tokens.spans[first, 0],
+        end=tokens.spans[last - 1, 1],
+        capsule=capsule,
+        routing=routing[text, capsule],
+        attention=activity.attention.numpy()[position, capsule],
+        sentence=sentence - tokens.sentence_offsets[text],
+        sentence_attention=activity.sentence_attention.numpy()[sentence, capsule],
+        contribution=contribution[text, capsule],
+    )
+    return Reasons(batch.texts, batch.blank, norms, predicted, targets, routing, windows, kgrams)
 
 
 def explain(
@@ -61,7 +111,7 @@ def explain(
     hierarchical: bool,
     names: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[Explanation]:
-    """The explanations of texts.
+    """The explanation of each text.
 
     Args:
         batch: The texts and what the network shows of them.
@@ -70,124 +120,117 @@ def explain(
         options: What to explain, and how much of it.
         probabilities: (B, J), of the norms.
         hierarchical: Whether texts are split into sentences.
-        names: What users called capsules, by number.
+        names: The user's names of capsules, by number.
     """
     reasons = find_reasons(batch, classes, kernel_size, options)
-    tokens = batch.tokens
+    tokens, texts = batch.tokens, len(batch)
     assert tokens.truncated is not None
-    columns = (
-        *(batch.texts, tokens.truncated.tolist(), batch.blank.tolist()),
-        tokens.unknown_share.tolist(),
-        *(reasons.predicted.tolist(), reasons.targets.tolist(), reasons.norms.tolist()),
-        probabilities.tolist(),
-        _kgrams(batch, reasons, names),
-        _words(batch, reasons),
-        _sentences(batch, reasons) if hierarchical else [()] * len(batch.texts),
-        _capsules(batch, reasons, names),
-    )
-    for row in zip(*columns, strict=True):
-        text, truncated, blank, unknown, predicted, target, scores, shares, *parts = row
-        kgrams, words, sentences, capsules = parts
+    text, capsule = reasons.windows.text, reasons.windows.capsule
+    is_new = changes(text, capsule)  # each capsule of a text once
+    text, capsule = text[is_new], capsule[is_new]
+
+    kgrams = _split(_kgrams(reasons, names), np.bincount(reasons.windows.text, minlength=texts))
+    words = _split(_words(batch, reasons.windows), tokens.words_per_text)
+    capsules = _split(_capsules(batch, text, capsule, names), np.bincount(text, minlength=texts))
+    sentences: Iterable[tuple[SentenceWeight, ...]] = [()] * texts
+    if hierarchical:
+        weights = _sentences(batch, reasons.routing, text, capsule)
+        sentences = _split(weights, tokens.sentences_per_text)
+    predicted, targets = reasons.predicted.tolist(), reasons.targets.tolist()
+    norms, chances = reasons.norms.tolist(), probabilities.tolist()
+    unknown, truncated = tokens.unknown_share.tolist(), tokens.truncated.tolist()
+    blank = reasons.blank.tolist()
+    columns = zip(kgrams, words, sentences, capsules, strict=True)
+    for n, (of_kgrams, of_words, of_sentences, of_capsules) in enumerate(columns):
+        scores, target = norms[n], targets[n]
         yield Explanation(
-            text=text,
+            text=batch.texts[n],
             classes=classes,
-            predicted=classes[predicted],
+            predicted=classes[predicted[n]],
             target=classes[target],
             scores=tuple(scores),
-            probabilities=tuple(shares),
+            probabilities=tuple(chances[n]),
             margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
             kernel_size=kernel_size,
-            kgrams=kgrams,
-            words=words,
-            sentences=sentences,
-            capsules=capsules,
-            unknown_share=unknown,
-            truncated=truncated,
-            blank=blank,
+            kgrams=of_kgrams,
+            words=of_words,
+            sentences=of_sentences,
+            capsules=of_capsules,
+            unknown_share=unknown[n],
+            truncated=truncated[n],
+            blank=blank[n],
             ranking=options.ranking,
         )
 
 
-def _cut(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
-    """Runs of items, of a size each, which are made when they are asked for."""
-    left = iter(items)
-    return (tuple(islice(left, size)) for size in sizes.tolist())
+def _split(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
+    """Consecutive items in groups of these sizes, read one group at a time."""
+    iterator = iter(items)
+    return (tuple(islice(iterator, size)) for size in sizes.tolist())
 
 
-def _words(batch: Reading, reasons: Reasons) -> Iterator[tuple[WordCount, ...]]:
-    spans = batch.tokens.spans
-    assert spans is not None
-    counts = _cover(reasons.spots.first, reasons.spots.last, len(spans))
-    words = map(WordCount, *spans.T.tolist(), counts.tolist())
-    return _cut(words, batch.tokens.words_per_text)
-
-
-def _cover(firsts: Numbers, lasts: Numbers, length: int) -> Numbers:
-    """How many runs of words, from a first to before a last, lie over each of `length` words."""
-    started = np.bincount(firsts, minlength=length + 1) - np.bincount(lasts, minlength=length + 1)
-    return started.cumsum()[:length]
-
-
-def _kgrams(
-    batch: Reading, reasons: Reasons, names: Mapping[int, str]
-) -> Iterator[tuple[KGram, ...]]:
-    texts = batch.texts
-    rows = zip(*(column.tolist() for column in reasons.kgrams), strict=True)
-    found = (
-        KGram(
-            text=texts[text][start:end],
+def _kgrams(reasons: Reasons, names: Mapping[int, str]) -> Iterator[KGram]:
+    columns = (column.tolist() for column in reasons.kgrams)
+    for text, start, end, capsule, routing, alpha, sentence, rho, contribution in zip(
+        *columns, strict=True
+    ):
+        yield KGram(
+            text=reasons.texts[text][start:end],
             start=start,
             end=end,
             capsule=capsule,
             routing=routing,
-            attention=attention,
+            attention=alpha,
             sentence=sentence,
             sentence_attention=rho,
             capsule_name=names.get(capsule, ""),
             contribution=contribution,
         )
-        for text, start, end, capsule, routing, attention, sentence, rho, contribution in rows
-    )
-    return _cut(found, np.bincount(reasons.spots.text, minlength=len(texts)))
 
 
-def _shown(reasons: Reasons) -> tuple[Numbers, Numbers]:
-    """The capsules of K-grams, each once a text, and their texts."""
-    text, capsule = reasons.spots.text, reasons.spots.capsule
-    new = begins(text, capsule)
-    return text[new], capsule[new]
+def _words(batch: Reading, windows: KGramWindows) -> Iterator[WordCount]:
+    spans = batch.tokens.spans
+    assert spans is not None
+    counts = windows.count_per_word(len(spans))
+    return map(WordCount, *spans.T.tolist(), counts.tolist())
 
 
 def _capsules(
-    batch: Reading, reasons: Reasons, names: Mapping[int, str]
-) -> Iterator[tuple[CapsuleReason, ...]]:
-    attention, words = attention_of(batch), batch.tokens.words_per_text
-    text, capsule = _shown(reasons)
-    routing = batch.activity.routing.numpy()[text, capsule].tolist()
-    columns = []
-    for weights, sizes in ((attention.alpha, words), (attention.rho, attention.counts)):
-        rows = ranges((sizes.cumsum() - sizes)[text], sizes[text])
-        flat = weights[rows, np.repeat(capsule, sizes[text])]
-        columns.append(_cut(flat.tolist(), sizes[text]))
-    found = (
-        CapsuleReason(number, tuple(betas), alpha, rho, names.get(number, ""))
-        for number, betas, alpha, rho in zip(capsule.tolist(), routing, *columns, strict=True)
-    )
-    return _cut(found, np.bincount(text, minlength=len(batch.texts)))
+    batch: Reading, text: Numbers, capsule: Numbers, names: Mapping[int, str]
+) -> Iterator[CapsuleReason]:
+    """Capsules (n,) of texts (n,) with all their weights: beta, alpha and rho."""
+    activity, tokens = batch.activity, batch.tokens
+    routing = activity.routing.numpy()[text, capsule].tolist()  # n x J
+    alpha = _column(activity.attention.numpy(), tokens.words_per_text, text, capsule)
+    rho = _column(activity.sentence_attention.numpy(), tokens.sentences_per_text, text, capsule)
+    for number, beta, of_words, of_sentences in zip(
+        capsule.tolist(), routing, alpha, rho, strict=True
+    ):
+        yield CapsuleReason(number, tuple(beta), of_words, of_sentences, names.get(number, ""))
 
 
-def _sentences(batch: Reading, reasons: Reasons) -> Iterator[tuple[SentenceWeight, ...]]:
-    """Each sentence with the mean of its rho over the capsules, weighted by their beta."""
-    attention, spans = attention_of(batch), batch.tokens.spans
+def _column(
+    weights: Weights, sizes: Numbers, text: Numbers, capsule: Numbers
+) -> Iterator[tuple[float, ...]]:
+    """Attention (rows, I), of texts of so many rows, as one tuple per text and capsule (n,)."""
+    rows = ranges((sizes.cumsum() - sizes)[text], sizes[text])
+    values = weights[rows, np.repeat(capsule, sizes[text])]
+    return _split(values.tolist(), sizes[text])
+
+
+def _sentences(
+    batch: Reading, routing: Weights, text: Numbers, capsule: Numbers
+) -> Iterator[SentenceWeight]:
+    """Each sentence with the mean of its rho over the capsules (n,), weighted by beta_ij."""
+    tokens, spans = batch.tokens, batch.tokens.spans
     assert spans is not None
-    ends = attention.lengths.cumsum()
-    starts = (ends - attention.lengths).tolist()
-    text, capsule = _shown(reasons)
-    beta = np.zeros_like(reasons.routing)
-    beta[text, capsule] = reasons.routing[text, capsule]
+    beta = np.zeros_like(routing)  # (B, I)
+    beta[text, capsule] = routing[text, capsule]
     shares = np.divide(beta, beta.sum(1, keepdims=True), out=beta, where=beta > 0)
-    of_sentence = np.repeat(np.arange(len(batch.texts)), attention.counts)
-    weights = (attention.rho * shares[of_sentence]).sum(1)
-    places = (spans[starts, 0], spans[ends - 1, 1], weights)
-    found = map(SentenceWeight, *(column.tolist() for column in places))
-    return _cut(found, attention.counts)
+    text_of_sentence = np.repeat(np.arange(len(batch)), tokens.sentences_per_text)
+    rho = batch.activity.sentence_attention.numpy()  # (sentences, I)
+    weights = (rho * shares[text_of_sentence]).sum(1)  # (sentences,)
+    ends = tokens.words_per_sentence.cumsum()
+    starts = ends - tokens.words_per_sentence
+    columns = (spans[starts, 0], spans[ends - 1, 1], weights)
+    return map(SentenceWeight, *(column.tolist() for column in columns))

@@ -18,8 +18,8 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from icaps.errors import ConfigError
 from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
+from icaps.interpret.corpus import Cell, Item, Tally
 from icaps.interpret.queries import QueryMap
-from icaps.interpret.tally import Cell, Item, Tally
 from icaps.text.vocabulary import Vocabulary
 
 VALUES = {  # columns of `cells` that a heatmap can show

@@ -15,6 +15,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 from icaps.html import Picture, Table, count, decimals, percent, render_html
 from icaps.interpret import controls, tables
+from icaps.interpret.corpus import Cell
 from icaps.interpret.global_view import GlobalView
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import (
@@ -25,7 +26,6 @@ from icaps.interpret.queries import (
     query_vectors,
 )
 from icaps.interpret.tables import column_order
-from icaps.interpret.tally import Cell
 from icaps.results import capsule_label
 
 TOP = 20  # words of a capsule in the JSON

@@ -21,7 +21,7 @@ from icaps.shortcuts.find import (
     is_above,
 )
 from icaps.shortcuts.interventions import Effect
-from icaps.shortcuts.predicted_texts import Answered
+from icaps.shortcuts.predicted_texts import PredictedTexts
 
 _KIND, _VERSION = "icaps shortcut checks", 1
 
@@ -125,7 +125,7 @@ def load_checks(path: str | Path) -> list[Check]:
     return [_check(row, f"{path}, check {number}") for number, row in enumerate(rows, start=1)]
 
 
-def run_checks(texts: Answered, checks: Iterable[Check], seed: int = 0) -> list[Outcome]:
+def run_checks(texts: PredictedTexts, checks: Iterable[Check], seed: int = 0) -> list[Outcome]:
     """Runs checks on a model. One fails if its effect is significantly above what is allowed.
 
     Args:
@@ -139,7 +139,7 @@ def run_checks(texts: Answered, checks: Iterable[Check], seed: int = 0) -> list[
     return [_run(texts, check, seed) for check in checks]
 
 
-def _run(texts: Answered, check: Check, seed: int) -> Outcome:
+def _run(texts: PredictedTexts, check: Check, seed: int) -> Outcome:
     if check.label not in texts.classes:
         raise ConfigError(
             f"The check of “{' '.join(check.words)}” is about the class {check.label!r}; the model "

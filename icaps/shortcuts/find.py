@@ -26,7 +26,7 @@ from icaps.shortcuts.interventions import (
     norms_with_off,
     norms_without,
 )
-from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
+from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 from icaps.stats import wilson
 from icaps.text.batch import UNK
 
@@ -115,7 +115,7 @@ class Finding:
 
 
 def find_shortcuts(
-    texts: Answered,
+    texts: PredictedTexts,
     seed: int = 0,
     on_measured: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Finding]:
@@ -140,7 +140,7 @@ def find_shortcuts(
     return sorted(found, key=_order)
 
 
-def candidates(texts: Answered) -> list[Candidate]:
+def candidates(texts: PredictedTexts) -> list[Candidate]:
     """K-grams, and parts of them, that the explanations name often and that stand with one class.
 
     Of those that hold each other there is the shortest, or a longer one that nearly all of its
@@ -175,7 +175,7 @@ def candidates(texts: Answered) -> list[Candidate]:
 
 
 def effects(
-    texts: Answered, candidate: Candidate, seed: int = 0
+    texts: PredictedTexts, candidate: Candidate, seed: int = 0
 ) -> tuple[dict[str, Effect], Effect]:
     """What masking a K-gram does, by how it is removed, and what adding it does."""
     words, target = candidate[:2]
@@ -184,7 +184,7 @@ def effects(
     return masked, insert(texts, others, words, target, seed)
 
 
-def _judge(texts: Answered, candidate: Candidate, seed: int) -> Finding | None:
+def _judge(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding | None:
     """A finding, where the effect is well above the control's and there is a sign."""
     words, target, rows, given = candidate
     if not _may_decide(texts, candidate, seed):
@@ -217,7 +217,7 @@ def _order(finding: Finding) -> tuple[bool, float, float, str]:
     return finding.weak, -max(finding.lost, 0.0), -added, finding.name
 
 
-def _may_decide(texts: Answered, candidate: Candidate, seed: int) -> bool:
+def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:
     """Whether enough flips, without the controls, which can only make it less: they take long."""
     words, target = candidate[:2]
     own, others = _drawn(texts, candidate, seed)
@@ -229,7 +229,7 @@ def _may_decide(texts: Answered, candidate: Candidate, seed: int) -> bool:
     )
 
 
-def _drawn(texts: Answered, candidate: Candidate, seed: int) -> tuple[Numbers, Numbers]:
+def _drawn(texts: PredictedTexts, candidate: Candidate, seed: int) -> tuple[Numbers, Numbers]:
     """Texts (n,) in which it is masked, and such to which it is added, all predicted right."""
     _, target, rows, _ = candidate
     random = np.random.default_rng(seed)
@@ -238,7 +238,7 @@ def _drawn(texts: Answered, candidate: Candidate, seed: int) -> tuple[Numbers, N
     return _draw(own, MASKED, random), _draw(others, INSERTED, random)
 
 
-def _capsules(texts: Answered, kgrams: list[Finding], seed: int) -> Iterator[Finding]:
+def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterator[Finding]:
     """Capsules that win by one finding's words, and without which more is lost than without others.
 
     The effect is that on texts that are rightly predicted to be of the class, MASKED at most.
@@ -267,7 +267,9 @@ def _capsules(texts: Answered, kgrams: list[Finding], seed: int) -> Iterator[Fin
             )
 
 
-def _switched_off(texts: Answered, rows: Numbers, capsule: int, target: int, seed: int) -> Effect:
+def _switched_off(
+    texts: PredictedTexts, rows: Numbers, capsule: int, target: int, seed: int
+) -> Effect:
     """The effect of switching a capsule off, beside that of each of DRAWS others."""
     others = np.setdiff1d(np.arange(texts.network.config.num_capsules), [capsule])
     others = _draw(others, DRAWS, np.random.default_rng(seed))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
+from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 
 COVERAGE, PURITY = (
     0.4,
@@ -35,7 +35,7 @@ class Sign(NamedTuple):
     weak: bool = False
 
 
-def signs(texts: Answered, words: Words, target: int, rows: Numbers) -> tuple[Sign, ...]:
+def signs(texts: PredictedTexts, words: Words, target: int, rows: Numbers) -> tuple[Sign, ...]:
     """All signs that a K-gram shows.
 
     Args:
@@ -47,7 +47,7 @@ def signs(texts: Answered, words: Words, target: int, rows: Numbers) -> tuple[Si
     return (*_by_coverage(texts, target, rows), *_by_place(texts, words), *_by_form(texts, words))
 
 
-def _by_coverage(texts: Answered, target: int, rows: Numbers) -> Iterator[Sign]:
+def _by_coverage(texts: PredictedTexts, target: int, rows: Numbers) -> Iterator[Sign]:
     mine = int((texts.predicted[rows] == target).sum())
     of_class = int((texts.predicted == target).sum())
     if mine >= COVERAGE * of_class and mine >= PURITY * len(rows):
@@ -58,7 +58,7 @@ def _by_coverage(texts: Answered, target: int, rows: Numbers) -> Iterator[Sign]:
         )
 
 
-def _by_place(texts: Answered, words: Words) -> Iterator[Sign]:
+def _by_place(texts: PredictedTexts, words: Words) -> Iterator[Sign]:
     places = texts.places(words)
     tagged = np.mean([_is_tagged(texts, int(place), len(words)) for place in places])
     if tagged >= TAGGED:
@@ -77,18 +77,18 @@ def _by_place(texts: Answered, words: Words) -> Iterator[Sign]:
         )
 
 
-def _is_tagged(texts: Answered, place: int, size: int) -> bool:
+def _is_tagged(texts: PredictedTexts, place: int, size: int) -> bool:
     """Whether a K-gram is in brackets, or before a dash or colon, in the same text."""
 
     def word(at: int) -> str:
-        same = 0 <= at < len(texts.ids) and texts.text_of[at] == texts.text_of[place]
-        return texts.vocabulary.words[texts.ids[at]] if same else ""
+        same = 0 <= at < len(texts.tokens.ids) and texts.text_of[at] == texts.text_of[place]
+        return texts.vocabulary.words[texts.tokens.ids[at]] if same else ""
 
     before, after = word(place - 1), word(place + size)
     return (before in _OPEN and after in _CLOSED) or after in _AFTER_A_TAG
 
 
-def _by_form(texts: Answered, words: Words) -> Iterator[Sign]:
+def _by_form(texts: PredictedTexts, words: Words) -> Iterator[Sign]:
     spelled = texts.spell(words)
     lettered = any(character.isalpha() for word in spelled for character in word)
     if lettered and any(word.lower() in _MARKUP or word in _MARKS for word in spelled):
@@ -99,7 +99,7 @@ def _by_form(texts: Answered, words: Words) -> Iterator[Sign]:
         yield Sign("it is a name", weak=True)
 
 
-def _is_name(texts: Answered, word: str) -> bool:
+def _is_name(texts: PredictedTexts, word: str) -> bool:
     """Whether a word has a capital letter that is not due to its position."""
     vocabulary, lower = texts.vocabulary, word.lower()
     if lower == word:

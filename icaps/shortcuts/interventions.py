@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.faithfulness.perturbation import norms_of_each, remove
 from icaps.results import Interval
-from icaps.shortcuts.predicted_texts import Answered, Numbers, Words
+from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 from icaps.stats import bootstrap_mean
 from icaps.text.batch import UNK, TokenBatch
 
@@ -43,7 +43,7 @@ class Effect(NamedTuple):
 
 
 def mask(
-    texts: Answered, rows: Numbers, words: Words, target: int, removal: str, seed: int = 0
+    texts: PredictedTexts, rows: Numbers, words: Words, target: int, removal: str, seed: int = 0
 ) -> Effect:
     """Takes a K-gram's occurrences from texts that are rightly predicted to be of a class.
 
@@ -61,7 +61,7 @@ def mask(
 
     def variants() -> Iterator[TokenBatch]:
         for row in rows:
-            text = texts.encoded[row]
+            text = texts.tokens[row]
             start = texts.starts[row]
             yield remove(text, _kept(text, covered[start : start + len(text.ids)], random), removal)
 
@@ -70,7 +70,9 @@ def mask(
     return effect(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 
-def insert(texts: Answered, rows: Numbers, words: Words, target: int, seed: int = 0) -> Effect:
+def insert(
+    texts: PredictedTexts, rows: Numbers, words: Words, target: int, seed: int = 0
+) -> Effect:
     """Puts a K-gram at the start of texts that are of other classes.
 
     Args:
@@ -82,41 +84,41 @@ def insert(texts: Answered, rows: Numbers, words: Words, target: int, seed: int 
             frequent ones of all these texts.
     """
     random = np.random.default_rng(seed)
-    counts = np.bincount(texts.ids)
+    counts = np.bincount(texts.tokens.ids)
     counts[[UNK, *words]] = 0
     frequent = (-counts).argsort(kind="stable")[: min(FREQUENT, np.count_nonzero(counts))]
 
     def variants() -> Iterator[TokenBatch]:
         for row in rows:
             drawn = random.choice(frequent, (DRAWS, len(words))) if len(frequent) else [words]
-            yield _with_words(texts.encoded[row], np.vstack([words, drawn]))
+            yield _with_words(texts.tokens[row], np.vstack([words, drawn]))
 
     norms = _norms(texts, variants(), len(rows))
     flipped = norms.argmax(2) == target
     return effect(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 
-def norms_without(texts: Answered, rows: Numbers, words: Words) -> NDArray[np.floating]:
+def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
     """Class norms (n, J) of texts (n,) with a K-gram's occurrences replaced by `<unk>`."""
     kept = ~texts.covered(words)
     parts = (
         remove(text, kept[None, start : start + len(text.ids)], "unk")
-        for text, start in ((texts.encoded[row], texts.starts[row]) for row in rows)
+        for text, start in ((texts.tokens[row], texts.starts[row]) for row in rows)
     )
     return _joined(texts, parts)
 
 
-def norms_with(texts: Answered, rows: Numbers, words: Words) -> NDArray[np.floating]:
+def norms_with(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
     """Class norms (n, J) of texts (n,) with a K-gram put at their start."""
     first = np.array([words])
-    return _joined(texts, (_with_words(texts.encoded[row], first) for row in rows))
+    return _joined(texts, (_with_words(texts.tokens[row], first) for row in rows))
 
 
-def norms_with_off(texts: Answered, rows: Numbers, capsule: int) -> NDArray[np.floating]:
+def norms_with_off(texts: PredictedTexts, rows: Numbers, capsule: int) -> NDArray[np.floating]:
     """Class norms (n, J) of texts (n,) with a capsule switched off."""
     parts = (
         remove(text, np.ones((1, len(text.ids)), bool), "unk")
-        for text in (texts.encoded[row] for row in rows)
+        for text in (texts.tokens[row] for row in rows)
     )
     return _joined(texts, parts, [capsule])
 
@@ -131,13 +133,15 @@ def effect(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
 
 
 def _joined(
-    texts: Answered, parts: Iterator[TokenBatch], muted: Sequence[int] = ()
+    texts: PredictedTexts, parts: Iterator[TokenBatch], muted: Sequence[int] = ()
 ) -> NDArray[np.floating]:
     none = np.zeros((0, len(texts.classes)))
     return np.concatenate([none, *norms_of_each(texts.network, parts, muted)])
 
 
-def _norms(texts: Answered, variants: Iterator[TokenBatch], count: int) -> NDArray[np.floating]:
+def _norms(
+    texts: PredictedTexts, variants: Iterator[TokenBatch], count: int
+) -> NDArray[np.floating]:
     """(count, variants, J)"""
     found = list(norms_of_each(texts.network, variants))
     return np.stack(found) if count else np.zeros((0, 2, len(texts.classes)))

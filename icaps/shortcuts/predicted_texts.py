@@ -1,51 +1,48 @@
-"""Labelled texts as a network read and answered them, in memory, and where K-grams are in them."""
+"""Labelled texts in memory with a model's predictions, and where K-grams occur in them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
-from icaps.inference import read
-from icaps.interpret.local import spot_kgrams
+from icaps.inference import read, to_classes
+from icaps.interpret.kgrams import changes, top_kgrams
 from icaps.model import ICapsNet
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
 
 Words = tuple[int, ...]  # word ids
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Answered:
-    """Those of some labelled texts that the network knows a word of.
+class PredictedTexts:
+    """Those of some labelled texts that have a word of the model's vocabulary.
 
     Attributes:
         network, vocabulary, classes: Of the model.
-        numbers: (texts,), where each was among the texts that were given.
-        encoded: As the network reads them.
+        numbers: (texts,), position of each among the given texts.
+        tokens: The texts as the network reads them.
         labels: (texts,), class numbers.
         norms: (texts, J).
         capsules: (texts,), the capsule that won (section 2.6).
-        kgrams: Of each text those that explain its prediction, the winner's first one first.
+        kgrams: For each text those that explain its prediction, the winner's first one first.
     """
 
     network: ICapsNet
     vocabulary: Vocabulary
     classes: tuple[str, ...]
     numbers: Numbers
-    encoded: TokenBatch
+    tokens: TokenBatch
     labels: Numbers
     norms: NDArray[np.floating]
     capsules: Numbers
@@ -56,94 +53,100 @@ class Answered:
 
     @cached_property
     def predicted(self) -> Numbers:
-        """(texts,), class numbers."""
+        """Class numbers (texts,)."""
         return np.asarray(self.norms.argmax(1))
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """(texts,)"""
+        """Whether each prediction is right (texts,)."""
         return np.asarray(self.predicted == self.labels)
-
-    @property
-    def ids(self) -> NDArray[np.integer]:
-        """(tokens,), all texts end to end."""
-        return self.encoded.ids
 
     @cached_property
     def text_of(self) -> Numbers:
-        """(tokens,), the text of each."""
-        return np.repeat(np.arange(len(self)), self.encoded.words_per_text)
+        """The text of each word (words,)."""
+        return np.repeat(np.arange(len(self)), self.tokens.words_per_text)
 
     @property
     def starts(self) -> Numbers:
-        """(texts,), the place of each one's first token among all."""
-        return self.encoded.word_offsets[:-1]
+        """Number of the first word of each text (texts,)."""
+        return self.tokens.word_offsets[:-1]
 
-    def places(self, words: Words) -> Numbers:
-        """(occurrences,), where a K-gram begins among all tokens; it is within a sentence."""
-        last = len(words) - 1
-        here = np.flatnonzero(self.ids[: len(self.ids) - last] == words[0])
-        for offset, word in enumerate(words[1:], start=1):
-            here = here[self.ids[here + offset] == word]
-        return np.asarray(here[self._sentence_of[here] == self._sentence_of[here + last]])
+    def places(self, kgram: Words) -> Numbers:
+        """Number of the first word of each occurrence of a K-gram within a sentence (n,)."""
+        ids, last = self.tokens.ids, len(kgram) - 1
+        places = np.flatnonzero(ids[: len(ids) - last] == kgram[0])
+        for offset, word in enumerate(kgram[1:], start=1):
+            places = places[ids[places + offset] == word]
+        same_sentence = self._sentence_of[places] == self._sentence_of[places + last]
+        return np.asarray(places[same_sentence])
 
-    def covered(self, words: Words) -> NDArray[np.bool_]:
-        """(tokens,), the words of all its occurrences."""
-        found = np.zeros(len(self.ids), dtype=bool)
-        here = self.places(words)
-        for offset in range(len(words)):
-            found[here + offset] = True
-        return found
+    def covered(self, kgram: Words) -> NDArray[np.bool_]:
+        """Whether each word is in an occurrence of a K-gram (words,)."""
+        mask = np.zeros(len(self.tokens.ids), dtype=bool)
+        places = self.places(kgram)
+        for offset in range(len(kgram)):
+            mask[places + offset] = True
+        return mask
 
-    def spell(self, words: Sequence[int]) -> tuple[str, ...]:
-        """Words as the vocabulary has them."""
-        return tuple(self.vocabulary.words[word] for word in words)
+    def spell(self, kgram: Sequence[int]) -> tuple[str, ...]:
+        """Words as in the vocabulary."""
+        return tuple(self.vocabulary.words[word] for word in kgram)
 
     @cached_property
     def _sentence_of(self) -> Numbers:
-        lengths = self.encoded.words_per_sentence
+        lengths = self.tokens.words_per_sentence
         return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def answer(
+def predict_texts(
     classifier: ICapsClassifier,
     labelled: Sequence[tuple[str, str]],
     on_texts: Callable[[int], None] = lambda _: None,
-) -> Answered:
-    """Reads texts, whose class names the labels are, with what the model says of them.
+) -> PredictedTexts:
+    """Reads pairs of a text and the name of its class, with predictions and their K-grams.
 
     Args:
         classifier: Fitted.
         labelled: In memory.
-        on_texts: Told after each batch how many texts it had.
+        on_texts: Called after each batch with its number of texts.
 
     Raises:
-        DataError: No text has a word that the model knows, or a label is none of its classes.
+        DataError: No text has a word of the vocabulary, or a label is none of the classes.
     """
     network, vocabulary = classifier.network_, classifier.vocabulary_
     classes = tuple(str(name) for name in classifier.classes_)
     labels = class_numbers((label for _, label in labelled), classes)
-    given = [text for text, _ in labelled]
-    known: list[int] = []
-    encoded: list[TokenBatch] = []
-    norms, capsules, kgrams = [], [], []
-    for batch in read(network, encode(vocabulary, given, network.config, spans=False)):
-        for reading in batch:
-            if reading.blank[0]:
-                continue
-            target = int(reading.activity.class_norms.argmax())
-            spotted = spot_kgrams(reading, target, network.config.kernel_size, ExplainOptions())
-            ids = reading.tokens.ids.tolist()
-            known.append(int(reading.numbers[0]))
-            encoded.append(reading.tokens)
-            norms.append(reading.activity.class_norms[0].numpy())
-            capsules.append(spotted[0].capsule)
-            kgrams.append(tuple(tuple(ids[kgram.first : kgram.last]) for kgram in spotted))
+    texts = [text for text, _ in labelled]
+    numbers, norms, capsules = [], [], []
+    kgrams: list[tuple[Words, ...]] = []
+    tokens = encode(vocabulary, texts, network.config, spans=False)
+    for batch in read(network, tokens):
+        of_batch = batch.activity.class_norms.numpy()  # (B, J)
+        weights = to_classes(batch.activity, np.arange(len(batch)), of_batch.argmax(1))
+        top = top_kgrams(batch, *weights, network.config.kernel_size, ExplainOptions())
+        known = np.flatnonzero(~batch.blank)
+        numbers.append(batch.numbers[known])
+        norms.append(of_batch[known])
+        capsules.append(top.capsule[changes(top.text)])  # of each text's first K-gram
+        ids = batch.tokens.ids.tolist()
+        by_text: list[list[Words]] = [[] for _ in range(len(batch))]
+        for text, first, last in zip(
+            top.text.tolist(), top.first.tolist(), top.last.tolist(), strict=True
+        ):
+            by_text[text].append(tuple(ids[first:last]))
+        kgrams += [tuple(by_text[text]) for text in known]
         on_texts(len(batch))
-    if not known:
+    if not kgrams:
         raise DataError("The model knows no word of these texts; give it texts of its own kind.")
-    numbers = np.array(known)
-    return Answered(
-        *(network, vocabulary, classes, numbers, TokenBatch.join(encoded), labels[numbers]),
-        *(np.stack(norms), np.array(capsules), tuple(kgrams)),
+    positions = np.concatenate(numbers)
+    return PredictedTexts(
+        network=network,
+        vocabulary=vocabulary,
+        classes=classes,
+        numbers=positions,
+        tokens=tokens.select(~tokens.blank),
+        labels=labels[positions],
+        norms=np.concatenate(norms),
+        capsules=np.concatenate(capsules),
+        kgrams=tuple(kgrams),
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from icaps.shortcuts.find import Finding
 from icaps.shortcuts.interventions import Effect
-from icaps.shortcuts.predicted_texts import Answered
+from icaps.shortcuts.predicted_texts import PredictedTexts
 
 COLUMNS = (
     *("finding", "class", "why", "texts", "tied", "hang on it"),
@@ -35,7 +35,7 @@ def to_table(found: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def to_lines(texts: Answered, found: Sequence[Finding], seed: int) -> Iterator[str]:
+def to_lines(texts: PredictedTexts, found: Sequence[Finding], seed: int) -> Iterator[str]:
     """What was found, the worst first."""
     yield (
         f"{len(texts):,} texts (seed {seed}), {texts.right.mean():.1%} right; "

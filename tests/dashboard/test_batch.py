@@ -9,8 +9,8 @@ import pytest
 from dashboard.many import table
 from dashboard.quotas import NotAllowedError
 from icaps.errors import DataError
-from icaps.interpret.reasons import KGrams, Reasons
-from icaps.interpret.spotting import Spots
+from icaps.interpret.kgrams import KGramWindows
+from icaps.interpret.local import KGrams, Reasons
 from icaps.reports.files import to_csv
 
 CLASSES = ("World", "Business")
@@ -34,7 +34,7 @@ def reasons(*rows: tuple[str, list[str]]) -> Reasons:
         predicted=np.where(blank, 0, 1),
         targets=np.zeros(count, dtype=np.int64),
         routing=np.zeros((count, 3)),
-        spots=Spots(*[zeros] * 6),
+        windows=KGramWindows(*[zeros] * 6),
         kgrams=KGrams(*places, *[zeros] * 6),
     )
 

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
+from icaps.interpret.corpus import Tally
 from icaps.interpret.global_view import load_view
-from icaps.interpret.tally import Tally
 from icaps.reports.global_report import GlobalReport
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor

@@ -16,7 +16,7 @@ from icaps.nn.layers import Attended
 from icaps.nn.packing import lay_out
 from tests.faithfulness.test_perturbation import left, plain_norms
 from tests.interpret import plain
-from tests.interpret.test_corpus_level import hand_set, texts, untrained
+from tests.interpret.test_corpus import hand_set, texts, untrained
 
 
 def read(classifier: ICapsClassifier, given: list[str]) -> Texts:

@@ -25,12 +25,12 @@ from icaps.faithfulness.eraser import (
 from icaps.faithfulness.perturbation import REMOVALS
 from icaps.faithfulness.table import make_rows, table, verdicts
 from icaps.faithfulness.word_scores import Texts
-from icaps.interpret.local import spot_kgrams
 from icaps.stats import plain
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
 from tests.faithfulness.test_perturbation import left, plain_norms
-from tests.interpret.test_corpus_level import hand_set, texts, untrained
+from tests.interpret.test_corpus import hand_set, texts, untrained
+from tests.interpret.test_local import kgrams_of
 
 
 def test_the_first_words_of_each_share() -> None:
@@ -83,7 +83,7 @@ def test_words_of_several_kgrams_are_chosen_once() -> None:
     _, given = some(6)
     options, shared = ExplainOptions(top_capsules=3, top_kgrams=2), 0
     for (reading, target), (chosen,) in zip(given, covered_words(given, options), strict=True):
-        spotted = spot_kgrams(reading, target, 3, options)
+        spotted = kgrams_of(reading, target, 3, options)
         words = {word for kgram in spotted for word in range(kgram.first, kgram.last)}
         assert set(np.flatnonzero(chosen).tolist()) == words
         shared += sum(kgram.last - kgram.first for kgram in spotted) - len(words)

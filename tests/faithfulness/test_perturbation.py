@@ -11,7 +11,7 @@ from icaps.inference import class_norms
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
 from tests.interpret import plain
-from tests.interpret.test_corpus_level import texts, untrained
+from tests.interpret.test_corpus import texts, untrained
 from tests.tokens import batch_of
 
 TEXT = batch_of([[[5, 6, UNK], [7]]])

@@ -25,7 +25,7 @@ from icaps.results import Explanation, Interval, Trial, flip_sentence
 from icaps.text.sentences import encode
 from tests.conftest import make_texts
 from tests.faithfulness.test_perturbation import left, plain_norms
-from tests.interpret.test_corpus_level import hand_set, texts, untrained
+from tests.interpret.test_corpus import hand_set, texts, untrained
 
 REMOVALS = ("deletion", "unk")
 

@@ -15,7 +15,7 @@ from icaps.faithfulness.word_scores import Texts
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
-from tests.interpret.test_corpus_level import of_network
+from tests.interpret.test_corpus import of_network
 
 NAMES = ("<pad>", "<unk>", "oil", "Oil", "gas", "the", "moon")
 VECTORS = torch.tensor([[0.0, 0], [0, 0], [1, 0], [2, 0.1], [3, 1], [0, 1], [0, 0]])

@@ -13,12 +13,12 @@ from icaps.errors import ConfigError
 from icaps.evaluate.metrics import evaluate
 from icaps.interpret import ablation
 from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
-from icaps.interpret.corpus import count
+from icaps.interpret.corpus import count_corpus
 from icaps.nn.layers import CapsuleLayer
 from tests import reference
 from tests.conftest import make_texts
 from tests.interpret import plain
-from tests.interpret.test_corpus_level import CLASSES, documents, texts, untrained
+from tests.interpret.test_corpus import CLASSES, documents, texts, untrained
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def labelled() -> list[tuple[str, str]]:
 def test_the_knock_out_table_is_that_of_plain_python(options: dict[str, object]) -> None:
     classifier = untrained(**options)
     network, given = classifier.network_, texts(25, seed=2)
-    found = count(classifier, given).knock_out
+    found = count_corpus(classifier, given).knock_out
     expected = np.zeros_like(found.confusion)
     for document, (_, label) in zip(documents(classifier, given), given, strict=True):
         for row in range(1 + network.config.num_capsules):
@@ -42,7 +42,7 @@ def test_the_knock_out_table_is_that_of_plain_python(options: dict[str, object])
 def test_a_row_of_the_table_is_an_evaluation_without_the_capsule(
     classifier: ICapsClassifier, labelled: list[tuple[str, str]]
 ) -> None:
-    found = count(classifier, labelled).knock_out
+    found = count_corpus(classifier, labelled).knock_out
     for i in (0, 3):
         scores = evaluate(classifier.without([i]), labelled)
         assert scores["confusion"] == found.confusion[1 + i].tolist()
@@ -54,7 +54,7 @@ def test_a_row_of_the_table_is_an_evaluation_without_the_capsule(
 def test_what_a_capsule_costs_its_own_texts(
     classifier: ICapsClassifier, labelled: list[tuple[str, str]]
 ) -> None:
-    counts = count(classifier, labelled)
+    counts = count_corpus(classifier, labelled)
     given = [text for text, _ in labelled]
     winners = [e.kgrams[0].capsule for e in classifier.explain(given, top_capsules=1)]
     for i in range(classifier.network_.config.num_capsules):
@@ -150,7 +150,7 @@ def test_the_smallest_set_is_found_where_it_can_be_known() -> None:
 def test_the_sample_is_even_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ablation, "SAMPLE", 16)
     classifier, given = untrained(), texts(400, seed=4)
-    sample = count(classifier, given).sample
+    sample = count_corpus(classifier, given).sample
     assert len(sample.labels) == 16
     numbers = sorted((sample.keys * pow(0x9E3779B97F4A7C15, -1, 2**64)).tolist())
     assert [CLASSES[label] for label in sample.labels] == [
@@ -167,7 +167,7 @@ def test_real_texts_with_the_shipped_model(shared_data: Path) -> None:
     shipped = ICapsClassifier.load(folder, device="cpu")
     source = open_source(shared_data / "data" / "ag_news", "test")
     given = [(record.text, record.label) for record in source][::152]
-    found = count(shipped, given).knock_out
+    found = count_corpus(shipped, given).knock_out
     expected = np.zeros_like(found.confusion)
     classes = list(shipped.classes_)
     for document, (_, label) in zip(documents(shipped, given), given, strict=True):

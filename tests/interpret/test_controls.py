@@ -8,7 +8,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
 from icaps.interpret import controls
-from icaps.interpret.tally import Tally
+from icaps.interpret.corpus import Tally
 
 C = np.array([[90, 10, 0, 0, 0], [30, 0, 70, 0, 0], [0, 0, 0, 1, 0]])
 

@@ -50,13 +50,13 @@ def test_it_is_used_again_until_texts_or_weights_change(
     classifier: ICapsClassifier, folder: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[bool] = []
-    count = global_view.count
+    count = global_view.count_corpus
 
     def noted(*arguments: object) -> object:
         counted.append(True)
         return count(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(global_view, "count", noted)
+    monkeypatch.setattr(global_view, "count_corpus", noted)
     data = Data(str(data_file), "test", {})
     texts = list(open_source(data_file, "test"))
     make_view(classifier, folder, data, texts)

@@ -1,14 +1,16 @@
 """Section 2.6 on a network whose weights are set by hand, so that each K-gram is known."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 
 from icaps.config import ExplainOptions, ModelConfig
-from icaps.inference import Reading
-from icaps.interpret.local import Spotted, cover, explain, spot_kgrams
+from icaps.inference import Reading, to_classes
+from icaps.interpret.kgrams import KGramWindows, top_kgrams
+from icaps.interpret.local import explain
 from icaps.model import Activity, ICapsNet
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight
 from icaps.text.batch import UNK, TokenBatch
@@ -59,6 +61,29 @@ def together(*readings: Reading) -> Reading:
     return Reading(tokens, Activity(*map(torch.cat, columns)), np.arange(len(texts)), texts)
 
 
+class Window(NamedTuple):
+    """A K-gram of one text by words."""
+
+    capsule: int
+    sentence: int
+    position: int
+    first: int
+    last: int
+
+
+def windows_of(
+    one: Reading, target: int, kernel_size: int, options: ExplainOptions
+) -> KGramWindows:
+    """The K-grams that explain one text for a class."""
+    weights = to_classes(one.activity, np.array([0]), np.array([target]))
+    return top_kgrams(one, *weights, kernel_size, options)
+
+
+def kgrams_of(one: Reading, target: int, kernel_size: int, options: ExplainOptions) -> list[Window]:
+    windows = windows_of(one, target, kernel_size, options)
+    return [Window(*row) for row in np.stack(windows[1:], axis=1).tolist()]
+
+
 def explain_by_hand(
     batch: Reading,
     options: ExplainOptions,
@@ -72,35 +97,35 @@ def explain_by_hand(
 
 
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
-    assert spot_kgrams(reading(), 1, 3, top(2, 2)) == [
-        Spotted(
+    assert kgrams_of(reading(), 1, 3, top(2, 2)) == [
+        Window(
             capsule=0, sentence=0, position=1, first=0, last=3
         ),  # 0.4, a tie with word 2: earlier first
-        Spotted(capsule=0, sentence=0, position=2, first=1, last=4),
-        Spotted(capsule=3, sentence=0, position=0, first=0, last=2),  # clipped at the start
-        Spotted(capsule=3, sentence=0, position=1, first=0, last=3),
+        Window(capsule=0, sentence=0, position=2, first=1, last=4),
+        Window(capsule=3, sentence=0, position=0, first=0, last=2),  # clipped at the start
+        Window(capsule=3, sentence=0, position=1, first=0, last=3),
     ]
 
 
 def test_ties_between_capsules_go_to_the_lower_number() -> None:
-    spotted = spot_kgrams(reading(), 0, 3, top(2, 1))
-    assert [(kgram.capsule, kgram.position) for kgram in spotted] == [(1, 2), (2, 3)]
-    assert spotted[1] == Spotted(2, 0, 3, 2, 4)  # clipped at the end
+    windows = kgrams_of(reading(), 0, 3, top(2, 1))
+    assert [(kgram.capsule, kgram.position) for kgram in windows] == [(1, 2), (2, 3)]
+    assert windows[1] == Window(2, 0, 3, 2, 4)  # clipped at the end
 
 
 def test_overlaps_are_counted() -> None:
-    spotted = spot_kgrams(reading(), 1, 3, top(2, 2))
-    assert cover(spotted, 4) == [3, 4, 3, 1]
+    counts = windows_of(reading(), 1, 3, top(2, 2)).count_per_word(4)
+    assert counts.tolist() == [3, 4, 3, 1]
 
 
 def test_an_even_window_looks_further_right_as_the_convolution_does() -> None:
-    (kgram,) = spot_kgrams(reading(), 1, 2, top(1, 1))
+    (kgram,) = kgrams_of(reading(), 1, 2, top(1, 1))
     assert (kgram.first, kgram.last) == (1, 3)
 
 
 def test_more_than_there_is_means_all() -> None:
-    assert len(spot_kgrams(reading(), 0, 3, top(99, 99))) == 16
-    assert spot_kgrams(reading(ATTENTION[:0]), 0, 3, top(2, 2)) == []
+    assert len(kgrams_of(reading(), 0, 3, top(99, 99))) == 16
+    assert kgrams_of(reading(ATTENTION[:0]), 0, 3, top(2, 2)) == []
 
 
 def test_a_network_set_by_hand_attends_where_it_should() -> None:
@@ -133,8 +158,8 @@ def test_a_network_set_by_hand_attends_where_it_should() -> None:
     e4 = torch.tensor(4.0).exp()
     torch.testing.assert_close(activity.attention[:, 0], torch.tensor([1, e4, 1, 1, 1]) / (e4 + 4))
     shown = reading(activity.attention, routing=activity.routing[0])
-    assert spot_kgrams(shown, 0, 3, top(1, 1)) == [Spotted(0, 0, 1, 0, 3)]
-    assert spot_kgrams(shown, 1, 3, top(1, 1)) == [Spotted(1, 0, 4, 3, 5)]
+    assert kgrams_of(shown, 0, 3, top(1, 1)) == [Window(0, 0, 1, 0, 3)]
+    assert kgrams_of(shown, 1, 3, top(1, 1)) == [Window(1, 0, 4, 3, 5)]
 
 
 def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
@@ -150,11 +175,11 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     )
     rho = torch.tensor([[0.3, 0.5, 0.5, 0.9], [0.7, 0.5, 0.5, 0.1]])
     long = reading(attention, (3, 2), rho)
-    assert spot_kgrams(long, 1, 3, top(2, 1)) == [
-        Spotted(capsule=0, sentence=1, position=4, first=3, last=5),
-        Spotted(capsule=3, sentence=0, position=2, first=1, last=3),
+    assert kgrams_of(long, 1, 3, top(2, 1)) == [
+        Window(capsule=0, sentence=1, position=4, first=3, last=5),
+        Window(capsule=3, sentence=0, position=2, first=1, last=3),
     ]
-    two = spot_kgrams(long, 1, 3, top(1, 1, 2))
+    two = kgrams_of(long, 1, 3, top(1, 1, 2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
     (told,) = explain_by_hand(long, top(2, 1), CHANCES[:1], hierarchical=True)

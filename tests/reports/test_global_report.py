@@ -16,11 +16,11 @@ from icaps.data.source import open_source
 from icaps.errors import CheckpointError
 from icaps.evaluate.metrics import evaluate
 from icaps.interpret import tables
-from icaps.interpret.corpus import count
+from icaps.interpret.corpus import count_corpus
 from icaps.interpret.global_view import load_view
 from icaps.reports.global_report import GlobalReport
 from icaps.text.vocabulary import Vocabulary
-from tests.interpret.test_corpus_level import texts, untrained
+from tests.interpret.test_corpus import texts, untrained
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_files_of_words_that_are_html(tmp_path: Path) -> None:
     words += classifier.vocabulary_.words[len(words) :]
     labelled = texts(40)
     classes = ("<b>x</b>", "a & b", "</style>")
-    counts = count(classifier, labelled)
+    counts = count_corpus(classifier, labelled)
     classifier.vocabulary_ = Vocabulary(words, classifier.vocabulary_.counts)
     classifier.classes_ = np.array(classes, dtype=object)
     classifier.capsule_names_ = {1: "<img src=x onerror=alert(1)>"}
@@ -164,7 +164,7 @@ def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
     classes = tuple(f"class {n}" for n in range(150))
     base.network_, base.classes_ = network, np.array(classes, dtype=object)
     labelled = [(text, classes[n % 150]) for n, (text, _) in enumerate(texts(60))]
-    counts = count(base, labelled)
+    counts = count_corpus(base, labelled)
     report = GlobalReport(base, _view(counts))
     assert json.loads(json.dumps(report.facts, allow_nan=False))["texts"] == counts.tally.texts
     assert report.facts["top_share"].count(None) == (counts.tally.frequency.sum(1) == 0).sum() > 0
@@ -241,7 +241,9 @@ def test_a_report_that_can_not_be_written(report: GlobalReport, tmp_path: Path) 
 
 def test_texts_without_a_known_word(tmp_path: Path) -> None:
     classifier = untrained()
-    report = GlobalReport(classifier, _view(count(classifier, [("quillmarsh", "garden")] * 3)))
+    report = GlobalReport(
+        classifier, _view(count_corpus(classifier, [("quillmarsh", "garden")] * 3))
+    )
     assert (report.facts["texts"], report.facts["blank"], report.facts["purity"]) == (0, 3, None)
     assert "purity unknown" in report.to_text()
     report.write(tmp_path)

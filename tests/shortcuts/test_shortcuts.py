@@ -22,13 +22,13 @@ from icaps.shortcuts.checks import Check, checks_of, dump_checks, load_checks, r
 from icaps.shortcuts.find import KGRAM, Candidate, candidates, find_shortcuts
 from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
-from icaps.shortcuts.predicted_texts import Answered, Words, answer
+from icaps.shortcuts.predicted_texts import PredictedTexts, Words, predict_texts
 from icaps.shortcuts.table import to_lines, to_table
 from icaps.text.batch import UNK
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.interpret import plain
-from tests.interpret.test_corpus_level import documents, hand_set, texts, untrained
+from tests.interpret.test_corpus import documents, hand_set, texts, untrained
 from tests.tokens import batch_of
 
 TOKEN, CLASS = "zqx", "Gardens"
@@ -69,7 +69,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_planted_token_is_the_first_finding(misled: ICapsClassifier) -> None:
     labelled = planted(240, seed=7)
-    found = find_shortcuts(answer(misled, labelled))
+    found = find_shortcuts(predict_texts(misled, labelled))
     first = found[0]
     assert (first.kind, first.words, first.label) == (KGRAM, (TOKEN,), CLASS)
     having = [n for n, (text, _) in enumerate(labelled) if TOKEN in text.split()]
@@ -78,20 +78,20 @@ def test_a_planted_token_is_the_first_finding(misled: ICapsClassifier) -> None:
     assert first.inserted is not None
     assert first.inserted.flips > first.inserted.control + find.INSERTED_MOST
     assert not any(sign.weak for sign in first.signs)
-    again = find_shortcuts(answer(misled, labelled))
+    again = find_shortcuts(predict_texts(misled, labelled))
     assert [finding.to_dict() for finding in again] == [finding.to_dict() for finding in found]
 
 
 def test_a_clean_model_has_none(classifier: ICapsClassifier) -> None:
     for labelled in (planted(240, seed=7), list(zip(*make_texts(180, seed=8), strict=True))):
-        assert find_shortcuts(answer(classifier, labelled)) == []
+        assert find_shortcuts(predict_texts(classifier, labelled)) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"kernel_size": 2}])
 def test_effects_are_those_of_plain_loops(options: dict[str, Any]) -> None:
     classifier = untrained(**options)
     labelled = texts(30, seed=2)
-    read = answer(classifier, labelled)
+    read = predict_texts(classifier, labelled)
     written = documents(classifier, labelled)
     pairs = Counter(pair for document in written for part in document for pair in pairwise(part))
     for words in (pairs.most_common(1)[0][0][:1], pairs.most_common(1)[0][0]):
@@ -149,7 +149,7 @@ def run(classifier: ICapsClassifier, document: list[list[int]]) -> list[float]:
 
 
 def test_a_network_set_by_hand() -> None:
-    read = answer(hand_set(), HAND_SET)
+    read = predict_texts(hand_set(), HAND_SET)
     for removal in ("unk", "deletion"):
         found = mask(read, np.array([0, 1]), (3,), 1, removal)  # "rose", for which "the" may go
         assert (found.texts, found.flips, found.control) == (2, 1.0, 0.0)
@@ -163,7 +163,8 @@ def test_a_network_set_by_hand() -> None:
 
 
 def test_a_capsule_that_wins_by_a_findings_words() -> None:
-    read = answer(hand_set(), [("rose the the", "garden")] * 20 + [("the bread", "kitchen")] * 20)
+    labelled = [("rose the the", "garden")] * 20 + [("the bread", "kitchen")] * 20
+    read = predict_texts(hand_set(), labelled)
     read = dataclasses.replace(read, capsules=read.predicted)  # else 0 wins all, as all are alike
     found = {finding.name: finding for finding in find_shortcuts(read)}
     assert set(found) == {"rose", "bread", "capsule 1"}
@@ -179,9 +180,9 @@ def test_a_capsule_that_wins_by_a_findings_words() -> None:
 
 
 def test_the_control_masks_as_many_other_known_words() -> None:
-    read = answer(untrained(), texts(20, seed=5))
+    read = predict_texts(untrained(), texts(20, seed=5))
     rng = np.random.default_rng(0)
-    for text in read.encoded:
+    for text in read.tokens:
         covered = rng.random(len(text.ids)) < 0.3
         kept = interventions._kept(text, covered, rng)
         others = ~covered & (text.ids != UNK)
@@ -206,13 +207,23 @@ def test_the_longer_kgram_stands_for_the_shorter_of_the_same_texts() -> None:
 
 def answered(
     kgrams: np.ndarray, labels: np.ndarray, vocabulary: Vocabulary, classes: tuple[str, ...]
-) -> Answered:
+) -> PredictedTexts:
     """Texts that are nothing but their K-gram, predicted right by a network that nobody asks."""
     encoded = batch_of([[kgram] for kgram in kgrams.tolist()])
     norms, places = np.eye(len(classes))[labels], np.arange(len(labels))
     network = untrained().network_
     named = tuple((tuple(kgram),) for kgram in kgrams.tolist())
-    return Answered(network, vocabulary, classes, places, encoded, labels, norms, 0 * labels, named)
+    return PredictedTexts(
+        network=network,
+        vocabulary=vocabulary,
+        classes=classes,
+        numbers=places,
+        tokens=encoded,
+        labels=labels,
+        norms=norms,
+        capsules=0 * labels,
+        kgrams=named,
+    )
 
 
 SIGNS = [
@@ -236,10 +247,7 @@ def test_signs(written: list[str], kgram: str, reason: str) -> None:
     labels = np.array([0] * len(written) + [0] * 60)
     base = answered(np.zeros((len(ids), 1), np.int64), labels, vocabulary, ("a", "b"))
     encoded = batch_of([[text] for text in ids])
-    read = Answered(
-        *(base.network, vocabulary, base.classes, base.numbers, encoded, labels, base.norms),
-        *(base.capsules, base.kgrams),
-    )
+    read = dataclasses.replace(base, tokens=encoded)
     found = tuple(vocabulary.id(word) for word in kgram.split())
     told = signs(read, found, 0, np.arange(len(written)))
     assert [sign.reason for sign in told if sign.reason.startswith(reason) or reason in sign.reason]
@@ -250,7 +258,7 @@ def test_signs(written: list[str], kgram: str, reason: str) -> None:
 
 
 def test_tables_and_lines(misled: ICapsClassifier) -> None:
-    read = answer(misled, planted(240, seed=7))
+    read = predict_texts(misled, planted(240, seed=7))
     found = find_shortcuts(read)
     table = to_table(found)
     assert table.loc[0, ["finding", "class"]].tolist() == [TOKEN, CLASS]
@@ -301,7 +309,7 @@ def test_the_command_saves_a_check_and_a_slice(
 
 
 def test_checks_come_back_from_their_file(misled: ICapsClassifier, tmp_path: Path) -> None:
-    found = find_shortcuts(answer(misled, planted(240, seed=7)))
+    found = find_shortcuts(predict_texts(misled, planted(240, seed=7)))
     checks = checks_of(found)
     path = tmp_path / "checks.json"
     path.write_text(dump_checks(checks), encoding="utf-8")
@@ -309,7 +317,7 @@ def test_checks_come_back_from_their_file(misled: ICapsClassifier, tmp_path: Pat
     path.write_text(dump_checks([Check(("a", "ü"), "A", 0.2, 0.3)]), encoding="utf-8")
     assert load_checks(path) == [Check(("a", "ü"), "A", 0.2, 0.3)]
     with pytest.raises(ConfigError, match="the class 'Cars'; the model has Cooking"):
-        run_checks(answer(misled, planted(30, seed=7)), [Check((TOKEN,), "Cars")])
+        run_checks(predict_texts(misled, planted(30, seed=7)), [Check((TOKEN,), "Cars")])
 
 
 WRONG = [
@@ -338,9 +346,9 @@ def test_a_wrong_file_is_told(given: str | dict[str, Any], told: str, tmp_path: 
 
 def test_texts_that_the_model_does_not_know(classifier: ICapsClassifier) -> None:
     with pytest.raises(DataError, match="knows no word"):
-        answer(classifier, [("qqq www", "Gardens")])
-    read = answer(classifier, [("qqq", "Gardens"), ("bake bread", "Cooking")])
+        predict_texts(classifier, [("qqq www", "Gardens")])
+    read = predict_texts(classifier, [("qqq", "Gardens"), ("bake bread", "Cooking")])
     assert read.numbers.tolist() == [1]
     assert candidates(read) == []
-    none = Candidate(tuple(read.encoded[0].ids[:1].tolist()), 0, np.zeros(0, np.int64))
+    none = Candidate(tuple(read.tokens[0].ids[:1].tolist()), 0, np.zeros(0, np.int64))
     assert find.effects(read, none)[0]["unk"].texts == 0

@@ -9,7 +9,7 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.config import TrainConfig
 from icaps.interpret import controls
-from icaps.interpret.corpus import count
+from icaps.interpret.corpus import count_corpus
 from icaps.train.objectives import specialisation_loss
 from tests.conftest import MODEL, TRAIN, make_texts
 
@@ -73,7 +73,7 @@ def fitted(**settings: float) -> ICapsClassifier:
 def test_training_with_it_makes_capsules_pure(classifier: ICapsClassifier) -> None:
     special = fitted(purity_weight=0.3, spread_weight=0.1, winner_sharpness=100)
     labelled = list(zip(*make_texts(150, seed=5), strict=True))
-    plain, pure = (count(c, labelled).tally.frequency for c in (classifier, special))
+    plain, pure = (count_corpus(c, labelled).tally.frequency for c in (classifier, special))
     assert controls.purity(pure) > 0.95 > controls.purity(plain)
     assert controls.alive(pure).sum() >= controls.alive(plain).sum()
 

@@ -1,5 +1,6 @@
 """The matrix C and all that is counted beside it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,17 @@ from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.evaluate.metrics import evaluate
 from icaps.inference import read_labelled
-from icaps.interpret.corpus import Counts, count
-from icaps.interpret.tally import TYPICAL, Tally
-from icaps.interpret.winners import find_winners
+from icaps.interpret import corpus
+from icaps.interpret.corpus import (
+    ABSENT,
+    TYPICAL,
+    Counts,
+    Tally,
+    Typical,
+    Winners,
+    count_corpus,
+    find_winners,
+)
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.text.sentences import encode
@@ -118,7 +127,7 @@ def test_counts_are_those_of_plain_python(options: dict[str, object]) -> None:
     labels = [CLASSES.index(label) for _, label in labelled]
     expected = plain.interpret(classifier.network_, documents(classifier, labelled), labels)
     assert len(expected.frequency) >= 3  # or the test would show little
-    assert_equal(count(classifier, labelled).tally, expected)
+    assert_equal(count_corpus(classifier, labelled).tally, expected)
 
 
 def hand_set() -> ICapsClassifier:
@@ -158,7 +167,7 @@ def test_a_network_set_by_hand() -> None:
         ("rose the the", "kitchen"),
         ("bread rose rose", "garden"),
     ]
-    counts = count(hand_set(), labelled)
+    counts = count_corpus(hand_set(), labelled)
     # With one iteration each routing weight is 1/3, so that the lower capsule wins every text.
     assert counts.tally.frequency.tolist() == [[1, 0], [2, 0], [0, 0]]
     assert counts.tally.right.tolist() == [[1, 0], [1, 0], [0, 0]]
@@ -184,13 +193,13 @@ def test_contributions_add_up_to_the_length_before_the_squash() -> None:
 def test_halves_add_up_to_the_whole() -> None:
     classifier = untrained(hierarchical=True)
     labelled = texts(90, seed=1)
-    whole, part = count(classifier, labelled), count(classifier, labelled[:40])
+    whole, part = count_corpus(classifier, labelled), count_corpus(classifier, labelled[:40])
     rest = Counts.empty(classifier)
     for batch in read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
         batch = replace(batch, numbers=batch.numbers + 40)
         winners = find_winners(batch, classifier.network_.config.kernel_size)
         rest.tally.add(winners, 0)
-        rest.knock_out.add(classifier.network_.capsules, batch, winners)
+        rest.knock_out.add(classifier.network_.capsules, batch, winners.capsules)
         rest.sample.add(batch)
     part.merge(rest)
     for name in ("frequency", "right", "words", "kgrams", "blank"):
@@ -205,17 +214,17 @@ def test_halves_add_up_to_the_whole() -> None:
 
 def test_what_other_processes_counted_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     classifier, labelled = untrained(), texts(30)
-    whole = count(classifier, labelled)
-    others = [count(classifier, part) for part in (labelled[:4], labelled[4:10])]
+    whole = count_corpus(classifier, labelled)
+    others = [count_corpus(classifier, part) for part in (labelled[:4], labelled[4:10])]
     monkeypatch.setattr(distributed, "gathered", lambda counts: [counts, *others])
-    found = count(classifier, labelled[10:])
+    found = count_corpus(classifier, labelled[10:])
     assert np.array_equal(found.tally.frequency, whole.tally.frequency)
     assert np.array_equal(found.knock_out.confusion, whole.knock_out.confusion)
 
 
 def test_it_agrees_with_predictions_and_explanations(classifier: ICapsClassifier) -> None:
     labelled = list(zip(*make_texts(150, seed=5), strict=True))
-    tally = count(classifier, labelled).tally
+    tally = count_corpus(classifier, labelled).tally
     predicted = classifier.predict([text for text, _ in labelled])
     assert tally.texts == 150
     assert tally.frequency.sum(1).tolist() == [
@@ -233,27 +242,27 @@ def test_it_agrees_with_predictions_and_explanations(classifier: ICapsClassifier
 def test_blank_texts_stand_apart() -> None:
     classifier = untrained()
     labelled = [*texts(5), ("", "kitchen"), ("quillmarsh frobbled", "garden")]
-    counts = count(classifier, labelled)
+    counts = count_corpus(classifier, labelled)
     assert (counts.tally.texts, counts.tally.blank) == (5, 2)
     scores = evaluate(classifier, labelled)  # which takes them for the first class
     assert counts.knock_out.confusion[0].tolist() == scores["confusion"]
-    with_one = count(classifier, labelled[5:])
+    with_one = count_corpus(classifier, labelled[5:])
     assert (with_one.tally.texts, with_one.tally.words) == (0, {})
 
 
 def test_one_text_and_one_class() -> None:
-    counts = count(untrained(), texts(1))
+    counts = count_corpus(untrained(), texts(1))
     assert counts.tally.texts == 1
     same = [(text, "garden") for text, _ in texts(8)]
-    confusion = count(untrained(), same).knock_out.confusion[0]
+    confusion = count_corpus(untrained(), same).knock_out.confusion[0]
     assert confusion.sum(1).tolist() == [0, 8, 0]
 
 
 def test_wrong_data_is_told() -> None:
     with pytest.raises(DataError, match="no texts to interpret"):
-        count(untrained(), [])
+        count_corpus(untrained(), [])
     with pytest.raises(DataError, match="the class 'attic', which the model lacks"):
-        count(untrained(), [("bread", "attic")])
+        count_corpus(untrained(), [("bread", "attic")])
 
 
 def test_progress_is_told_and_texts_are_read_once() -> None:
@@ -262,7 +271,7 @@ def test_progress_is_told_and_texts_are_read_once() -> None:
     def stream() -> Iterator[tuple[str, str]]:
         yield from texts(30)
 
-    count(untrained(), stream(), told.append)
+    count_corpus(untrained(), stream(), told.append)
     assert sum(told) == 30
 
 
@@ -276,4 +285,68 @@ def test_real_texts_with_the_shipped_model(shared_data: Path) -> None:
     classes = list(shipped.classes_)
     labels = [classes.index(label) for _, label in labelled]
     expected = plain.interpret(shipped.network_, documents(shipped, labelled), labels)
-    assert_equal(count(shipped, labelled).tally, expected)
+    assert_equal(count_corpus(shipped, labelled).tally, expected)
+
+
+def winners(kgrams: list[list[int]], gave: list[float], first: int = 0) -> Winners:
+    """Texts of class 0 that capsule 0 won."""
+    texts = len(kgrams)
+    nothing = np.zeros(texts, np.int64)
+    contribution = np.array(gave, np.float32)[:, None]
+    numbers = np.arange(first, first + texts)
+    return Winners(numbers, nothing, nothing, nothing, np.array(kgrams), contribution, contribution)
+
+
+def test_words_past_the_ends_are_left_out() -> None:
+    made = Tally.empty(1, 1)
+    made.add(winners([[ABSENT, 5, 6], [5, 5, ABSENT]], [0.1, 0.2]), blank=3)
+    assert made.words[0, 0] == Counter({5: 3, 6: 1})
+    assert made.kgrams[0, 0] == Counter({(5, 6): 1, (5, 5): 1})
+    assert (made.texts, made.blank) == (2, 3)
+    assert made.words_of([(0, 0), (4, 4)]) == Counter({5: 3, 6: 1})
+
+
+def test_typical_texts_are_those_of_the_largest_contributions() -> None:
+    made = Tally.empty(1, 1)
+    gave = [0.5, 0.25, 1.0, 0.5, 0.125, 2.0, 0.5]
+    made.add(winners([[1]] * len(gave), gave), blank=0)
+    assert made.typical[0, 0] == [
+        Typical(2.0, 5),
+        Typical(1.0, 2),
+        Typical(0.5, 0),  # of equal ones the earlier
+        Typical(0.5, 3),
+        Typical(0.5, 6),
+    ]
+    assert len(made.typical[0, 0]) == TYPICAL
+
+
+def test_kgrams_are_bounded_and_low_by_no_more_than_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corpus, "MAX_KGRAMS", 50)
+    random = np.random.default_rng(0)
+    made, true = Tally.empty(1, 1), Counter[tuple[int, ...]]()
+    for batch in range(40):
+        kgrams = random.zipf(1.3, (60, 1)).clip(max=10_000)
+        made.add(winners(kgrams.tolist(), [1.0] * 60, 60 * batch), blank=0)
+        true.update((kgram[0],) for kgram in kgrams.tolist())
+    assert len(made.kgrams[0, 0]) <= 50
+    assert made.dropped > 0
+    for kgram, count in true.items():
+        assert count - made.dropped <= made.kgrams[0, 0][kgram] <= count
+    assert made.words[0, 0].total() == 40 * 60  # words are all counted
+
+
+def test_the_median_is_taken_from_each_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "MAX_KGRAMS", 3)
+    made, other = Tally.empty(1, 1), Tally.empty(1, 1)
+    counts = {(1,): 5, (2,): 3, (3,): 2}
+    made.add(winners([list(kgram) for kgram, n in counts.items() for _ in range(n)], [1.0] * 10), 0)
+    assert (made.kgrams[0, 0], made.dropped) == (counts, 0)  # as many as there is room for
+    made.add(winners([[4]], [1.0]), blank=0)
+    assert (made.kgrams[0, 0], made.dropped) == ({(1,): 2}, 3)  # of 1, 2, 3 and 5 it is 3
+    other.add(winners([[6], [7], [8]], [1.0] * 3), blank=2)
+    other.dropped = 2
+    made.merge(other)
+    assert (made.kgrams[0, 0], made.dropped) == ({(1,): 1}, 3 + 2 + 1)
+    assert (made.texts, made.blank) == (14, 2)

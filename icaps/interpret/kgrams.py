@@ -1,0 +1,152 @@
+"""The K-grams that explain texts: selected by routing and attention weights (section 2.6).
+
+All texts of a batch at once. Ties go to the lower capsule, then to the earlier position.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.config import ExplainOptions
+from icaps.inference import Reading
+
+Numbers = NDArray[np.int64]
+Weights = NDArray[np.floating[Any]]
+
+
+class KGramWindows(NamedTuple):
+    """K-grams as columns (n,), text after text, by the numbers of their words in the batch.
+
+    Attributes:
+        text: Number of the text, from 0.
+        capsule: The primary capsule that attends to the K-gram.
+        sentence: Number among all sentences of the batch.
+        position: Number of the middle word among all words of the batch.
+        first, last: The K-gram is the words from `first` to before `last`.
+    """
+
+    text: Numbers
+    capsule: Numbers
+    sentence: Numbers
+    position: Numbers
+    first: Numbers
+    last: Numbers
+
+    def count_per_word(self, words: int) -> Numbers:
+        """Number of K-grams over each of the `words` words of the batch."""
+        starts = np.bincount(self.first, minlength=words + 1)
+        ends = np.bincount(self.last, minlength=words + 1)
+        counts: Numbers = (starts - ends).cumsum()[:words]
+        return counts
+
+
+def top_kgrams(
+    batch: Reading,
+    routing: Weights,
+    contribution: Weights,
+    kernel_size: int,
+    options: ExplainOptions,
+) -> KGramWindows:
+    """The K-grams that explain each text that is not blank.
+
+    They are around the positions with the largest alpha in the sentences with the largest rho of
+    the capsules that are ranked first. A K-gram is the window of K words that the convolution reads
+    there, clipped at the ends of the sentence.
+
+    Args:
+        batch: The texts and what the network shows of them.
+        routing: (B, I), beta_ij for the class to explain; 0 for a capsule that is switched off,
+            which has no K-gram.
+        contribution: (B, I), what each capsule adds to that class.
+        kernel_size: K.
+        options: How many capsules, sentences and K-grams, and the ranking of the capsules.
+    """
+    tokens, capsules = batch.tokens, routing.shape[1]
+    alpha = batch.activity.attention.numpy()  # (words, I)
+    rho = batch.activity.sentence_attention.numpy()  # (sentences, I)
+    lengths = tokens.words_per_sentence
+    sentence_end = lengths.cumsum()
+
+    ranks = contribution if options.ranking == "contribution" else routing
+    ranks = np.where(routing > 0, ranks, -inf)  # (B, I)
+    known = np.flatnonzero(~batch.blank)
+    place, text = largest_per_segment(
+        ranks[known].ravel(), np.full(len(known), capsules), options.top_capsules
+    )
+    text, capsule = known[text], place % capsules  # (pairs,)
+
+    first_sentence, sentences = tokens.sentence_offsets[text], tokens.sentences_per_text[text]
+    sentence, pair = _top_rows(rho, capsule, first_sentence, sentences, options.top_sentences)
+    text, capsule = text[pair], capsule[pair]
+
+    start = sentence_end[sentence] - lengths[sentence]
+    position, pair = _top_rows(alpha, capsule, start, lengths[sentence], options.top_kgrams)
+    text, capsule, sentence = text[pair], capsule[pair], sentence[pair]
+
+    first = position - (kernel_size - 1) // 2
+    return KGramWindows(
+        text=text,
+        capsule=capsule,
+        sentence=sentence,
+        position=position,
+        first=np.maximum(first, start[pair]),
+        last=np.minimum(first + kernel_size, sentence_end[sentence]),
+    )
+
+
+def largest_per_segment(values: Weights, lengths: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """Positions of the largest values of each segment, and the segments that they are in.
+
+    Of each segment the largest comes first, and equal values in their order. For the small `count`
+    of an explanation, one pass per value is faster than sorting.
+
+    Args:
+        values: The segments end to end; -inf is never taken.
+        lengths: (segments,), none of them 0.
+        count: How many values per segment, or all if there are fewer.
+    """
+    left, segment = values.copy(), np.repeat(np.arange(len(lengths)), lengths)
+    starts = lengths.cumsum() - lengths
+    top = np.full((len(lengths), min(count, lengths.max(initial=0))), -1)
+    for column in top.T:
+        largest = np.maximum.reduceat(left, starts)  # (segments,)
+        equal = np.flatnonzero(left == largest[segment])
+        position = equal[changes(segment[equal])]  # the first in each segment
+        column[:] = np.where(largest > -inf, position, -1)
+        left[position] = -inf
+    taken = top >= 0
+    return top[taken], taken.nonzero()[0]
+
+
+def _top_rows(
+    values: Weights, column: Numbers, starts: Numbers, lengths: Numbers, count: int
+) -> tuple[Numbers, Numbers]:
+    """Rows of the `count` largest values of each segment, and the segments that they are in.
+
+    A segment is so many rows of `values`, from its start, in one column.
+    """
+    if lengths.max(initial=0) <= 1:  # such as the sentences of texts that are not split
+        return starts, np.arange(len(starts))
+    rows = ranges(starts, lengths)
+    flat = values.ravel().take(rows * values.shape[1] + np.repeat(column, lengths))
+    place, segment = largest_per_segment(flat, lengths, count)
+    return rows[place], segment
+
+
+def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """Runs of consecutive numbers end to end, each from its start."""
+    before = lengths.cumsum() - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+
+
+def changes(*columns: Numbers) -> NDArray[np.bool_]:
+    """Which rows of columns (rows,) differ from the row before; the first one does."""
+    new = np.ones(len(columns[0]), bool)
+    new[1:] = False
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
