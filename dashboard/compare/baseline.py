@@ -9,7 +9,7 @@ from dashboard import error_boundary, quotas, training_jobs
 from dashboard.model_registry import runs_folder
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
-from icaps.baselines.kinds import FASTTEXT, KINDS
+from icaps.baselines.base import BASELINES, FASTTEXT
 from icaps.runs import jobs
 
 
@@ -19,9 +19,12 @@ def show_training(choice: Choice) -> None:
         return
     with st.popover("Train a baseline", icon=":material/add_circle:"):
         kind = st.selectbox(
-            "Baseline", list(KINDS), format_func=lambda name: KINDS[name].title, key="baseline kind"
+            "Baseline",
+            list(BASELINES),
+            format_func=lambda name: BASELINES[name].title,
+            key="baseline kind",
         )
-        st.caption(error_boundary.plain(f"After {KINDS[kind].source}."))
+        st.caption(error_boundary.plain(f"After {BASELINES[kind].source}."))
         missing = kind == FASTTEXT and find_spec("fasttext") is None
         if missing:
             st.warning("It needs a package: `pip install fasttext-community`")

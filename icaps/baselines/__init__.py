@@ -1,1 +1,1 @@
-"""Plain classifiers of texts to stand beside the capsule network."""
+"""Baselines: other text classifiers to compare the capsule network with."""

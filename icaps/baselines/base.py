@@ -1,4 +1,4 @@
-"""What all baselines have in common."""
+"""The baselines by name, and what all of them have in common. Nothing here imports a library."""
 
 from __future__ import annotations
 
@@ -6,21 +6,47 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-WEIGHTS = "weights.safetensors"  # not the name of a checkpoint's, so that none is taken for one
+LINEAR, FASTTEXT = "linear", "fasttext"
+WORD_CNN, REGION_EMBEDDINGS, CAPSNET = "word-cnn", "region-embeddings", "capsnet"
+NETWORKS = (WORD_CNN, REGION_EMBEDDINGS, CAPSNET)
+WEIGHTS = "weights.safetensors"  # a checkpoint's file has another name, so that they do not mix
+
+
+class BaselineKind(NamedTuple):
+    """The full name of a baseline, and its source."""
+
+    title: str
+    source: str
+
+
+BASELINES = {
+    LINEAR: BaselineKind(
+        "TF-IDF of words and bigrams, linear SVM",
+        "Zhang, Zhao and LeCun (2015), n-grams TFIDF",
+    ),
+    FASTTEXT: BaselineKind("fastText with bigrams", "Joulin et al. (2017)"),
+    WORD_CNN: BaselineKind("Convolutions over words", "Kim (2014), CNN-rand"),
+    REGION_EMBEDDINGS: BaselineKind("Word-context region embeddings", "Qiao et al. (2018)"),
+    CAPSNET: BaselineKind(
+        "Capsules of convolutions, routed by agreement",
+        "Sabour, Frosst and Hinton (2017), Yang et al. (2018)",
+    ),
+}
 
 
 class Baseline(ABC):
-    """A fitted baseline, which is a `Scorer`.
+    """A fitted baseline, with the methods of a scikit-learn classifier.
 
     Attributes:
-        kind: Of `kinds.KINDS`.
+        kind: A key of BASELINES.
         classes_: (J,), sorted.
-        metrics_: What is known of its training, as a checkpoint's metrics.
+        metrics_: Facts about its training, as in a checkpoint's metrics.json.
     """
 
     def __init__(self, kind: str, classes: NDArray[Any]) -> None:
@@ -33,25 +59,25 @@ class Baseline(ABC):
         """Probabilities (texts, J)."""
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """The most probable class (texts,); the first one on a tie."""
+        """The most probable class (texts,); on a tie, the first."""
         predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
         return predicted
 
     @property
     @abstractmethod
     def num_weights(self) -> int:
-        """How many numbers it has learnt."""
+        """The number of learnt parameters."""
 
     @abstractmethod
     def write(self, folder: Path) -> dict[str, Any]:
-        """Writes what it has learnt into a folder, and returns what else `read` needs."""
+        """Writes the learnt parameters to a folder; returns the settings that `read` needs."""
 
     @classmethod
     @abstractmethod
     def read(
         cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
     ) -> Baseline:
-        """The baseline that `write` wrote; `settings` are what it returned.
+        """The baseline in a folder; `settings` are those that `write` returned.
 
         Raises:
             CheckpointError: A file is missing or damaged.
@@ -59,9 +85,9 @@ class Baseline(ABC):
         """
 
 
-def positive(value: Any) -> float:
-    """A factor as it was stored; ValueError where it is no finite number above 0."""
-    factor = float(value)
+def read_inverse_temperature(settings: dict[str, Any]) -> float:
+    """The factor of the scores in `settings`; ValueError unless it is finite and above 0."""
+    factor = float(settings["inverse_temperature"])
     if not 0 < factor < math.inf:
         raise ValueError(f"inverse_temperature is {factor}")
     return factor

@@ -1,4 +1,4 @@
-"""fastText with bigrams, by its own library (Joulin et al., "Bag of tricks", 2017)."""
+"""fastText with bigrams, by its own library (Joulin et al., "Bag of Tricks", 2017)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.baselines.base import Baseline
-from icaps.baselines.kinds import FASTTEXT
+from icaps.baselines.base import FASTTEXT, Baseline
 from icaps.data.atomic import COPY_AGAIN
 from icaps.errors import CheckpointError, ConfigError
 from icaps.text.clean import words_of
@@ -21,38 +20,38 @@ from icaps.train.checkpoint_files import CLASSES
 
 MODEL = "model.bin"
 RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1
-_DIM, _EPOCHS = 10, 5  # as there
-BUCKETS = 1_000_000  # that bigrams are hashed to
+_DIM, _EPOCHS = 10, 5  # also from section 3.1
+BUCKETS = 1_000_000  # hash buckets of bigrams
 _LABEL = "__label__"
 
 
 class FastTextBaseline(Baseline):
-    """A model of the library, whose labels are class numbers."""
+    """A model of the fastText library; its labels are class numbers."""
 
     def __init__(self, classes: NDArray[Any], model: Any) -> None:
         super().__init__(FASTTEXT, classes)
         self._model = model
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J); of a text without a known word, those of a text's end."""
+        """Probabilities (texts, J); without a known word, those of the end-of-text token."""
         count = len(self.classes_)
-        found = np.zeros((len(X), count))
+        scores = np.zeros((len(X), count))
         if not len(X):
-            return found
+            return scores
         names, values = self._model.predict([_line(text) for text in X], k=count)
-        for row, labels, shares in zip(found, names, values, strict=True):
+        for row, labels, shares in zip(scores, names, values, strict=True):
             row[[int(label.removeprefix(_LABEL)) for label in labels]] = shares
-        probabilities: NDArray[np.float64] = found / found.sum(1, keepdims=True)
+        probabilities: NDArray[np.float64] = scores / scores.sum(1, keepdims=True)
         return probabilities
 
     @property
     def num_weights(self) -> int:
-        """Those of its two matrices."""
+        """The number of parameters in its two matrices."""
         matrices = self._model.get_input_matrix(), self._model.get_output_matrix()
         return sum(int(matrix.size) for matrix in matrices)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """The library's own file, and what tells whether it is whole."""
+        """Writes the library's own file; the settings have its checksum."""
         self._model.save_model(str(folder / MODEL))
         return {"checksum": _checksum(folder / MODEL)}
 
@@ -60,13 +59,13 @@ class FastTextBaseline(Baseline):
     def read(
         cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
     ) -> FastTextBaseline:
-        """See `Baseline.read`; the library itself would crash on a damaged file."""
+        """See `Baseline.read`. The library would crash on a file whose checksum is wrong."""
         path = folder / MODEL
         if not path.is_file():
             raise CheckpointError(f"{path} is missing. {COPY_AGAIN}")
         if _checksum(path) != settings["checksum"]:
             raise CheckpointError(f"{path} is damaged. {COPY_AGAIN}")
-        model = library().load_model(str(path))
+        model = import_fasttext().load_model(str(path))
         if len(model.get_labels()) != len(classes):
             raise CheckpointError(f"{path} has other classes than {CLASSES}. {COPY_AGAIN}")
         return cls(classes, model)
@@ -79,14 +78,14 @@ def fit_fasttext(
     seed: int,
     say: Callable[[str], None],
 ) -> FastTextBaseline:
-    """Fits it for each of RATES and keeps the one that is best on the validation part.
+    """Fits a model for each of RATES; returns the one with the best validation accuracy.
 
-    Arguments are as for `linear.fit_linear`. One thread, so that the seed gives the same model.
+    The arguments are those of `linear.fit_linear`. With one thread, a seed gives the same model.
 
     Raises:
-        ConfigError: The library isn't installed.
+        ConfigError: The library is not installed.
     """
-    fasttext, best = library(), None
+    fasttext, best = import_fasttext(), None
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
         for text, label in zip(*training, strict=True):
             file.write(f"{_LABEL}{label} {_line(text)}\n")
@@ -104,17 +103,17 @@ def fit_fasttext(
                 verbose=0,
             )
             fitted = FastTextBaseline(classes, model)
-            score = float((fitted.predict(held_out[0]) == classes[held_out[1]]).mean())
-            say(f"learning rate {rate:g}: validation accuracy {score:.2%}")
-            if best is None or score > best.metrics_["validation_accuracy"]:
+            accuracy = float((fitted.predict(held_out[0]) == classes[held_out[1]]).mean())
+            say(f"learning rate {rate:g}: validation accuracy {accuracy:.2%}")
+            if best is None or accuracy > best.metrics_["validation_accuracy"]:
                 best = fitted
-                best.metrics_ = {"learning_rate": rate, "validation_accuracy": score}
+                best.metrics_ = {"learning_rate": rate, "validation_accuracy": accuracy}
     assert best is not None
     return best
 
 
-def library() -> Any:
-    """The package `fasttext`; ConfigError where it isn't installed."""
+def import_fasttext() -> Any:
+    """The package `fasttext`; ConfigError where it is not installed."""
     try:
         return import_module("fasttext")
     except ImportError as error:
@@ -124,7 +123,7 @@ def library() -> Any:
 
 
 def _line(text: str) -> str:
-    """A text as the library reads it: words with a space between."""
+    """A text as the library reads it: words separated by a space, on one line."""
     return " ".join("".join(word.split()) for word in words_of(text)).replace("\0", "")
 
 

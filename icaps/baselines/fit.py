@@ -1,30 +1,42 @@
-"""A baseline fitted to labelled texts, what is chosen chosen on a part that is held out."""
+"""Training a baseline on labelled texts, with its hyperparameters chosen on held-out texts."""
 
 from __future__ import annotations
 
+import copy
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from icaps.baselines.base import Baseline
+from icaps.baselines.base import BASELINES, FASTTEXT, LINEAR, Baseline
 from icaps.baselines.fasttext import fit_fasttext
-from icaps.baselines.kinds import FASTTEXT, KINDS, LINEAR
 from icaps.baselines.linear import fit_linear
-from icaps.baselines.neural import MAX_WORDS, NetworkBaseline, make_network
-from icaps.baselines.training import train_network
+from icaps.baselines.networks import (
+    MAX_WORDS,
+    Network,
+    NetworkBaseline,
+    make_network,
+    padded,
+    predict_scores,
+)
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import data_folder, make_ready
-from icaps.errors import ConfigError
+from icaps.errors import ConfigError, TrainingError
 from icaps.train.calibration import fit_inverse_temperature
-from icaps.train.callbacks import Callback
-from icaps.train.dataset import Labelled, prepare_stream, read_labels, split
+from icaps.train.callbacks import Callback, Epoch, Step
+from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split
+from icaps.train.loop import margin_loss
 
-SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)  # of the networks
+SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)
+_CHUNK = 4_096  # validation texts in memory at a time
 
 
 def fit_baseline(
@@ -34,23 +46,23 @@ def fit_baseline(
     callbacks: Sequence[Callback] = (),
     workers: int = 1,
 ) -> Baseline:
-    """Fits a baseline; the held-out part is that of `ICapsClassifier` with the same settings.
+    """Fits a baseline; the held-out texts are those of `ICapsClassifier` with the same settings.
 
     Args:
-        kind: Of `kinds.KINDS`.
-        records: Labelled texts, the same each time they are read.
-        settings: The seed and the held-out share of all kinds; of the networks see
-            `training.train_network`, and how often a word must be seen.
+        kind: A key of BASELINES.
+        records: Labelled texts, the same each time they are iterated over.
+        settings: For all kinds, the seed and the held-out share; for the neural ones, also the
+            settings of `train_network` and the minimum word frequency.
         callbacks: Called with lines for a log, and after the steps and epochs of a network.
         workers: Processes that encode the texts for a network.
 
     Raises:
         ConfigError: There is no such kind, or the library that it needs is missing.
-        DataError: The texts can't be read, are too few, or of one class.
-        TrainingError: A network's loss is no number any more.
+        DataError: The texts cannot be read, are too few, or have one class.
+        TrainingError: The loss of a network is NaN or infinite.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"There is no baseline {kind!r}; take one of {', '.join(KINDS)}.")
+    if kind not in BASELINES:
+        raise ConfigError(f"Unknown baseline {kind!r}; choose one of {', '.join(BASELINES)}.")
 
     def say(line: str) -> None:
         for callback in callbacks:
@@ -58,27 +70,25 @@ def fit_baseline(
 
     started = time.perf_counter()
     if kind in (LINEAR, FASTTEXT):
-        fitted = _fit_counts(kind, records, settings, say)
+        fitted = _fit_on_texts(kind, records, settings, say)
     else:
         fitted = _fit_network(kind, records, settings, callbacks, say, workers)
     fitted.metrics_ |= {"seed": settings.seed, "seconds": time.perf_counter() - started}
     return fitted
 
 
-def _fit_counts(
+def _fit_on_texts(
     kind: str, records: Iterable[Labelled], settings: TrainConfig, say: Callable[[str], None]
 ) -> Baseline:
-    """The two kinds that read texts and no encoded corpus."""
+    """Fits a kind that reads texts, not their ids."""
     classes, labels, _ = read_labels(records)
     training, held_out = split(labels, len(classes), settings)
     _say_sizes(training, held_out, say)
-    parts = _texts(records, _mask(labels, training)), labels[np.sort(training)]
-    checked = list(_texts(records, _mask(labels, held_out))), labels[np.sort(held_out)]
-    fitted: Baseline
-    if kind == LINEAR:
-        fitted = fit_linear(classes, parts, checked, settings.seed, say)
-    else:
-        fitted = fit_fasttext(classes, parts, checked, settings.seed, say)
+    training, held_out = np.sort(training), np.sort(held_out)
+    training_part = _texts(records, training, len(labels)), labels[training]
+    validation_part = list(_texts(records, held_out, len(labels))), labels[held_out]
+    fit: Callable[..., Baseline] = fit_linear if kind == LINEAR else fit_fasttext
+    fitted = fit(classes, training_part, validation_part, settings.seed, say)
     fitted.metrics_ |= _sizes(training, held_out)
     return fitted
 
@@ -102,26 +112,25 @@ def _fit_network(
     _say_sizes(training, validation, say)
     torch.manual_seed(settings.seed)
     network = make_network(kind, len(prepared.vocabulary), len(prepared.classes))
-    course = train_network(network, training, validation, settings, callbacks)
-    factor = fit_inverse_temperature(course.scores, validation.labels)
+    best = train_network(network, training, validation, settings, callbacks)
+    factor = fit_inverse_temperature(best.scores, validation.labels)
     fitted = NetworkBaseline(kind, prepared.classes, prepared.vocabulary, network.eval(), factor)
     fitted.metrics_ = {
         **_sizes(training, validation),
         "vocabulary_size": len(prepared.vocabulary),
-        "best_epoch": course.best_epoch,
-        "validation_accuracy": course.validation_accuracy,
+        "best_epoch": best.number,
+        "validation_accuracy": best.accuracy,
     }
     return fitted
 
 
-def _texts(records: Iterable[Labelled], wanted: NDArray[np.bool_]) -> Iterator[str]:
-    return compress((record.text for record in records), wanted)
-
-
-def _mask(labels: NDArray[Any], positions: NDArray[Any]) -> NDArray[np.bool_]:
-    mask = np.zeros(len(labels), dtype=bool)
-    mask[positions] = True
-    return mask
+def _texts(
+    records: Iterable[Labelled], numbers: NDArray[np.integer[Any]], count: int
+) -> Iterator[str]:
+    """The texts of some of `count` records, by number, as a stream."""
+    chosen = np.zeros(count, dtype=bool)
+    chosen[numbers] = True
+    return compress((record.text for record in records), chosen)
 
 
 def _sizes(training: Sized, held_out: Sized) -> dict[str, Any]:
@@ -130,3 +139,115 @@ def _sizes(training: Sized, held_out: Sized) -> dict[str, Any]:
 
 def _say_sizes(training: Sized, held_out: Sized, say: Callable[[str], None]) -> None:
     say(f"{len(training)} training and {len(held_out)} validation texts")
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """The best epoch of a training, from 1, with its scores (texts, J) of the validation texts."""
+
+    number: int
+    accuracy: float
+    scores: Tensor
+
+
+def train_network(
+    network: Network,
+    training: Corpus,
+    validation: Corpus,
+    config: TrainConfig,
+    callbacks: Sequence[Callback] = (),
+) -> BestEpoch:
+    """Trains a network in place with Adam; it ends with the weights of the best epoch.
+
+    The best epoch has the largest accuracy on `validation`. The loss is the margin loss for a
+    capsule network and cross-entropy for the others. Of `config`, the learning rate, batch size,
+    epochs, patience, seed and margins are used.
+
+    Raises:
+        TrainingError: The loss is NaN or infinite.
+    """
+    torch.manual_seed(config.seed)
+    optimizers = _optimizers(network, config.learning_rate)
+    best: BestEpoch | None = None
+    best_weights: dict[str, Any] = {}
+    for epoch in range(1, config.epochs + 1):
+        started = time.perf_counter()
+        loss = _train_epoch(network, training, config, optimizers, epoch, callbacks)
+        scores = _scores_of(network.eval(), validation)
+        accuracy = float((scores.argmax(1).numpy() == validation.labels).mean())
+        if best is None or accuracy > best.accuracy:
+            best = BestEpoch(epoch, accuracy, scores)
+            best_weights = copy.deepcopy(network.state_dict())
+        for callback in callbacks:
+            callback.on_epoch(Epoch(epoch, loss, accuracy, time.perf_counter() - started))
+        if epoch - best.number >= config.patience:
+            break
+    assert best is not None
+    network.load_state_dict(best_weights)
+    return best
+
+
+def _train_epoch(
+    network: Network,
+    training: Corpus,
+    config: TrainConfig,
+    optimizers: Sequence[torch.optim.Optimizer],
+    epoch: int,
+    callbacks: Sequence[Callback],
+) -> float:
+    """Trains for an epoch; returns its mean loss. Seed and epoch give the order of the texts."""
+    network.train()
+    order = np.random.default_rng([config.seed, epoch]).permutation(len(training))
+    steps = -(-len(order) // config.batch_size)
+    total, started = 0.0, time.perf_counter()
+    for step in range(1, steps + 1):
+        done = (step - 1) * config.batch_size
+        batch = training.select(order[done : done + config.batch_size])
+        loss = _loss(network, batch, config)
+        if not math.isfinite(loss.item()):
+            raise TrainingError(f"The loss is NaN or infinite in step {step} of epoch {epoch}.")
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+        done += len(batch)
+        total += loss.item() * len(batch)
+        rate = done / (time.perf_counter() - started)
+        progress = Step(epoch, config.epochs, step, steps, total / done, rate, config.learning_rate)
+        for callback in callbacks:
+            callback.on_step(progress)
+    return total / len(order)
+
+
+def _loss(network: Network, batch: Corpus, config: TrainConfig) -> Tensor:
+    scores, labels = network(padded(_ids_of(batch))), torch.from_numpy(batch.labels)
+    if network.margin_loss:
+        return margin_loss(scores, labels, config)
+    return F.cross_entropy(scores, labels)
+
+
+def _ids_of(corpus: Corpus) -> list[Tensor]:
+    """The ids (words,) of each text of a corpus that is not split into sentences."""
+    return [torch.from_numpy(text.ids).long() for text in corpus.tokens()]
+
+
+def _scores_of(network: Network, corpus: Corpus) -> Tensor:
+    """Scores (texts, J), with _CHUNK texts in memory at a time."""
+    parts = np.array_split(np.arange(len(corpus)), 1 + len(corpus) // _CHUNK)
+    classes = int(corpus.all_labels.max()) + 1
+    return torch.cat(
+        [predict_scores(network, _ids_of(corpus.select(part)), classes) for part in parts]
+    )
+
+
+def _optimizers(network: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
+    """Adam, and SparseAdam for the word tables, which updates only the rows of a batch's words."""
+    tables = [
+        module.weight
+        for module in network.modules()
+        if isinstance(module, nn.Embedding) and module.sparse
+    ]
+    sparse = {id(table) for table in tables}
+    others = [weight for weight in network.parameters() if id(weight) not in sparse]
+    return [torch.optim.Adam(others, lr=rate), torch.optim.SparseAdam(tables, lr=rate)]

@@ -1,8 +1,8 @@
 """TF-IDF of words and bigrams with a linear support vector machine, by scikit-learn.
 
-The n-grams are the 500,000 most frequent ones of the training texts at most, as in Zhang, Zhao and
-LeCun, "Character-level convolutional networks for text classification" (2015), section 3. Margins
-become probabilities by one factor, as the norms of the capsule network do.
+At most the 500,000 most frequent n-grams of the training texts are used, as in Zhang, Zhao and
+LeCun, "Character-level convolutional networks for text classification" (2015), section 3. One
+factor turns margins into probabilities (temperature scaling), as for the capsule network's norms.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from scipy.special import softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from icaps.baselines.base import WEIGHTS, Baseline, positive
-from icaps.baselines.kinds import LINEAR
+from icaps.baselines.base import LINEAR, WEIGHTS, Baseline, read_inverse_temperature
 from icaps.data.atomic import COPY_AGAIN, read_text
 from icaps.errors import CheckpointError, DataError
 from icaps.train.calibration import fit_inverse_temperature
@@ -28,14 +27,11 @@ from icaps.train.checkpoint import read_weights
 from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
 MAX_TERMS = 500_000
-STRENGTHS = (0.1, 0.25, 0.5, 1.0)  # C: how little the weights are held back
+STRENGTHS = (0.1, 0.25, 0.5, 1.0)  # values of C, the inverse strength of regularization
 
 
 class LinearBaseline(Baseline):
-    """A linear machine on TF-IDF: weights (J, terms) and intercepts (J,), one class against all.
-
-    `vectorizer` gives the features.
-    """
+    """A one-vs-rest linear SVM on TF-IDF features, with weights (J, terms) and intercepts (J,)."""
 
     def __init__(
         self,
@@ -50,7 +46,7 @@ class LinearBaseline(Baseline):
         self.inverse_temperature_ = inverse_temperature
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J); those of the intercepts for a text without a known n-gram."""
+        """Probabilities (texts, J); a text without a known n-gram gets those of the intercepts."""
         if not len(X):
             return np.zeros((0, len(self.classes_)))
         scores = _scores(self._vectorizer.transform(X), self._weights, self._intercepts)
@@ -59,21 +55,21 @@ class LinearBaseline(Baseline):
 
     @property
     def num_weights(self) -> int:
-        """Weights, intercepts, and the IDF of each n-gram."""
+        """The number of weights, intercepts and IDFs."""
         return int(self._weights.size + self._intercepts.size + self._weights.shape[1])
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """An n-gram a line, and the numbers."""
+        """Writes the n-grams, one per line, and the parameters."""
         terms = self._vectorizer.get_feature_names_out()
         (folder / VOCABULARY).write_text("\n".join(terms) + "\n", encoding="utf-8")
-        numbers = {
+        parameters = {
             "idf": self._vectorizer.idf_,
             "weights": self._weights,
             "intercepts": self._intercepts,
         }
         tensors = {
             name: torch.from_numpy(np.ascontiguousarray(value, np.float32))
-            for name, value in numbers.items()
+            for name, value in parameters.items()
         }
         save_file(tensors, folder / WEIGHTS)
         return {"inverse_temperature": self.inverse_temperature_}
@@ -83,10 +79,10 @@ class LinearBaseline(Baseline):
         cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
     ) -> LinearBaseline:
         """See `Baseline.read`."""
-        factor = positive(settings["inverse_temperature"])
+        factor = read_inverse_temperature(settings)
         terms = read_text(folder / VOCABULARY).removesuffix("\n").split("\n")
         if len(set(terms)) < len(terms):
-            raise CheckpointError(f"{folder / VOCABULARY} has an n-gram twice. {COPY_AGAIN}")
+            raise CheckpointError(f"{folder / VOCABULARY} contains an n-gram twice. {COPY_AGAIN}")
         shapes = {
             "idf": (len(terms),),
             "weights": (len(classes), len(terms)),
@@ -95,8 +91,8 @@ class LinearBaseline(Baseline):
         tensors = read_weights(folder / WEIGHTS, shapes, BASELINE)
         vectorizer = _vectorizer(vocabulary=terms)
         vectorizer.idf_ = tensors["idf"].numpy().astype(np.float64)
-        numbers = tensors["weights"].numpy(), tensors["intercepts"].numpy()
-        return cls(classes, vectorizer, *numbers, factor)
+        weights, intercepts = tensors["weights"].numpy(), tensors["intercepts"].numpy()
+        return cls(classes, vectorizer, weights, intercepts, factor)
 
 
 def fit_linear(
@@ -106,14 +102,14 @@ def fit_linear(
     seed: int,
     say: Callable[[str], None],
 ) -> LinearBaseline:
-    """Fits it for each of STRENGTHS and keeps the one that is best on the validation part.
+    """Fits an SVM for each of STRENGTHS; returns the one with the best validation accuracy.
 
     Args:
         classes: (J,).
-        training: Texts, read once as a stream, and their class numbers.
-        held_out: Texts that choose, and their class numbers.
-        seed: Of the order in which the machine takes the texts.
-        say: Called with a line on each strength.
+        training: Texts, which are read once as a stream, and their class numbers.
+        held_out: Validation texts, and their class numbers.
+        seed: Of the solver.
+        say: Called with a line per strength, for a log.
 
     Raises:
         DataError: The training texts have no word of two letters.
@@ -124,19 +120,22 @@ def fit_linear(
         features = vectorizer.fit_transform(texts)
     except ValueError as error:
         raise DataError(f"The texts have no words that can be counted ({error}).") from error
-    # As they are read back: what is chosen, scored and saved is the same to the last digit.
+    # Rounded as they are stored, so that the loaded baseline gives the same scores.
     vectorizer.idf_ = vectorizer.idf_.astype(np.float32).astype(np.float64)
-    checked, targets = vectorizer.transform(held_out[0]), held_out[1]
+    validation_features, validation_labels = vectorizer.transform(held_out[0]), held_out[1]
     best: LinearBaseline | None = None
     for strength in STRENGTHS:
-        numbers = _of_all_classes(LinearSVC(C=strength, random_state=seed).fit(features, labels))
-        scores = _scores(checked, *numbers)
-        score = float((scores.argmax(1) == targets).mean())
-        say(f"C {strength:g}: validation accuracy {score:.2%}")
-        if best is None or score > best.metrics_["validation_accuracy"]:
-            factor = fit_inverse_temperature(torch.from_numpy(scores), targets.astype(np.int64))
-            best = LinearBaseline(classes, vectorizer, *numbers, factor)
-            best.metrics_ = {"strength": strength, "validation_accuracy": score}
+        svm = LinearSVC(C=strength, random_state=seed).fit(features, labels)
+        weights, intercepts = _parameters(svm)
+        scores = _scores(validation_features, weights, intercepts)
+        accuracy = float((scores.argmax(1) == validation_labels).mean())
+        say(f"C {strength:g}: validation accuracy {accuracy:.2%}")
+        if best is None or accuracy > best.metrics_["validation_accuracy"]:
+            factor = fit_inverse_temperature(
+                torch.from_numpy(scores), validation_labels.astype(np.int64)
+            )
+            best = LinearBaseline(classes, vectorizer, weights, intercepts, factor)
+            best.metrics_ = {"strength": strength, "validation_accuracy": accuracy}
     assert best is not None
     return best
 
@@ -149,9 +148,9 @@ def _scores(features: Any, weights: Any, intercepts: Any) -> NDArray[np.float64]
     return np.asarray(features @ weights.T + intercepts, dtype=np.float64)
 
 
-def _of_all_classes(fitted: LinearSVC) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Weights (J, terms) and intercepts (J,); of two classes scikit-learn has the second's."""
-    weights, intercepts = fitted.coef_, fitted.intercept_
+def _parameters(svm: LinearSVC) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Weights (J, terms) and intercepts (J,); for two classes, scikit-learn has only the second."""
+    weights, intercepts = svm.coef_, svm.intercept_
     if len(weights) == 1:
         weights = np.vstack([-weights, weights])
         intercepts = np.concatenate([-intercepts, intercepts])

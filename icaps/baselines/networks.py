@@ -1,25 +1,46 @@
-"""Three text classifiers, plainly written in torch, over padded ids.
+"""The neural baselines: three networks in plain PyTorch over padded ids, and a trained one.
 
-Words past a text's end count as nothing, so that a text's result is the same in any batch. Rows of
-the large tables of words get sparse gradients, as a batch has few of the words.
+Words past a text's end count as nothing, so that a text's result is the same in any batch. The rows
+of the large word tables get sparse gradients, because a batch has few of the words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from icaps.baselines.base import (
+    CAPSNET,
+    REGION_EMBEDDINGS,
+    WEIGHTS,
+    WORD_CNN,
+    Baseline,
+    read_inverse_temperature,
+)
+from icaps.errors import ConfigError
 from icaps.nn.layers import squash
 from icaps.text.batch import PAD
+from icaps.text.vocabulary import Vocabulary
+from icaps.train.checkpoint import read_weights, shapes, without_memory
+from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
-_SPREAD = 0.1  # of the first numbers of a word
+MAX_WORDS = 400  # words of a text that are read
+BATCH_WORDS = 16_384  # words of a prediction batch with padding, which bounds memory
+_SPREAD = 0.1  # standard deviation of the initial word embeddings
 
 
 class WordCNN(nn.Module):
-    """The largest value of each filter over the text (Kim 2014, section 2; CNN-rand).
+    """Convolutions over words, max-pooled over the text (Kim 2014, section 2; CNN-rand).
 
-    Filters of 3, 4 and 5 words, ReLU, dropout of a half before the linear layer.
+    Filters of 3, 4 and 5 words, ReLU, and dropout of 0.5 before the linear layer.
     """
 
     margin_loss = False
@@ -37,9 +58,9 @@ class WordCNN(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Scores (texts, J) of ids (texts, N)."""
         present = (ids != PAD)[:, None]
-        embedded = self.embedding(ids).transpose(1, 2) * present
-        found = [F.relu(layer(embedded)[..., : ids.shape[1]]) for layer in self.convolutions]
-        pooled = torch.cat([(values * present).amax(2) for values in found], dim=1)
+        embedded = self.embedding(ids).transpose(1, 2) * present  # (texts, dim, N)
+        features = [F.relu(layer(embedded)[..., : ids.shape[1]]) for layer in self.convolutions]
+        pooled = torch.cat([(values * present).amax(2) for values in features], dim=1)
         scores: Tensor = self.classes(F.dropout(pooled, 0.5, self.training))
         return scores
 
@@ -47,35 +68,38 @@ class WordCNN(nn.Module):
 class RegionEmbeddings(nn.Module):
     """Sums of word-context region embeddings (Qiao et al. 2018, sections 3.1 to 3.4).
 
-    A word has an embedding, and a unit K of a column for each of the 2c + 1 places around it. Its
-    region is, number by number, the largest of the neighbours' embeddings times their columns.
+    Each word has an embedding and a context unit K with a column for each of the 2c + 1 positions
+    around it. The region of a word is the elementwise maximum, over these positions, of the
+    neighbour's embedding times the column.
     """
 
     margin_loss = False
 
     def __init__(self, vocabulary_size: int, num_classes: int, dim: int = 128, c: int = 3) -> None:
         super().__init__()
-        self.places = 2 * c + 1
+        self.positions = 2 * c + 1
         self.embedding = _word_table(vocabulary_size, dim)
-        self.units = _word_table(vocabulary_size, dim * self.places)
+        self.units = _word_table(vocabulary_size, dim * self.positions)
         self.classes = nn.Linear(dim, num_classes)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Scores (texts, J) of ids (texts, N)."""
-        units = self.units(ids).unflatten(2, (self.places, -1))  # (texts, N, 2c + 1, dim)
-        side = self.places // 2
-        around = F.pad(ids, (side, side), value=PAD).unfold(1, self.places, 1)
+        units = self.units(ids).unflatten(2, (self.positions, -1))  # (texts, N, 2c+1, dim)
+        side = self.positions // 2
+        around = F.pad(ids, (side, side), value=PAD).unfold(
+            1, self.positions, 1
+        )  # (texts, N, 2c+1)
         regions = (units * self.embedding(around)).amax(2)  # (texts, N, dim)
         scores: Tensor = self.classes((regions * (ids != PAD)[..., None]).sum(1))
         return scores
 
 
 class CapsNet(nn.Module):
-    """Capsules of a convolution at every second place, routed by agreement.
+    """A capsule network with dynamic routing, over words.
 
-    Sabour, Frosst and Hinton (2017), sections 2 and 4, over words as Yang et al. (2018): an n-gram
-    convolution, a convolution whose outputs in groups are primary capsules, and one matrix a
-    channel and class for the votes, whatever the place.
+    Sabour, Frosst and Hinton (2017), sections 2 and 4, over words as in Yang et al. (2018): an
+    n-gram convolution; a convolution of stride 2 whose outputs are grouped into primary capsules;
+    and votes by one matrix per channel and class, shared over positions.
     """
 
     margin_loss = True
@@ -104,22 +128,122 @@ class CapsNet(nn.Module):
         present = (ids != PAD)[:, None]
         embedded = self.embedding(ids).transpose(1, 2) * present
         ngrams = F.relu(self.ngrams(F.dropout(embedded, 0.3, self.training))) * present
-        capsules = self.primary(ngrams) * present[..., ::2]  # (texts, channels * d_p, places)
+        capsules = self.primary(ngrams) * present[..., ::2]  # (texts, channels * d_p, positions)
         capsules = squash(capsules.unflatten(1, (-1, self.primary_dim)).transpose(2, 3))
         votes = torch.einsum("tcnp,cjdp->tcnjd", capsules, self.votes).flatten(1, 2)
         logits = votes.new_zeros(votes.shape[:3])  # (texts, capsules, J)
         for step in range(self.iterations):
-            found = squash(torch.einsum("tij,tijd->tjd", logits.softmax(2), votes))
+            outputs = squash(torch.einsum("tij,tijd->tjd", logits.softmax(2), votes))
             if step + 1 < self.iterations:
-                logits = logits + torch.einsum("tijd,tjd->tij", votes, found)
-        norms: Tensor = found.norm(dim=2)
+                logits = logits + torch.einsum("tijd,tjd->tij", votes, outputs)
+        norms: Tensor = outputs.norm(dim=2)
         return norms
 
 
 def _word_table(vocabulary_size: int, dim: int) -> nn.Embedding:
-    """Numbers of each word, small at first, so that Adam's steps move them; those of PAD stay 0."""
+    """An embedding table with small initial values, which Adam's steps can change; PAD stays 0."""
     table = nn.Embedding(vocabulary_size, dim, padding_idx=PAD, sparse=True)
     nn.init.normal_(table.weight, std=_SPREAD)
     with torch.no_grad():
         table.weight[PAD] = 0
     return table
+
+
+Network = WordCNN | RegionEmbeddings | CapsNet
+_NETWORKS: dict[str, type[Network]] = {
+    WORD_CNN: WordCNN,
+    REGION_EMBEDDINGS: RegionEmbeddings,
+    CAPSNET: CapsNet,
+}
+
+
+class NetworkBaseline(Baseline):
+    """A trained network with its vocabulary, in eval mode, on the CPU."""
+
+    def __init__(
+        self,
+        kind: str,
+        classes: NDArray[Any],
+        vocabulary: Vocabulary,
+        network: Network,
+        inverse_temperature: float,
+    ) -> None:
+        super().__init__(kind, classes)
+        self.vocabulary_ = vocabulary
+        self.network_ = network
+        self.inverse_temperature_ = inverse_temperature
+
+    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Probabilities (texts, J): softmax of the scores or norms times the fitted factor."""
+        tokens = self.vocabulary_.encode(X, MAX_WORDS, spans=False)
+        ids = [torch.from_numpy(text.ids).long() for text in tokens]
+        scores = predict_scores(self.network_, ids, len(self.classes_)).double()
+        probabilities: NDArray[np.float64] = (scores * self.inverse_temperature_).softmax(1).numpy()
+        return probabilities
+
+    @property
+    def num_weights(self) -> int:
+        """The number of trained parameters."""
+        return sum(weight.numel() for weight in self.network_.parameters())
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Writes the vocabulary and the weights, as a checkpoint does."""
+        self.vocabulary_.save(folder / VOCABULARY)
+        weights = {name: value.contiguous() for name, value in self.network_.state_dict().items()}
+        save_file(weights, folder / WEIGHTS)
+        return {"inverse_temperature": self.inverse_temperature_}
+
+    @classmethod
+    def read(
+        cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
+    ) -> NetworkBaseline:
+        """See `Baseline.read`."""
+        factor = read_inverse_temperature(settings)
+        vocabulary = Vocabulary.load(folder / VOCABULARY)
+        network = without_memory(lambda: make_network(kind, len(vocabulary), len(classes)))
+        weights = read_weights(folder / WEIGHTS, shapes(network), BASELINE)
+        network.load_state_dict(
+            {name: value.float() for name, value in weights.items()}, assign=True
+        )
+        return cls(kind, classes, vocabulary, network.eval(), factor)
+
+
+def make_network(kind: str, vocabulary_size: int, num_classes: int) -> Network:
+    """A new network with its default sizes.
+
+    Raises:
+        ConfigError: `kind` is not a neural baseline.
+    """
+    if kind not in _NETWORKS:
+        raise ConfigError(f"Unknown network {kind!r}; choose one of {', '.join(_NETWORKS)}.")
+    return _NETWORKS[kind](vocabulary_size, num_classes)
+
+
+def padded(ids: Sequence[Tensor]) -> Tensor:
+    """Ids (words,) of several texts as one tensor (texts, N) with N at least 1."""
+    rows = nn.utils.rnn.pad_sequence(list(ids), batch_first=True, padding_value=PAD)
+    return rows if rows.shape[1] else rows.new_full((len(rows), 1), PAD)
+
+
+def predict_scores(network: Network, ids: Sequence[Tensor], num_classes: int) -> Tensor:
+    """Scores or norms (texts, J) by a network in eval mode, from the ids (words,) of each text.
+
+    Texts of similar length share a batch, so that there is little padding.
+    """
+    scores = torch.zeros(len(ids), num_classes)
+    with torch.inference_mode():
+        for batch in _batches([len(text) for text in ids]):
+            scores[batch] = network(padded([ids[n] for n in batch]))
+    return scores
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Batches of text numbers, shortest texts first, of at most BATCH_WORDS words with padding."""
+    batch: list[int] = []
+    for n in np.argsort(lengths, kind="stable").tolist():
+        if batch and (len(batch) + 1) * lengths[n] > BATCH_WORDS:
+            yield batch
+            batch = []
+        batch.append(n)
+    if batch:
+        yield batch

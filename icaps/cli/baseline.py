@@ -1,4 +1,4 @@
-"""The `icaps baseline` command, which tells its run folder how it goes, as `icaps train` does."""
+"""The `icaps baseline` command: trains a baseline in a run folder, as `icaps train` does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icaps.baselines.kinds import FASTTEXT, KINDS, NETWORKS
+from icaps.baselines.base import BASELINES, FASTTEXT, NETWORKS
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
 from icaps.cli.options import add_queue
 from icaps.runs.folder import RunFolder
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps baseline`."""
     parser = commands.add_parser(
-        "baseline", help="train a plain classifier to compare with, and write its folder"
+        "baseline", help="train another text classifier to compare with, and write its folder"
     )
-    parser.add_argument("name", metavar="NAME", choices=tuple(KINDS), help=", ".join(KINDS))
-    parser.add_argument("--data", required=True, metavar="DATA", help="as icaps train takes it")
+    names = ", ".join(BASELINES)
+    parser.add_argument("name", metavar="NAME", choices=tuple(BASELINES), help=names)
+    parser.add_argument("--data", required=True, metavar="DATA", help="as for icaps train")
     add_reading_options(parser)
     add_bad_rows_option(parser)
-    parser.add_argument("--out", metavar="DIR", help="its folder; without it, runs/NAME")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of all random numbers")
+    parser.add_argument("--out", metavar="DIR", help="output folder; runs/NAME by default")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed")
     add_queue(parser)
-    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
-    parser.set_defaults(command=_baseline)
-    return parser
+    parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
+    parser.set_defaults(command=run)
 
 
-def _baseline(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Trains the baseline, tests it, and writes its folder."""
     folder = RunFolder(Path(options.out or Path("runs", options.name)))
     check_writable(folder.path, BASELINE)
     with logged_run(folder, options.given, options.queue) as status:
@@ -48,7 +49,7 @@ def _baseline(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, status: StatusWriter) -> None:
-    from icaps.baselines.fasttext import library
+    from icaps.baselines.fasttext import import_fasttext
     from icaps.baselines.fit import SETTINGS, fit_baseline
     from icaps.baselines.folder import save_baseline
     from icaps.cli.progress import Progress
@@ -58,7 +59,7 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.evaluate.metrics import evaluate
 
     if options.name == FASTTEXT:
-        library()  # that it is missing is told before the work
+        import_fasttext()  # fails before the work where it is missing
     progress, folder = Progress(sys.stderr), status.folder.path
     place, reading = resolve(options.data, progress), reading_options(options)
     source = open_source(place, "train", **reading)
@@ -74,17 +75,17 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     )
     say_problems(source, "train")
     baseline.metrics_["data"] = options.data
-    save_baseline(baseline, folder)  # whatever becomes of the test
+    save_baseline(baseline, folder)  # before the test, which may fail
     if has_part(place, "test"):
         test = open_source(place, "test", **reading)
         baseline.metrics_["test"] = evaluate(baseline, test.pairs())
         say_problems(test, "test")
         save_baseline(baseline, folder)
     progress.say(f"saved to {folder}")
-    print(json.dumps(baseline.metrics_) if options.json else _told(baseline.metrics_))
+    print(json.dumps(baseline.metrics_) if options.json else _summary(baseline.metrics_))
 
 
-def _told(metrics: dict[str, object]) -> str:
+def _summary(metrics: dict[str, object]) -> str:
     lines = [f"validation accuracy {metrics['validation_accuracy']:.2%}"]
     match metrics:
         case {"test": {"accuracy": float(accuracy), "n": int(texts)}}:

@@ -10,12 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from icaps.baselines.base import Baseline
+from icaps.baselines.base import BASELINES, CAPSNET, FASTTEXT, LINEAR, NETWORKS, WORD_CNN, Baseline
 from icaps.baselines.fit import fit_baseline
 from icaps.baselines.folder import load_baseline, save_baseline
-from icaps.baselines.kinds import CAPSNET, FASTTEXT, KINDS, LINEAR, NETWORKS, WORD_CNN
 from icaps.baselines.linear import LinearBaseline
-from icaps.baselines.neural import NetworkBaseline
+from icaps.baselines.networks import NetworkBaseline
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, ConfigError, DataError
 from icaps.evaluate.metrics import evaluate
@@ -30,10 +29,10 @@ ODD = ["", " ", "zzzz qqqq", "soup\nand\tbread", "\ud800 sail", "__label__1 __la
 
 @pytest.fixture(scope="module")
 def fitted() -> dict[str, Baseline]:
-    return {kind: fit(kind) for kind in KINDS}
+    return {kind: fit(kind) for kind in BASELINES}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BASELINES)
 def test_it_learns_the_topics(fitted: dict[str, Baseline], kind: str) -> None:
     baseline = fitted[kind]
     assert baseline.kind == kind
@@ -45,7 +44,7 @@ def test_it_learns_the_topics(fitted: dict[str, Baseline], kind: str) -> None:
     assert baseline.num_weights > 100
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BASELINES)
 def test_probabilities(fitted: dict[str, Baseline], kind: str) -> None:
     baseline = fitted[kind]
     texts = [*TEXTS[:5], *ODD]
@@ -59,7 +58,7 @@ def test_probabilities(fitted: dict[str, Baseline], kind: str) -> None:
     assert baseline.predict_proba([]).shape == (0, 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BASELINES)
 def test_a_folder_gives_the_same_answers(
     fitted: dict[str, Baseline], kind: str, tmp_path: Path
 ) -> None:
@@ -135,7 +134,7 @@ def test_linear_is_what_scikit_learn_says(fitted: dict[str, Baseline]) -> None:
 
 
 def test_what_can_not_be_fitted() -> None:
-    with pytest.raises(ConfigError, match="no baseline 'bert'; take one of linear"):
+    with pytest.raises(ConfigError, match="Unknown baseline 'bert'; choose one of linear"):
         fit_baseline("bert", open_source((["a", "b"], ["x", "y"])))
     with pytest.raises(DataError, match="one class"):
         fit_baseline(LINEAR, open_source((["a", "b"], ["x", "x"])))
@@ -189,9 +188,9 @@ def test_every_file_cut_short_is_told(folders: dict[str, Path]) -> None:
     ("values", "told"),
     [
         ({"format_version": 2}, "format version 2"),
-        ({"kind": "bert"}, "names no kind"),
-        ({"kind": ["linear"]}, "names no kind"),
-        ({"settings": None}, "names no kind"),
+        ({"kind": "bert"}, "kind or settings are missing"),
+        ({"kind": ["linear"]}, "kind or settings are missing"),
+        ({"settings": None}, "kind or settings are missing"),
         ({"settings": {}}, "inverse_temperature"),
         ({"settings": {"inverse_temperature": "x"}}, "damaged"),
         ({"settings": {"inverse_temperature": -1.0}}, "inverse_temperature is -1"),
@@ -225,5 +224,5 @@ def test_it_is_kept_apart_from_models(
         save_baseline(fitted[LINEAR], model_folder)
     with pytest.raises(CheckpointError, match="holds a baseline, which has no capsules"):
         load_checkpoint(folders[LINEAR])
-    assert set(NETWORKS) <= set(KINDS)
+    assert set(NETWORKS) <= set(BASELINES)
     assert isinstance(load_baseline(folders[WORD_CNN]), NetworkBaseline)

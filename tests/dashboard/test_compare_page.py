@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from icaps.baselines.base import LINEAR
 from icaps.baselines.fit import fit_baseline
 from icaps.baselines.folder import load_baseline, save_baseline
-from icaps.baselines.kinds import LINEAR
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.runs.folder import find_runs

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from icaps.baselines.base import LINEAR
 from icaps.baselines.fit import fit_baseline
 from icaps.baselines.folder import save_baseline
-from icaps.baselines.kinds import LINEAR
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.catalog import DATASETS
