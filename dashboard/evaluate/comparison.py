@@ -22,7 +22,7 @@ def show_second_model(
         other
         for other in find_models()
         if other.path != model.path
-        and set(models.load(other).classes_) == set(report.predictions.classes)
+        and set(map(str, models.load(other).classes_)) == set(report.predictions.classes)
     ]
     if not others:
         st.caption("There is no other model with these classes.")

@@ -230,11 +230,13 @@ def encode_labels(texts: Sequence[str], y: Sequence[Any]) -> tuple[NDArray[Any],
         raise DataError("This classifier requires y to be passed, but the target y is None.")
     try:
         given: NDArray[Any] = column_or_1d(y, warn=True)
+        _check_one_type(y)
         assert_all_finite(given, input_name="y")
         check_classification_targets(given)
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(f"The labels cannot be used: {error}") from error
-    _check_one_type(y)
     if len(texts) != len(given):
         raise DataError(f"{len(texts)} texts have {len(given)} labels; give one per text.")
     classes, labels = np.unique(given, return_inverse=True)

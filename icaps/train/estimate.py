@@ -1,4 +1,4 @@
-"""What a training will take, measured before it starts on a sample of its texts."""
+"""The time, memory and size of a training, measured on a sample of its texts before it starts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from scipy.stats import binom
 from torch import Tensor
 
@@ -26,24 +27,27 @@ from icaps.text.sentences import encode
 from icaps.text.vectors import load_vectors, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
-from icaps.train.loop import VALIDATION_BATCH, choose_device
-from icaps.train.pace import Pace, measure_pace
+from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
+from icaps.train.optimizer import AveragedAdam
 from icaps.train.precision import choose_precision
 from icaps.train.recipe import Suggestion, suggest
 
-_DRAWN = 20_000  # texts of the sample
-_COUNTED, _ENCODED = 4_000_000, 800_000  # characters of them whose words are counted; encoded
-# Measured on both networks, by the most memory that processes had.
+_SAMPLE_TEXTS = 20_000
+# Characters of the sample whose words are counted, and that are encoded.
+_COUNTED, _ENCODED = 4_000_000, 800_000
+_STEP_SECONDS = 1.0  # for which steps are measured
+_MIN_STEPS = 4  # however long they take; the first, which allocates memory, is not counted
+# Fitted to the peak memory of processes that trained both kinds of networks.
 _LIBRARIES = 520_000_000  # bytes of a process that trains next to nothing
-_STEP_SHARE = 2.5  # what a step takes, in what its forward pass keeps for the gradient
-_VALIDATED_SHARE = 0.7  # likewise, of a batch without gradients
-_SLOWEST_FALL = 0.99  # of the power by which words grow, a doubling
-_VECTOR_TEXTS = 250  # that vectors are trained on to see how long it takes
-_WHOLE = ModelConfig(hierarchical=True, max_words=None)  # how texts are read to measure them
+_STEP_SHARE = 2.5  # memory of a step over what its forward pass stores for the gradient
+_VALIDATION_SHARE = 0.7  # the same for a batch without gradients
+_MAX_FALL = 0.99  # of the exponent by which words grow, per doubling
+_VECTOR_TEXTS = 250  # on which the training of word vectors is timed
+_WHOLE = ModelConfig(hierarchical=True, max_words=None)  # to measure texts: nothing is truncated
 
 
 class Spread(NamedTuple):
-    """Of some numbers the mean, the median and what 95% of them don't pass."""
+    """Mean, median and 95% quantile of some numbers."""
 
     mean: float
     median: float
@@ -55,18 +59,18 @@ class Estimate:
     """What a training will take on this machine.
 
     Attributes:
-        texts: How many there are, the held-out ones among them.
-        exact: Whether all were read; else the number, the classes and the rest come from a part.
+        texts: Number of texts, with the validation texts.
+        exact: Whether all texts were read; otherwise everything is extrapolated from a part.
         classes: Names, sorted.
-        words: Words a text, before it is cut.
-        vocabulary: V, the words that are kept, `<pad>` and `<unk>` included.
-        parameters: Numbers that are trained.
-        checkpoint_bytes: Of the folder, about.
+        words: Words per text, before truncation.
+        vocabulary: V, the number of words with `<pad>` and `<unk>`.
+        parameters: Number of trained parameters.
+        checkpoint_bytes: Size of the folder, about.
         peak_bytes: Memory of the process, about.
-        seconds_per_epoch: With its validation.
-        seconds: Of all epochs, if `patience` ends it no earlier, and of `unk_steps`.
-        vector_seconds: Of the word vectors that are trained on the texts before the first epoch; 0
-            for none. Reading the texts, which takes less, is in neither.
+        seconds_per_epoch: With validation.
+        seconds: Of all epochs, if `patience` does not end them earlier, and of `unk_steps`.
+        vector_seconds: Of training word vectors on the texts before the first epoch; 0 if there are
+            none. The time to read the texts, which is shorter, is in neither.
         suggestion: Settings that suit these texts.
     """
 
@@ -84,6 +88,26 @@ class Estimate:
     suggestion: Suggestion
 
 
+class Pace(NamedTuple):
+    """The cost of training steps.
+
+    Attributes:
+        step: Seconds per step.
+        word: Seconds per word, in addition.
+        validation: Seconds per text that is validated.
+        stored: Bytes per word that the forward pass stores for the gradient.
+    """
+
+    step: float
+    word: float
+    validation: float
+    stored: float
+
+    def seconds(self, steps: int, words: float) -> float:
+        """Of so many steps with so many words in total."""
+        return self.step * steps + self.word * words
+
+
 def estimate(
     source: Source,
     model: ModelConfig,
@@ -93,81 +117,133 @@ def estimate(
 ) -> Estimate:
     """Reads for at most `seconds`, then takes real training steps for about one more.
 
-    Before these the precision of products is measured, once for each size, in about half a second.
-
-    The steps are those of a network of these very sizes on texts drawn from all that were read.
-    Torch's random state stays as it was. Vectors from a file are loaded for their size alone, and
-    those with a name are downloaded, as the training would.
+    The steps are those of a network of the real size on texts drawn from all that were read.
+    Torch's random state is restored. Vectors from a file are loaded to know their size, and those
+    with a name are downloaded, as the training would do.
 
     Raises:
-        DataError: A file can't be read, there is no text, or all are of one class.
-        VectorsError: The vectors can't be loaded.
+        DataError: A file cannot be read, there is no text, or all are of one class.
+        VectorsError: The vectors cannot be loaded.
     """
-    sample = draw_sample(source, _DRAWN, seconds, train.seed)
+    sample = draw_sample(source, _SAMPLE_TEXTS, seconds, train.seed)
     if len(sample.classes) < 2:
         raise DataError(f"All {sample.texts} texts have one class; a classifier needs two.")
-    held_out = max(math.ceil(train.validation_share * sample.texts), len(sample.classes))
-    training = max(1, sample.texts - held_out)
-    vocabulary, size = _vocabulary(sample, training, train.min_frequency)
-    places = _chosen(sample.drawn, _ENCODED)
-    drawn = [sample.drawn[n] for n in places]
+    validated = max(math.ceil(train.validation_share * sample.texts), len(sample.classes))
+    trained = max(1, sample.texts - validated)
+    vocabulary, size = _vocabulary(sample, trained, train.min_frequency)
+    positions = _by_length(sample.drawn, _ENCODED)
+    drawn = [sample.drawn[n] for n in positions]
     whole = encode(vocabulary, drawn, dataclasses.replace(_WHOLE, language=model.language))
     dim = model.fixed_dim * listed(vectors).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + _loaded_dim(vectors))
     encoded = encode(vocabulary, drawn, model)
-    corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in places])
+    corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions])
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
         network.region.precision = choose_precision(train.product_precision, network).precision
-        pace = measure_pace(network, corpus, train, training)
+        pace = measure_pace(network, corpus, train, trained)
     words = float(encoded.words_per_text.mean())
-    steps = math.ceil(training / train.batch_size)
-    per_epoch = _steps(pace, steps, training * words) + pace.validated * held_out
-    # A step for <unk> takes one of a batch's parts (and float32, which is left out of account).
-    of_unk = _steps(pace, train.unk_steps, train.unk_steps * train.batch_size * words)
+    steps = math.ceil(trained / train.batch_size)
+    per_epoch = pace.seconds(steps, trained * words) + pace.validation * validated
+    # A step of `fit_unk` has the texts of one of a batch's `accumulate` parts.
+    unk = pace.seconds(train.unk_steps, train.unk_steps * train.batch_size * words)
     return Estimate(
-        sample.texts,
-        sample.exact,
-        sample.classes,
-        _spread(whole.words_per_text),
-        size,
-        _numbers(network.parameters()),
-        _checkpoint_bytes(network),
-        _peak_bytes(network, pace, encoded.words_per_text, train, held_out),
-        per_epoch,
-        per_epoch * train.epochs + of_unk / train.accumulate,
-        _vector_seconds(corpus, vocabulary, dim, train) * training,
-        _suggest(whole, sample.texts),
+        texts=sample.texts,
+        exact=sample.exact,
+        classes=sample.classes,
+        words=_spread(whole.words_per_text),
+        vocabulary=size,
+        parameters=_count(network.parameters()),
+        checkpoint_bytes=_checkpoint_bytes(network),
+        peak_bytes=_peak_bytes(network, pace, encoded.words_per_text, train, validated),
+        seconds_per_epoch=per_epoch,
+        seconds=per_epoch * train.epochs + unk / train.accumulate,
+        vector_seconds=_vector_seconds(corpus, vocabulary, dim, train) * trained,
+        suggestion=_suggest(whole, sample.texts),
     )
 
 
 def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0) -> Suggestion:
-    """Settings that suit the texts, of which a sample is read for at most so many seconds.
+    """Settings that suit the texts, of which a sample is read for at most `seconds`.
 
     Raises:
-        DataError: A file can't be read, or there is no text.
+        DataError: A file cannot be read, or there is no text.
     """
-    sample = draw_sample(source, _DRAWN, seconds)
-    nothing = Vocabulary.build((), 0)  # lengths don't depend on which words are known
-    drawn = [sample.drawn[n] for n in _chosen(sample.drawn, _ENCODED)]
-    whole = encode(nothing, drawn, dataclasses.replace(_WHOLE, language=language))
+    sample = draw_sample(source, _SAMPLE_TEXTS, seconds)
+    empty = Vocabulary.build((), 0)  # lengths don't depend on which words are known
+    drawn = [sample.drawn[n] for n in _by_length(sample.drawn, _ENCODED)]
+    whole = encode(empty, drawn, dataclasses.replace(_WHOLE, language=language))
     return _suggest(whole, sample.texts)
 
 
-def expected_words(counts: NDArray[np.int64], growth: float, min_frequency: int) -> int:
-    """How many words a corpus has more than F times, by how often a sample of it has each.
+def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: int) -> Pace:
+    """Takes training steps on batches drawn from a corpus.
 
-    Were frequencies of words Zipf's power law, those that a corpus has more than F times would be
-    as many as those that a part of 1 / g of it has more than F / g times, while F / g is 1 or more.
-    Beyond that they grow by a power of the number of texts (Heaps 1978), which falls from one
-    doubling to the next as it does from the quarter to the half and to the whole of the sample. On
-    English texts, 500 of them tell the words of 42,000 within a fifth where F is 1 or more, and
-    within 40% where it is 0.
+    The network is changed, and so is torch's random state.
 
     Args:
-        counts: (words,), how often the sample has each.
-        growth: g, the texts of the corpus for one of the sample.
+        network: Of the sizes that will be trained, on its device.
+        corpus: Texts like those to train on, at least one.
+        train: Settings.
+        texts: How many texts will be trained on.
+    """
+    random = np.random.default_rng(train.seed)
+
+    def draw() -> Corpus:
+        return corpus.select(random.integers(len(corpus), size=min(train.batch_size, texts)))
+
+    network.train()
+    stored = _stored_bytes(network, draw())
+    optimizer = AveragedAdam(network, train, -(-texts // train.batch_size))
+    words: list[int] = []
+    times: list[float] = []
+    end = time.perf_counter() + _STEP_SECONDS
+    while len(times) < _MIN_STEPS or time.perf_counter() < end:
+        batch, started = draw(), time.perf_counter()
+        backward(network, batch, train)
+        optimizer.step()
+        times.append(time.perf_counter() - started)
+        words.append(len(batch.tokens().ids))
+    # Least squares with neither below 0, which a line through few points might be.
+    rows = np.stack([np.ones(len(words) - 1), words[1:]], axis=1)
+    step, word = nnls(rows, np.array(times[1:]))[0].tolist()
+    batch, started = draw(), time.perf_counter()
+    validate(network.eval(), batch)
+    return Pace(step, word, (time.perf_counter() - started) / len(batch), stored)
+
+
+def _stored_bytes(network: ICapsNet, batch: Corpus) -> float:
+    """Bytes per word that the forward pass stores for the gradient, without the weights."""
+    own = {values.untyped_storage().data_ptr() for values in network.state_dict().values()}
+    stored: dict[int, int] = {}
+
+    def note(values: Tensor) -> Tensor:
+        storage = values.untyped_storage()
+        stored[storage.data_ptr()] = storage.nbytes()
+        return values
+
+    tokens = batch.tokens()
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda values: values):
+        activity = network(tokens)
+    del activity
+    total = sum(size for address, size in stored.items() if address not in own)
+    return total / max(len(tokens.ids), 1)
+
+
+def expected_words(counts: NDArray[np.int64], growth: float, min_frequency: int) -> int:
+    """The number of words that a corpus has more than F times, from their counts in a sample.
+
+    If frequencies of words followed Zipf's power law, a corpus would have as many words more than F
+    times as a part of 1 / g of it has more than F / g times, as long as F / g is at least 1. Beyond
+    that they grow by a power of the number of texts (Heaps 1978), which falls from one doubling to
+    the next as it does from a quarter to a half and to the whole of the sample. On English texts, a
+    sample of 500 predicts the words of 42,000 texts within a fifth if F is at least 1, and within
+    40% if it is 0.
+
+    Args:
+        counts: (words,), how often each occurs in the sample.
+        growth: g, the number of texts of the corpus over that of the sample.
         min_frequency: F.
     """
     if growth <= 1:
@@ -179,27 +255,27 @@ def expected_words(counts: NDArray[np.int64], growth: float, min_frequency: int)
     if half <= quarter:  # there is no word, or all are there
         return round(whole)
     power = math.log2(whole / half)
-    fall = min(power / math.log2(half / quarter), _SLOWEST_FALL)
+    fall = min(power / math.log2(half / quarter), _MAX_FALL)
     doublings = math.log2(growth / max(min_frequency, 1))
     times: float = 2.0 ** (power * fall * (1 - fall**doublings) / (1 - fall))
     return round(whole * times)
 
 
 def _in_part(counts: NDArray[np.int64], share: float, least: int) -> float:
-    """How many words a share of the texts has more than `least` times, as can be expected."""
+    """The expected number of words that a share of the texts has more than `least` times."""
     return float(binom.sf(least, counts, share).sum())
 
 
 def _above(counts: NDArray[np.int64], least: float) -> float:
-    """How many counts are above `least`; between whole numbers, in a line."""
+    """The number of counts above `least`, interpolated linearly between whole numbers."""
     whole = int(least)
     below, next_ = (float((counts > n).sum()) for n in (whole, whole + 1))
     return below + (next_ - below) * (least - whole)
 
 
 def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Vocabulary, int]:
-    """The words that the sample tells of, and how many there will be."""
-    counted = _chosen(sample.drawn, _COUNTED)
+    """The words of the sample, and the number of words that there will be."""
+    counted = _by_length(sample.drawn, _COUNTED)
     seen = Vocabulary.build((sample.drawn[n] for n in counted), 0)
     size = 2 + expected_words(
         np.array(seen.counts[2:], np.int64), training / len(counted), min_frequency
@@ -207,11 +283,11 @@ def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Voca
     return Vocabulary(seen.words[:size], seen.counts[:size]), size
 
 
-def _chosen(texts: Sequence[str], characters: int) -> NDArray[np.int64]:
-    """Places, rising, of texts of about so many characters in all.
+def _by_length(texts: Sequence[str], characters: int) -> NDArray[np.int64]:
+    """Positions, sorted, of texts that have about so many characters in total.
 
-    They are evenly spaced in the order of lengths, so that few texts have the lengths of all: at
-    random, a few long ones would make most of the difference.
+    They are evenly spaced in the order of lengths, so that few texts represent the lengths of all:
+    in a random choice a few long ones would make most of the difference.
     """
     sizes = np.array([len(text) for text in texts])
     number = math.ceil(len(texts) * min(1.0, characters / max(int(sizes.sum()), 1)))
@@ -234,45 +310,40 @@ def _loaded_dim(vectors: Sources) -> int:
 
 
 def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: TrainConfig) -> float:
-    """Seconds a text, measured on some; 0 where `dim` is."""
+    """Seconds per text, measured on some; 0 if `dim` is 0."""
     if not dim:
         return 0.0
     some = KnownWords(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
-    train_vectors([["word"]], dim, seed=train.seed)  # imports gensim, which is not the texts' doing
+    train_vectors([["word"]], dim, seed=train.seed)  # imports gensim, which should not be timed
     started = time.perf_counter()
     train_vectors(some, dim, seed=train.seed, epochs=train.vector_epochs)
     return (time.perf_counter() - started) / len(some.corpus)
 
 
-def _steps(pace: Pace, steps: int, words: float) -> float:
-    """Seconds of so many steps, of so many words in all."""
-    return pace.step * steps + pace.word * words
-
-
-def _numbers(tensors: Iterable[Tensor]) -> int:
+def _count(tensors: Iterable[Tensor]) -> int:
     return sum(values.numel() for values in tensors)
 
 
 def _checkpoint_bytes(network: ICapsNet) -> int:
-    """Four bytes a weight, one a frozen number, and about a dozen for the line of a word."""
+    """Four bytes per weight, one per frozen number, about twelve for the line of a word."""
     words = len(network.fixed_embedding)
-    return 4 * _numbers(network.parameters()) + network.fixed_embedding.numel() + 12 * words
+    return 4 * _count(network.parameters()) + network.fixed_embedding.numel() + 12 * words
 
 
 def _peak_bytes(
     network: ICapsNet, pace: Pace, lengths: NDArray[np.int64], train: TrainConfig, held_out: int
 ) -> int:
-    """Libraries, weights, and the larger of the longest step and the longest batch validated.
+    """Libraries, weights, and the larger of the longest step and the longest validation batch.
 
-    Each weight has a gradient, an average, the best so far and two numbers of Adam; the frozen
-    ones have a copy in the average.
+    Each weight has a gradient, an average, a best value and two numbers of Adam; the frozen numbers
+    have a copy.
     """
     random = np.random.default_rng(train.seed)
 
     def longest(texts: int) -> int:
         return int(random.choice(lengths, (100, texts)).sum(1).max())
 
-    weights = 6 * 4 * _numbers(network.parameters()) + 2 * 4 * network.fixed_embedding.numel()
+    weights = 6 * 4 * _count(network.parameters()) + 2 * 4 * network.fixed_embedding.numel()
     step = _STEP_SHARE * longest(-(-train.batch_size // train.accumulate))
-    validated = _VALIDATED_SHARE * longest(min(held_out, VALIDATION_BATCH))
-    return round(_LIBRARIES + weights + pace.kept * max(step, validated))
+    validated = _VALIDATION_SHARE * longest(min(held_out, VALIDATION_BATCH))
+    return round(_LIBRARIES + weights + pace.stored * max(step, validated))

@@ -1,9 +1,9 @@
-"""A term of the loss that gives primary capsules subjects of their own: ours, not the paper's.
+"""A term of the loss that lets primary capsules specialise in classes: ours, not the paper's.
 
-With the paper's loss alone the matrix C says little. W_j is shared by all capsules, so the vector
-in a capsule and not its number tells the class: a few capsules win the texts of every class, and
-the others win none. Here the capsule that wins a text is made to tell its class, which is the
-mutual information of winner and class, and all capsules are made to win.
+With the paper's loss alone the matrix C carries little information. W_j is shared by all capsules,
+so the class depends on the vector in a capsule and not on its number: a few capsules win the texts
+of every class, and the others win none. This term increases the mutual information of the winning
+capsule and the class, and the number of capsules that win.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
     """purity_weight H(class | winner) - spread_weight H(winner), in nats, over a batch.
 
     The winner of a text is the capsule with the largest routing weight for the text's class
-    (section 2.6, k1 = 1), made soft by a softmax over capsules of winner_sharpness times beta.
+    (section 2.6, k1 = 1), relaxed to a softmax over capsules of winner_sharpness times beta.
 
     Args:
         routing: beta_ij (texts, I, J).
@@ -27,7 +27,7 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
     """
     own = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
     winners = (config.winner_sharpness * own).softmax(1)
-    joint = routing.new_zeros(routing.shape[2], routing.shape[1])  # (J, I), adds up to 1
+    joint = routing.new_zeros(routing.shape[2], routing.shape[1])  # (J, I), sums to 1
     joint = joint.index_add(0, labels, winners) / len(labels)
     winner_entropy = _entropy(joint.sum(0))
     class_entropy = _entropy(joint) - winner_entropy  # H(class | winner), by the chain rule
@@ -35,6 +35,6 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
 
 
 def _entropy(shares: Tensor) -> Tensor:
-    # Where a share is 0 its gradient would be infinite.
-    kept: Tensor = shares.clamp(min=torch.finfo(shares.dtype).tiny)
-    return -(kept * kept.log()).sum()
+    # Without the bound the gradient at 0 would be infinite.
+    bounded: Tensor = shares.clamp(min=torch.finfo(shares.dtype).tiny)
+    return -(bounded * bounded.log()).sum()

@@ -1,4 +1,4 @@
-"""Settings that suit texts: by their lengths and their number, as the paper's tables have them."""
+"""Recommends settings for texts by their lengths and their number, after the paper's tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from icaps.config import PRESETS, Preset
 from icaps.data.catalog import DATASETS
 
-WHOLE = 0.95  # share of the texts that are not cut
-# From where on a typical text is long: both networks were compared on 20 Newsgroups (README.md).
+WHOLE = 0.95  # share of the texts that are not truncated
+# From here on a typical text is long: both networks were compared on 20 Newsgroups (README.md).
 LONG_WORDS, LONG_SENTENCES = 75, 4
-# The largest number of texts for each F. Tables 2 and 3 have 5 for 120,000 texts and more for more;
-# below that the paper has no data set, and a word that is seen once can't be learnt.
+# F by the largest number of texts for it. Tables 2 and 3 have 5 for 120,000 texts and more for
+# more; for fewer texts the paper has no data set, and a word that is seen once cannot be learnt.
 _FREQUENCIES = {
     False: {10_000: 1, 300_000: 5, 1_000_000: 50, 2_000_000: 100, math.inf: 200},
     True: {10_000: 1, 1_000_000: 5, math.inf: 10},
@@ -24,14 +24,14 @@ _FREQUENCIES = {
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Settings for some texts.
+    """Recommended settings.
 
     Attributes:
-        hierarchical: Whether the network for long texts suits them (section 2.5).
+        hierarchical: Whether to use the network for long texts (section 2.5).
         reason: Why, as a sentence.
-        preset: The name of the row of the paper's tables for the most alike data set.
-        max_words: N, of a text, or of a sentence when hierarchical.
-        max_sentences: M when hierarchical; else None. N and M leave 95% of the texts whole.
+        preset: Name of the row of the paper's tables for the most similar data set.
+        max_words: N, words per text, or per sentence when hierarchical.
+        max_sentences: M when hierarchical; else None. N and M truncate at most 5% of the texts.
         min_frequency: F, by the number of texts.
     """
 
@@ -49,23 +49,23 @@ def suggest(
     sentence_words: NDArray[np.int64],
     texts: int,
 ) -> Suggestion:
-    """Settings for a corpus of `texts` texts, of which a sample was measured.
+    """Recommends settings for a corpus, from the lengths of a sample of its texts.
 
     Args:
         words: (sampled,), words of each text.
-        sentences: (sampled,), sentences of each.
-        sentence_words: (sentences of all,), words of each sentence, text after text.
-        texts: How many there are in all.
+        sentences: (sampled,), sentences of each text.
+        sentence_words: (sentences,), words of each sentence, text after text.
+        texts: Number of texts of the corpus.
     """
     typical = int(np.median(words)), int(np.median(sentences))
     hierarchical = typical[0] >= LONG_WORDS and typical[1] >= LONG_SENTENCES
     if hierarchical:
-        max_words = _enough(sentence_words)
+        max_words = _long_enough(sentence_words)
         text = np.repeat(np.arange(len(sentences)), sentences)
         parts = np.bincount(text, -(-sentence_words // max_words), len(sentences))
-        max_sentences = _enough(parts)
+        max_sentences = _long_enough(parts)
     else:
-        max_words, max_sentences = _enough(words), None
+        max_words, max_sentences = _long_enough(words), None
     preset = _nearest(texts, max_sentences or int(words.max(initial=1)), hierarchical)
     frequencies = _FREQUENCIES[hierarchical]
     return Suggestion(
@@ -78,15 +78,15 @@ def suggest(
     )
 
 
-def _enough(lengths: NDArray[np.int64]) -> int:
-    """The smallest length, at least 1, that `WHOLE` of them don't pass."""
+def _long_enough(lengths: NDArray[np.int64]) -> int:
+    """The quantile `WHOLE` of lengths, at least 1."""
     if not len(lengths):
         return 1
     return max(1, int(np.quantile(lengths, WHOLE, method="inverted_cdf")))
 
 
 def _nearest(texts: int, length: int, hierarchical: bool) -> Preset:
-    """The preset of that kind whose texts are alike in number and length, both by their ratio."""
+    """The preset of that kind whose texts are most similar in number and length, both as ratios."""
 
     def distance(preset: Preset) -> float:
         own = preset.model.max_sentences if hierarchical else preset.model.max_words

@@ -1,11 +1,11 @@
-"""Makes `<unk>` say nothing, so that masking a word takes it out: ours, not the paper's.
+"""Makes `<unk>` neutral, so that masking a word acts like removing it: ours, not the paper's.
 
-Whether a reason is the model's own is asked by taking its words out and looking at what is left.
-A word that `<unk>` stands in for isn't out: its vector goes on to be attended to and to vote. Word
-dropout brings it into training, but never so much of it as there is where all but the reason is
-masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in explainability"). Here, after
-the training, that one vector is moved until a text with some words masked gets the norms of the
-same text without them. No other weight changes, and no label is used.
+Whether an explanation is faithful is tested by removing its words and predicting what is left. A
+word that is replaced by `<unk>` is not gone: the vector of `<unk>` is attended to and votes. Word
+dropout brings it into training, but never as many of it as in a text where everything but the
+explanation is masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in
+explainability"). So after the training this one vector is changed until a text with masked words
+gets the norms of the text without these words. No other weight changes, and no label is used.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from icaps.text.batch import UNK
 from icaps.text.vectors import in_whole_steps
 from icaps.train.dataset import Corpus
 
-_RATE = 0.05  # the largest that Adam gets, which falls in a line to 0
+_RATE = 0.05  # learning rate of Adam, which decays linearly to 0
 
 
 def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
-    """Moves both parts of `<unk>`'s embedding by `unk_steps` batches of texts, masked at random.
+    """Fits both parts of the embedding of `<unk>` on `unk_steps` batches of texts.
 
-    A share of a sentence's words, itself random, is masked, and never all of them; the loss is the
-    squared difference of the class norms, added up over classes, from those of the text without
-    these words. The same seed and texts give the same vector; all processes take the same steps.
+    A random share of the words of each sentence is masked, but never all of them. The loss is the
+    squared difference between the class norms of the masked text and those of the text without
+    these words, summed over classes. The same seed and texts give the same vector; all processes
+    take the same steps.
 
     Args:
         network: Trained, in eval mode; changed in place.

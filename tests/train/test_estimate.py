@@ -17,7 +17,8 @@ from icaps.config import FLOAT32, PRESETS, TrainConfig
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import DataError
-from icaps.train import pace
+from icaps.train import estimate as estimation
+from icaps.train.dataset import Corpus
 from icaps.train.estimate import Estimate, estimate, expected_words
 from icaps.train.recipe import suggest
 from tests.conftest import MODEL, TRAIN, make_texts
@@ -26,7 +27,7 @@ from tests.conftest import MODEL, TRAIN, make_texts
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few steps: what they take is measured by hand, since this machine may have others' work."""
-    monkeypatch.setattr(pace, "_SECONDS", 0.0)
+    monkeypatch.setattr(estimation, "_STEP_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +104,13 @@ def test_the_time_is_that_of_the_steps(
     """A clock that a step moves by 1 second and another hundredth a word."""
     now = 0.0
 
-    def step(_network: object, _updates: object, batch: object, _train: object) -> int:
+    def step(_network: object, batch: Corpus, _train: object) -> float:
         nonlocal now
-        words = int(batch.tokens().ids.shape[0])  # type: ignore[attr-defined]
-        now += 1 + words / 100
-        return words
+        now += 1 + len(batch.tokens().ids) / 100
+        return 0.0
 
-    monkeypatch.setattr(pace, "_step", step)
-    monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(estimation, "backward", step)
+    monkeypatch.setattr(estimation.time, "perf_counter", lambda: now)
     train = dataclasses.replace(TRAIN, product_precision=FLOAT32, accumulate=4, unk_steps=100)
     made = estimate(open_source(texts_and_labels), MODEL, train)
     training, steps = 324, 11
