@@ -1,11 +1,11 @@
-"""How fast a large data set is indexed and searched, and in how much memory.
+"""Time and memory of indexing and searching a large data set.
 
     python -m benchmarks.exploring [--rows 1000000] [--repeats] [--json]
 
-The texts are made by a program: 40 words each on average, whose frequencies fall as in English
-(Zipf), of four classes that each have words of their own; one in a hundred is a near-copy of the
-one before. The index is made in a process of its own; all else happens in another one, so that the
-memory reported is what a dashboard would take, from which the libraries' own is told apart.
+The texts are synthetic: 40 words on average, with the word frequencies of English (Zipf), in four
+classes with words of their own; one in a hundred is a near-copy of the preceding one. The index is
+built in one process and searched in another, so that the memory of the second is what a dashboard
+would need; the memory of the libraries alone is reported, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.machine import peak
-from icaps.explore.index import Query, index_of, make_index, open_index
-from icaps.explore.near_duplicates import make_repeats
+from icaps.explore.index import load_index, make_index
+from icaps.explore.near_duplicates import find_duplicates
+from icaps.explore.search import Query, search
 
 CLASSES, DIFFERENT, LENGTH = 4, 400_000, 40
 SYLLABLES = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
@@ -36,11 +37,11 @@ QUERIES = {
     "three words": Query(words="the of a"),
     "a plain pattern": Query(regex="fasufo"),
     "a pattern in any case": Query(regex=r"(?i)\bBO\w*\b.*\bba"),
-    "a pattern that is nowhere": Query(regex=r"[0-9]{3}-[0-9]{4}"),
+    "a pattern that never matches": Query(regex=r"[0-9]{3}-[0-9]{4}"),
     "a class": Query(classes=("class 1",)),
-    "all at once": Query("the", r"\bba", ("class 1",), "train", 20, 60),
+    "all conditions": Query("the", r"\bba", ("class 1",), "train", 20, 60),
 }
-TIMES = 5  # that each search is measured
+TIMES = 5  # measurements per search
 
 
 def words() -> list[str]:
@@ -88,7 +89,7 @@ def write_files(folder: Path, count: int) -> None:
 
 
 def timed(action: Callable[[], object]) -> float:
-    """Seconds that it takes, the median of some times."""
+    """The median time in seconds."""
     seconds = []
     for _ in range(TIMES):
         started = time.perf_counter()
@@ -98,16 +99,16 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def memory() -> float:
-    """Megabytes that this process has in memory now."""
+    """The resident memory of this process in megabytes."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def build(place: Path) -> dict[str, float]:
-    """Makes the index: seconds, and megabytes at the peak."""
+    """Builds the index: time, peak memory and size."""
     started = time.perf_counter()
-    folder = make_index(place, {})
-    size = sum(file.stat().st_size for file in folder.iterdir())
+    index = make_index(place, {})
+    size = sum(file.stat().st_size for file in index.folder.iterdir())
     return {
         "index: seconds": time.perf_counter() - started,
         "index: MB at the peak": peak(),
@@ -115,48 +116,49 @@ def build(place: Path) -> dict[str, float]:
     }
 
 
-def search(place: Path, *, repeats: bool) -> dict[str, float]:
-    """Opens the index and searches it: seconds, and megabytes."""
-    folder = index_of(place, {})
-    assert folder is not None
-    found = {"libraries: MB": memory()}
+def measure(place: Path, *, repeats: bool) -> dict[str, float]:
+    """Opens the index and searches it: time and memory."""
+    figures = {"libraries: MB": memory()}
     started = time.perf_counter()
-    index = open_index(folder)
-    found["open: seconds"] = time.perf_counter() - started
-    found["open: MB"] = memory()
+    index = load_index(place, {})
+    assert index is not None
+    figures["open: seconds"] = time.perf_counter() - started
+    figures["open: MB"] = memory()
     rng = np.random.default_rng(2)
-    found["random page of 50: seconds"] = timed(lambda: index.text(rng.integers(0, len(index), 50)))
+    figures["random page of 50: seconds"] = timed(
+        lambda: index.text(rng.integers(0, len(index), 50))
+    )
     for name, query in QUERIES.items():
         started = time.perf_counter()
-        count = len(index.find(query))
-        found[f"find {name}: first time, seconds"] = time.perf_counter() - started
-        found[f"find {name}: seconds"] = timed(lambda query=query: index.find(query))
-        found[f"find {name}: rows"] = count
-    found["search: MB at the peak"] = peak()
+        count = len(search(index, query))
+        figures[f"find {name}: first time, seconds"] = time.perf_counter() - started
+        figures[f"find {name}: seconds"] = timed(lambda query=query: search(index, query))
+        figures[f"find {name}: rows"] = count
+    figures["search: MB at the peak"] = peak()
     if repeats:
         started = time.perf_counter()
-        result = make_repeats(index)
-        found["repeats: seconds"] = time.perf_counter() - started
-        found["repeats: near pairs in train"] = result.near["train"].total
-        found["repeats: MB at the peak"] = peak()
-    return found
+        result = find_duplicates(index)
+        figures["repeats: seconds"] = time.perf_counter() - started
+        figures["repeats: near pairs in train"] = result.near["train"].total
+        figures["repeats: MB at the peak"] = peak()
+    return figures
 
 
 def main() -> None:
     """Writes the files, indexes and searches them, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", action="store_true", help="look for near-duplicates, too")
+    parser.add_argument("--repeats", action="store_true", help="also find duplicates")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--step", choices=("build", "search"), help=argparse.SUPPRESS)
     parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
         place = options.place
-        step = build(place) if options.step == "build" else search(place, repeats=options.repeats)
+        step = build(place) if options.step == "build" else measure(place, repeats=options.repeats)
         print(json.dumps(step))
         return
-    found: dict[str, float] = {"rows": options.rows}
+    figures: dict[str, float] = {"rows": options.rows}
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), options.rows)
         environment = os.environ | {"ICAPS_DATA": str(Path(folder) / "cache")}
@@ -164,12 +166,12 @@ def main() -> None:
             command = [sys.executable, "-m", "benchmarks.exploring", "--step", step]
             command += ["--place", folder, *(["--repeats"] if options.repeats else [])]
             done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-            found |= json.loads(done.stdout)
+            figures |= json.loads(done.stdout)
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(figures))
         return
     print("| figure | value |\n|---|---|")
-    for name, value in found.items():
+    for name, value in figures.items():
         print(f"| {name} | {value:,.3f} |" if value < 10 else f"| {name} | {value:,.0f} |")
 
 

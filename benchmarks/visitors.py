@@ -85,7 +85,7 @@ class Judge:
 
     def __init__(self, model: Path) -> None:
         self.classifier = ICapsClassifier.load(model, device="cpu")
-        lines = (model / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+        lines = (model / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
         words = [line.split("\t")[0] for line in lines]
         self._words = [word for word in words if word.isalpha()]
 

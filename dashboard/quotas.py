@@ -16,9 +16,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import logs, settings
+from icaps.data.saved_slices import slices
 from icaps.data.uploads import delete_old, uploads
 from icaps.errors import ICapsError
-from icaps.explore.saved_slices import slices
 from icaps.runs.folder import QUEUED, find_runs
 
 READ_ONLY = "This demonstration is read-only: {} To do that, run the app yourself."

@@ -7,7 +7,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.interpret import controls
 from icaps.interpret.global_view import load_view
 

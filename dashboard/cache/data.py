@@ -1,7 +1,5 @@
 """Cached views of data sets: previews, estimates, searches, and what a model predicts for rows."""
 
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,16 +14,19 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data import preview as previews
+from icaps.data.cache import Artifact
+from icaps.data.fingerprint import fingerprint_of
 from icaps.data.preview import Preview
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
-from icaps.errors import DataError
-from icaps.explore.index import Index, index_of, open_index
-from icaps.explore.label_issues import Judged, judged_folder, load_judged
-from icaps.explore.neighbours import TrainingSample, load_sample, sample_home
-from icaps.explore.query import Query
-from icaps.explore.statistics import Coverage, vector_coverage
-from icaps.explore.text_map import TextMap, map_texts, text_vectors
+from icaps.evaluate.predictions import Predictions
+from icaps.explore.index import Index, index_artifact
+from icaps.explore.label_issues import row_predictions
+from icaps.explore.neighbours import TrainingSample, sample_artifact
+from icaps.explore.search import Query, search
+from icaps.explore.statistics import Coverage
+from icaps.explore.text_projection import project_texts, text_vectors
+from icaps.interpret.projection import PlaneMap
 from icaps.text.vectors import load_vectors
 from icaps.train import estimate as estimates
 from icaps.train.estimate import Estimate
@@ -68,8 +69,13 @@ class DataKey:
 
 
 def key_of(value: str, reading: Mapping[str, Any]) -> DataKey:
-    """The key of data in its present state."""
-    return DataKey(value, (), _fingerprint(Path(value))).read_with(reading)
+    """The key of data in its present state.
+
+    Raises:
+        DataError: The data can't be read.
+    """
+    fingerprint = fingerprint_of(value) if file_access.exists(Path(value)) else ""
+    return DataKey(value, (), fingerprint).read_with(reading)
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")
@@ -114,13 +120,15 @@ def index(data: DataKey) -> Index | None:
     Raises:
         DataError: The data does not exist, or the index is damaged.
     """
-    folder = index_of(resolve(data.value), data.reading)
-    return None if folder is None else _index(folder)
+    artifact = index_artifact(resolve(data.value), data.reading)
+    return _index(artifact.home, artifact) if artifact.exists else None
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _index(folder: Path) -> Index:
-    return open_index(folder)
+def _index(home: Path, _artifact: Artifact[Index]) -> Index:
+    index = _artifact.load()
+    assert index is not None
+    return index
 
 
 def _folder_of(data: Index) -> str:
@@ -131,7 +139,7 @@ def _folder_of(data: Index) -> str:
 def rows(data: Index, query: Query, among: str, _mask: NDArray[np.bool_] | None) -> Rows:
     """Numbers of the matching rows; `among` is a name for the mask, unique for its values."""
     quotas.request()
-    return data.find(query, _mask)
+    return search(data, query, _mask)
 
 
 @st.cache_data(max_entries=8, show_spinner="Loading the vectors …", hash_funcs={Index: _folder_of})
@@ -142,38 +150,36 @@ def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
         VectorsError: The vectors can't be loaded.
     """
     quotas.request()
-    return vector_coverage(data, set(load_vectors(vectors).key_to_index))
+    return data.vector_coverage(set(load_vectors(vectors).key_to_index))
 
 
-def judged(data: Index, model: ModelFolder) -> Judged | None:
+def row_predictions_of(data: Index, model: ModelFolder) -> Predictions | None:
     """What a model predicts for each row; None if it was not computed yet.
 
     Raises:
         DataError: The stored predictions are damaged.
     """
-    folder = _judged_folder(data, model)
-    predictions = load_judged(folder)
-    if predictions is not None and len(predictions.predicted) != len(data):
-        raise DataError(
-            f"{folder} can't be read (it is of other rows). Delete the folder, so that it is "
-            "computed again."
-        )
+    artifact = row_predictions(models.load(model), models.fingerprint(model), data)
+    return _row_predictions(artifact.home, model, artifact) if artifact.exists else None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _row_predictions(
+    home: Path, model: ModelFolder, _artifact: Artifact[Predictions]
+) -> Predictions:
+    predictions = _artifact.load()
+    assert predictions is not None
     return predictions
-
-
-@st.cache_data(max_entries=20, show_spinner=False, hash_funcs={Index: _folder_of})
-def _judged_folder(data: Index, model: ModelFolder) -> Path:
-    return judged_folder(data.folder, model.path)
 
 
 @st.cache_data(max_entries=8, show_spinner="Projecting the texts …", hash_funcs={Index: _folder_of})
 def text_map(
     data: Index, model: ModelFolder, numbers: tuple[int, ...], space: str, method: str
-) -> TextMap:
+) -> PlaneMap:
     """Some rows in two dimensions, by the capsules that a model computes for them."""
     quotas.request()
     texts = data.text(numbers)
-    return map_texts(text_vectors(models.load(model), texts, space), method)
+    return project_texts(text_vectors(models.load(model), texts, space), method)
 
 
 def training_sample(model: ModelFolder, data: DataKey) -> TrainingSample | None:
@@ -182,19 +188,4 @@ def training_sample(model: ModelFolder, data: DataKey) -> TrainingSample | None:
     Raises:
         DataError: The data does not exist, or the sample is damaged.
     """
-    home = sample_home(models.fingerprint(model), resolve(data.value), data.reading)
-    return load_sample(home)
-
-
-def _fingerprint(place: Path) -> str:
-    """Changes with the size or time of any file of `place`, whatever its depth."""
-    if not file_access.exists(place):
-        return ""
-    files = sorted(place.rglob("*")) if place.is_dir() else [place, place.parent / "classes.txt"]
-    states = hashlib.sha256()
-    for file in files:
-        if os.path.lexists(file):
-            facts = file.stat() if file.exists() else file.lstat()  # the latter of a dangling link
-            state = f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0"
-            states.update(state.encode("utf-8", "surrogateescape"))
-    return states.hexdigest()
+    return sample_artifact(models.fingerprint(model), resolve(data.value), data.reading).load()

@@ -13,18 +13,17 @@ from dashboard.bounded import BoundedDict
 from dashboard.cache import models
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
-from icaps.data.cache import ready_folder
+from icaps.data.cache import Artifact
+from icaps.data.fingerprint import fingerprint_files
 from icaps.data.resolve import resolve
 from icaps.data.sample import draw_sample
-from icaps.evaluate import answers as predictions
+from icaps.data.saved_slices import Slice
 from icaps.evaluate import compare
-from icaps.evaluate.answers import Answers, Texts
-from icaps.evaluate.cache import Evaluation, load_evaluated
-from icaps.evaluate.compare import Comparison
+from icaps.evaluate.compare import LabelledTexts, PairedTest, TimedPredictions
+from icaps.evaluate.evaluation import Evaluation, EvaluationData, evaluation_artifact
 from icaps.evaluate.report import EvaluationReport
-from icaps.evaluate.same_reasons import Shared, shared_predictions
+from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
 from icaps.evaluate.slices import SliceScore
-from icaps.explore.saved_slices import Slice
 from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts
@@ -34,12 +33,11 @@ _SHORTCUTS = 4  # pairs of a model and data
 
 
 def _file_state(piece: Slice) -> str:
-    facts = piece.path.stat()
-    return f"{piece.path}\0{facts.st_size}\0{facts.st_mtime_ns}"
+    return fingerprint_files([piece.path])
 
 
 def _folder_of(report: EvaluationReport) -> str:
-    return str(report.evaluated.folder)  # its name is a hash of the model's and the data's files
+    return str(report.evaluation.folder)  # its name is a hash of the model's and the data's files
 
 
 def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport | None:
@@ -49,15 +47,14 @@ def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport 
         CheckpointError: The model can't be read.
         DataError: The data does not exist, or the stored evaluation is damaged.
     """
-    weights = models.fingerprint(model)
-    classes = list(models.classes(model))
-    home = Evaluation(weights, classes, resolve(data.value), part, data.reading).home()
-    return _evaluated(home, model) if ready_folder(home) else None
+    texts = EvaluationData(resolve(data.value), part, data.reading)
+    artifact = evaluation_artifact(models.load(model), models.fingerprint(model), texts)
+    return _evaluated(artifact.home, model, artifact) if artifact.exists else None
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _evaluated(home: Path, model: ModelFolder) -> EvaluationReport:
-    evaluation = load_evaluated(home, models.load(model).inverse_temperature_)
+def _evaluated(home: Path, model: ModelFolder, _artifact: Artifact[Evaluation]) -> EvaluationReport:
+    evaluation = _artifact.load()
     assert evaluation is not None
     return EvaluationReport(evaluation)
 
@@ -73,7 +70,7 @@ def card(
         DataError: The model knows no word of the texts on which faithfulness is measured.
     """
     classifier = models.load(model)
-    faithfulness = measure_faithfulness(classifier, report.evaluated, limit) if limit else None
+    faithfulness = measure_faithfulness(classifier, report.evaluation, limit) if limit else None
     tested = evaluated_data(value, resolve(value), part, report)
     return make_card(classifier, str(model.path), tested, models.report(model), faithfulness)
 
@@ -92,7 +89,7 @@ def saved_slices(report: EvaluationReport, slices: Sequence[Slice]) -> list[Slic
 @st.cache_data(
     max_entries=20, show_spinner="Comparing …", hash_funcs={EvaluationReport: _folder_of}
 )
-def comparison(first: EvaluationReport, second: EvaluationReport) -> Comparison:
+def comparison(first: EvaluationReport, second: EvaluationReport) -> PairedTest:
     """Two models compared on the same texts."""
     quotas.request()
     return compare.compare(first.predictions, second.predictions)
@@ -108,33 +105,37 @@ class Sample:
 
 
 @st.cache_data(max_entries=3, show_spinner="Reading the texts …")
-def texts(sample: Sample, classes: tuple[str, ...]) -> Texts:
+def texts(sample: Sample, classes: tuple[str, ...]) -> LabelledTexts:
     """The texts of a sample, labelled by these classes.
 
     Raises:
         DataError: They can't be read, or have other classes.
     """
     quotas.request()
-    return predictions.read_texts(sample.data.open(sample.part).pairs(), classes, sample.limit)
+    return compare.sample_texts(sample.data.open(sample.part).pairs(), classes, sample.limit)
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
-def answers(sample: Sample, model: ModelFolder, name: str, classes: tuple[str, ...]) -> Answers:
+def answers(
+    sample: Sample, model: ModelFolder, name: str, classes: tuple[str, ...]
+) -> TimedPredictions:
     """What a model or a baseline, shown as `name`, predicts for the texts of a sample.
 
     Raises:
         DataError: It has other classes.
     """
     quotas.request()
-    return predictions.ask(name, models.scorer(model), texts(sample, classes))
+    return compare.predict_timed(name, models.scorer(model), texts(sample, classes))
 
 
 @st.cache_data(max_entries=6, show_spinner="Explaining …")
-def shared(sample: Sample, first: ModelFolder, second: ModelFolder, limit: int) -> list[Shared]:
+def shared(
+    sample: Sample, first: ModelFolder, second: ModelFolder, limit: int
+) -> list[SharedReasons]:
     """The texts, among the first `limit` of a sample, for which both predict the same class."""
     quotas.request()
     some = texts(sample, models.classes(first)).texts[:limit]
-    return shared_predictions(models.load(first), models.load(second), some)
+    return shared_reasons(models.load(first), models.load(second), some)
 
 
 class Shortcuts(NamedTuple):

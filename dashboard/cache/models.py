@@ -6,8 +6,8 @@ from dashboard import quotas
 from dashboard.model_registry import ModelFolder
 from icaps.baselines.folder import load_baseline
 from icaps.classifier import ICapsClassifier
-from icaps.evaluate.answers import num_weights
-from icaps.evaluate.scorer import Scorer
+from icaps.evaluate.compare import num_weights
+from icaps.evaluate.predictions import Scorer
 from icaps.interpret import queries
 from icaps.interpret.global_view import Text, load_view, texts_of, weights_fingerprint
 from icaps.interpret.queries import QueryMap

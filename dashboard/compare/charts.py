@@ -11,7 +11,7 @@ _BINS = 20
 
 
 def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """A point per model with its interval; `scores` is from `comparison_tables.scores`."""
+    """A point per model with its interval; `scores` is from `compare.score_table`."""
     base = alt.Chart(scores).encode(
         y=alt.Y(
             "model:N",

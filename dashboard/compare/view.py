@@ -11,8 +11,8 @@ from dashboard.compare import charts
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card, downloads
 from icaps.data.resolve import available
-from icaps.evaluate import comparison_tables
-from icaps.evaluate.answers import Answers, Texts
+from icaps.evaluate import compare
+from icaps.evaluate.compare import LabelledTexts, TimedPredictions
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.html import printable
 
@@ -25,9 +25,9 @@ def show_too_few() -> None:
     st.info("Choose two or more models, or train a baseline for comparison.")
 
 
-def show_scores(answers: Sequence[Answers]) -> None:
+def show_scores(answers: Sequence[TimedPredictions]) -> None:
     """Accuracies with intervals, and whether each model differs from the first."""
-    table = comparison_tables.scores(answers)
+    table = compare.score_table(answers)
     chart_card.show(
         lambda ink: charts.accuracies(table, ink),
         table,
@@ -61,9 +61,9 @@ def show_scores(answers: Sequence[Answers]) -> None:
     )
 
 
-def show_disagreements(texts: Texts, answers: Sequence[Answers]) -> None:
+def show_disagreements(texts: LabelledTexts, answers: Sequence[TimedPredictions]) -> None:
     """How often models agree, and the texts on which they don't."""
-    pairs = comparison_tables.agreements(answers)
+    pairs = compare.agreement_table(answers)
     for column in ("same", "chance"):
         pairs[column] = pairs[column].map("{:.2%}".format)
     names = {
@@ -74,11 +74,11 @@ def show_disagreements(texts: Texts, answers: Sequence[Answers]) -> None:
         "both_wrong": "same and wrong",
     }
     st.dataframe(pairs.rename(columns=names), width="stretch", hide_index=True)
-    numbers = comparison_tables.disagreeing(answers)
+    numbers = compare.disagreements(answers)
     if not len(numbers):
         st.info("They predict the same class for all texts.")
         return
-    table = comparison_tables.disagreements(texts, answers, numbers)
+    table = compare.disagreement_table(texts, answers, numbers)
     st.caption(
         f"The predictions differ on {len(numbers):,} of {len(texts.texts):,} texts"
         + (f"; the {LISTED} with the most confident models:" if len(numbers) > LISTED else ":")
@@ -89,7 +89,7 @@ def show_disagreements(texts: Texts, answers: Sequence[Answers]) -> None:
     downloads.show_csv(table, "disagreements")
 
 
-def show_sizes(answers: Sequence[Answers], models: Mapping[str, ModelFolder]) -> None:
+def show_sizes(answers: Sequence[TimedPredictions], models: Mapping[str, ModelFolder]) -> None:
     """How fast each model is on these texts, and how large."""
     folders = [models[answer.name] for answer in answers]
     table = pd.DataFrame(
@@ -120,7 +120,7 @@ def show_sizes(answers: Sequence[Answers], models: Mapping[str, ModelFolder]) ->
     downloads.show_csv(table, "speed and size")
 
 
-def show_published(sample: Sample, answers: Sequence[Answers]) -> None:
+def show_published(sample: Sample, answers: Sequence[TimedPredictions]) -> None:
     """Published accuracies, and those that were measured here."""
     rows = [
         {

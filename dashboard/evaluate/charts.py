@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard.url_state import COUNTS
-from icaps.evaluate.calibration import Calibration
 from icaps.evaluate.learning_curve import Point
-from icaps.evaluate.selective import Kept
+from icaps.evaluate.reliability import Reliability
+from icaps.evaluate.selective import Selection
 from icaps.evaluate.slices import LENGTH, UNKNOWN, SliceScore
 from icaps.reports.charts import ACCENT, GREY, ON_LARGE, PALETTE, RAMPS, SELECTED, class_colors
 
@@ -103,7 +103,7 @@ def confusion_chart(
     return alt.layer(*layers).properties(height=min(height, 1_000)).configure_view(stroke=None)
 
 
-def reliability_table(calibration: Calibration) -> pd.DataFrame:
+def reliability_table(calibration: Reliability) -> pd.DataFrame:
     """A row per bin: from, to, texts, confidence, accuracy with its interval."""
     return pd.DataFrame(
         [(b.low, b.high, b.texts, b.confidence, *b.accuracy) for b in calibration.bins],
@@ -140,7 +140,7 @@ def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
     return alt.layer(line, reach, dots).properties(height=340).configure_view(stroke=None)
 
 
-def selective_table(curve: Sequence[Kept]) -> pd.DataFrame:
+def selective_table(curve: Sequence[Selection]) -> pd.DataFrame:
     """A row per threshold: threshold, texts, coverage, accuracy with its interval."""
     return pd.DataFrame(
         [(kept.threshold, kept.texts, kept.coverage, *kept.accuracy) for kept in curve],
@@ -149,7 +149,7 @@ def selective_table(curve: Sequence[Kept]) -> pd.DataFrame:
 
 
 def selective_chart(
-    table: pd.DataFrame, chosen: Kept, at_random: float, ink: str
+    table: pd.DataFrame, chosen: Selection, at_random: float, ink: str
 ) -> alt.LayerChart:
     """Accuracy by coverage, compared with a model that abstains at random.
 

@@ -14,11 +14,11 @@ from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import CARD_LIMITS
 from dashboard.widgets import chart_card, downloads, pager, shaded_text
+from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.scores import MEASURES
-from icaps.evaluate.selective import Kept, kept_at
-from icaps.explore.saved_slices import Slice, slices
+from icaps.evaluate.selective import Selection, select_at
 from icaps.reports.charts import SELECTED
 from icaps.reports.model_card import STEM
 from icaps.results import Explanation, Interval
@@ -35,7 +35,7 @@ def show_scores(report: EvaluationReport) -> None:
         show_interval("Accuracy", scores.accuracy)
         for measure in reversed(MEASURES):
             show_interval(f"Macro {_LABELS[measure]}", scores.macro[measure])
-    problems = report.evaluated.problems
+    problems = report.evaluation.problems
     if problems:
         st.warning(error_boundary.plain(f"Rows left out: {problems.summary()}."))
     blank = int(report.predictions.blank.sum())
@@ -121,7 +121,7 @@ def show_texts(
 
 def show_calibration(report: EvaluationReport) -> None:
     """The reliability diagram with its error, and accuracy by the share of texts predicted."""
-    calibration = report.calibration
+    calibration = report.reliability
     left, right = st.columns(2, gap="medium")
     with left:
         show_interval("Calibration error", calibration.error, width="stretch")
@@ -146,9 +146,9 @@ def show_calibration(report: EvaluationReport) -> None:
         "mean distance from the line (Guo et al. 2017)."
     )
     predictions = report.predictions
-    kept = kept_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
+    kept = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
     st.write(error_boundary.plain(_selective_sentence(kept)))
-    curve = charts.selective_table(report.rejection)
+    curve = charts.selective_table(report.coverage)
     overall = report.scores.accuracy.value
     chart_card.show(
         lambda ink: charts.selective_chart(curve, kept, overall, ink),
@@ -220,7 +220,7 @@ def _show_files(report: EvaluationReport) -> None:
         downloads.show_file(lambda: report.to_json(slices()), "evaluation.json", "JSON")
 
 
-def _selective_sentence(kept: Kept) -> str:
+def _selective_sentence(kept: Selection) -> str:
     if not kept.coverage:
         return "The model abstains on all texts."
     sentence = (

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.widgets.chart_card import plotly_text
 from icaps.config import PRESETS
-from icaps.explore.facts import Facts, Lengths
+from icaps.explore.statistics import Facts, Lengths
 from icaps.reports.charts import ACCENT, GREY, PALETTE
 
 BINS = 50

@@ -11,12 +11,13 @@ from dashboard import error_boundary, quotas
 from dashboard.cache import data as cached_data
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets.data_picker import Choice
+from icaps.data.saved_slices import delete_slice, slices
 from icaps.data.uploads import delete_upload, uploads
 from icaps.errors import DataError
+from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
-from icaps.explore.label_issues import Judged, correct, suspicious
-from icaps.explore.query import Query
-from icaps.explore.saved_slices import delete_slice, save_slice, slices
+from icaps.explore.label_issues import is_right, label_issues
+from icaps.explore.search import Query, save_slice
 from icaps.html import printable
 
 ALL, RIGHT, WRONG = "all", "predicted right", "predicted wrong"
@@ -61,7 +62,7 @@ def ask_delete(choice: Choice) -> None:
             st.rerun()
 
 
-def ask_rows(data: Index, predictions: Judged | None, model: ModelFolder | None) -> Selection:
+def ask_rows(data: Index, predictions: Predictions | None, model: ModelFolder | None) -> Selection:
     """Asks for rows by words, pattern, class, split, length and prediction.
 
     Raises:
@@ -76,7 +77,7 @@ def ask_rows(data: Index, predictions: Judged | None, model: ModelFolder | None)
         name = f"{prediction} {model.path} {model.stamp}"
     rows = cached_data.rows(data, query, name, mask)
     if prediction == LABEL_ISSUE and predictions is not None:  # the most suspicious first
-        ordered = suspicious(predictions, data.labels)
+        ordered = label_issues(predictions)
         rows = ordered[np.isin(ordered, rows)]
     origin: dict[str, Any] = {"query": query.to_dict()}
     if mask is not None and model is not None:
@@ -157,7 +158,7 @@ def _ask_query(data: Index) -> Query:
     )
 
 
-def _ask_prediction(predictions: Judged | None) -> str:
+def _ask_prediction(predictions: Predictions | None) -> str:
     """One of ALL, RIGHT, WRONG and LABEL_ISSUE; ALL without predictions."""
     if predictions is None:
         return ALL
@@ -182,11 +183,11 @@ def _ask_picked(data: Index) -> tuple[int, ...]:
     return rows if only else ()
 
 
-def _predicted(data: Index, predictions: Judged, prediction: str) -> NDArray[np.bool_]:
+def _predicted(data: Index, predictions: Predictions, prediction: str) -> NDArray[np.bool_]:
     """The mask of the rows with a prediction of this kind, (rows,)."""
     if prediction == LABEL_ISSUE:
         mask = np.zeros(len(data), dtype=bool)
-        mask[suspicious(predictions, data.labels)] = True
+        mask[label_issues(predictions)] = True
         return mask
-    right = correct(predictions, data.labels)
+    right = is_right(predictions)
     return right if prediction == RIGHT else ~right

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.widgets import background_task, downloads
 from icaps.explore.index import Index
-from icaps.explore.near_duplicates import Pairs, Repeats, repeats_of
+from icaps.explore.near_duplicates import Duplicates, Pairs, load_duplicates
 from icaps.html import printable
 
 _LISTED = 100  # pairs in the table; the file has more
@@ -17,15 +17,15 @@ _MAX_CHARACTERS = 400  # of a text in a table
 
 def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     """Numbers of pairs, and the pairs; a button looks for them."""
-    repeats = repeats_of(data)
-    if repeats is None:
+    duplicates = load_duplicates(data)
+    if duplicates is None:
         background_task.show(
             [*arguments, "--repeats"],
             "Look for duplicates",
             "Compares all texts with each other: the same, nearly the same, test and training.",
         )
         return
-    tables = _pairs_by_name(data, repeats)
+    tables = _pairs_by_name(data, duplicates)
     summary = pd.DataFrame(
         [(name, pairs.total, pairs.differing) for name, pairs in tables.items()],
         columns=["what recurs", "pairs", "of different classes"],
@@ -35,7 +35,7 @@ def show_repeats(data: Index, arguments: Sequence[str]) -> None:
         "Near-duplicates: texts whose sets of three-word phrases (shingles) have a Jaccard "
         "similarity of 0.8 or more."
     )
-    if not repeats.complete:
+    if not duplicates.complete:
         st.warning("There are too many near-duplicates to store; these are a part of them.")
     name = st.selectbox("Pairs of", list(tables), key="repeats of", persist_state="session")
     pairs = tables[name]
@@ -47,13 +47,13 @@ def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     downloads.show_csv(table, "repeats", f"CSV of {len(table):,} pairs")
 
 
-def _pairs_by_name(data: Index, repeats: Repeats) -> dict[str, Pairs]:
-    tables = {f"exact duplicates in {name}": pairs for name, pairs in repeats.duplicates.items()}
-    tables |= {f"near-duplicates in {name}": pairs for name, pairs in repeats.near.items()}
+def _pairs_by_name(data: Index, duplicates: Duplicates) -> dict[str, Pairs]:
+    tables = {f"exact duplicates in {name}": pairs for name, pairs in duplicates.exact.items()}
+    tables |= {f"near-duplicates in {name}": pairs for name, pairs in duplicates.near.items()}
     if len(data.splits) > 1:
         tables |= {
-            "test texts that are training texts": repeats.leaks,
-            "test texts that are nearly training texts": repeats.near_leaks,
+            "test texts that are training texts": duplicates.leaks,
+            "test texts that are nearly training texts": duplicates.near_leaks,
         }
     return tables
 

@@ -12,8 +12,8 @@ from dashboard.explore import inputs
 from dashboard.explore.inputs import Selection
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, pager, shaded_text
+from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
-from icaps.explore.label_issues import BLANK, Judged
 from icaps.html import printable
 from icaps.results import Explanation
 
@@ -23,7 +23,7 @@ _MAX_CHARACTERS = 400  # of a text in a table
 
 def load_predictions(
     data: Index, model: ModelFolder | None, arguments: Sequence[str]
-) -> Judged | None:
+) -> Predictions | None:
     """The predictions of a model for all rows; if there are none, a button computes them.
 
     Raises:
@@ -31,7 +31,7 @@ def load_predictions(
     """
     if model is None:
         return None
-    predictions = cached_data.judged(data, model)
+    predictions = cached_data.row_predictions_of(data, model)
     if predictions is None:
         background_task.show(
             [*arguments, "--judge", str(model.path)],
@@ -43,7 +43,7 @@ def load_predictions(
 
 
 def show_rows(
-    data: Index, model: ModelFolder | None, predictions: Judged | None, selection: Selection
+    data: Index, model: ModelFolder | None, predictions: Predictions | None, selection: Selection
 ) -> None:
     """A page of the rows, and one of them opened."""
     rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
@@ -61,7 +61,7 @@ def show_rows(
 
 
 def row_table(
-    data: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Judged | None
+    data: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Predictions | None
 ) -> pd.DataFrame:
     """A row per text: number, text, class, prediction if there is one, words, split and line."""
     table = pd.DataFrame(
@@ -75,10 +75,9 @@ def row_table(
         }
     )
     if predictions is not None:
-        codes = predictions.predicted[rows].tolist()
-        names = ["" if code == BLANK else predictions.classes[code] for code in codes]
-        table.insert(3, "predicted", names)
-        table.insert(4, "probability", np.round(predictions.probability[rows].astype(float), 3))
+        names = np.array(predictions.classes, dtype=object)[predictions.predicted[rows]]
+        table.insert(3, "predicted", np.where(predictions.blank[rows], "", names))
+        table.insert(4, "probability", np.round(predictions.confidence[rows], 3))
     return table
 
 

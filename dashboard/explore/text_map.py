@@ -13,10 +13,11 @@ from dashboard.explore import charts
 from dashboard.explore.rows import row_table
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets.chart_card import ink
+from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
-from icaps.explore.label_issues import Judged
-from icaps.explore.text_map import SAMPLE, TextMap
+from icaps.explore.text_projection import SAMPLE
 from icaps.html import printable
+from icaps.interpret.projection import PlaneMap
 
 _SPACES = {"class capsules": "class", "primary capsules": "primary"}
 _METHODS = {"t-SNE": "tsne", "PCA": "pca"}
@@ -32,7 +33,7 @@ class _Options(NamedTuple):
 
 
 def show_map(
-    data: Index, model: ModelFolder | None, predictions: Judged | None, rows: NDArray[np.int64]
+    data: Index, model: ModelFolder | None, predictions: Predictions | None, rows: NDArray[np.int64]
 ) -> None:
     """A point per row, for a sample of the rows; what is picked can be shown in Rows."""
     if model is None:
@@ -47,7 +48,7 @@ def show_map(
         data, model, tuple(sample.tolist()), options.space, options.method
     )
     table = _point_table(data, model, predictions, sample, projected.points)
-    colors = charts.map_colors(_color_names(data, model, predictions, options.color))
+    colors = charts.map_colors(_color_names(data, model, options.color))
     figure = charts.text_map(table, options.color, colors, st.session_state.get("open row"), ink())
     event = st.plotly_chart(
         figure,
@@ -78,7 +79,7 @@ def _ask_options() -> _Options:
     return _Options(_SPACES[space], _METHODS[method], color)
 
 
-def _show_picked(data: Index, predictions: Judged | None, picked: list[int]) -> None:
+def _show_picked(data: Index, predictions: Predictions | None, picked: list[int]) -> None:
     """The picked rows; picking others reruns the page, whose questions come first."""
     state = st.session_state
     if picked:
@@ -95,11 +96,11 @@ def _show_picked(data: Index, predictions: Judged | None, picked: list[int]) -> 
         st.rerun()
 
 
-def _show_caption(projected: TextMap, drawn: int, count: int) -> None:
+def _show_caption(projected: PlaneMap, drawn: int, count: int) -> None:
     parts = [f"A random sample of {drawn:,} of {count:,} rows."] if drawn < count else []
-    if projected.trustworthiness is not None and projected.shuffled is not None:
+    if projected.preservation is not None and projected.shuffled is not None:
         parts.append(
-            f"Trustworthiness {projected.trustworthiness:.2f} (1: all neighbours on the map are "
+            f"Trustworthiness {projected.preservation:.2f} (1: all neighbours on the map are "
             f"neighbours in the model's space; shuffled points: {projected.shuffled:.2f})."
         )
     st.caption(" ".join(parts))
@@ -111,20 +112,18 @@ def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(_SEED).choice(rows, SAMPLE, replace=False))
 
 
-def _color_names(
-    data: Index, model: ModelFolder, predictions: Judged | None, color: str
-) -> list[str]:
+def _color_names(data: Index, model: ModelFolder, color: str) -> list[str]:
     """All classes that may occur, so that a class has the same colour whatever rows are drawn."""
     if color == "class":
         return list(data.classes)
-    classes = models.load(model).classes_ if predictions is None else predictions.classes
-    return [*map(str, classes), _NO_CLASS]
+    classes = [*data.classes, *map(str, models.load(model).classes_)]
+    return [*dict.fromkeys(classes), _NO_CLASS]
 
 
 def _point_table(
     data: Index,
     model: ModelFolder,
-    predictions: Judged | None,
+    predictions: Predictions | None,
     rows: NDArray[np.int64],
     points: NDArray[np.float64],
 ) -> pd.DataFrame:
@@ -133,8 +132,9 @@ def _point_table(
     if predictions is None:
         predicted = [str(name) for name in models.load(model).predict(texts)]
     else:
-        names = (*predictions.classes, _NO_CLASS)  # BLANK is -1, the last one
-        predicted = [names[code] for code in predictions.predicted[rows].tolist()]
+        names = np.array([*predictions.classes, _NO_CLASS], dtype=object)
+        codes = np.where(predictions.blank[rows], -1, predictions.predicted[rows])
+        predicted = names[codes].tolist()
     return pd.DataFrame(
         {
             "row": rows,

@@ -61,7 +61,7 @@ def show_distinctive(data: Index) -> None:
     name = st.selectbox(
         "Distinctive words of", data.classes, key="telling", persist_state="session"
     )
-    words = data.telling(name)
+    words = data.distinctive_words(name)
     if not words:
         st.caption("No word is more frequent in this class than in the others.")
         return
@@ -76,8 +76,8 @@ def show_distinctive(data: Index) -> None:
     )
     st.caption(
         "Ranked by the z-score of the log-odds ratio with an informative Dirichlet prior (Monroe, "
-        f"Colaresi and Quinn 2008), among the {data.facts.telling_of:,} most frequent words; bars "
-        "are counts in the class."
+        f"Colaresi and Quinn 2008), among the {data.facts.distinctive_of:,} most frequent words; "
+        "bars are counts in the class."
     )
 
 

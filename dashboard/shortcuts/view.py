@@ -13,7 +13,7 @@ from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
 from dashboard.widgets import downloads, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
-from icaps.explore.saved_slices import save_texts
+from icaps.data.saved_slices import save_texts
 from icaps.results import Explanation
 from icaps.shortcuts.checks import checks_of, dump_checks
 from icaps.shortcuts.find import Finding
@@ -131,7 +131,8 @@ def save_slice(choice: Choice, shortcuts: Shortcuts, finding: Finding, name: str
     """
     quotas.new_slice()
     origin = {"data": choice.value, "reading": choice.reading, "shortcut": finding.name}
-    path = save_texts([shortcuts.labelled[row] for row in finding.rows], name, origin)
+    rows = [shortcuts.labelled[row] for row in finding.rows]
+    path = save_texts(rows, len(rows), name, origin)
     st.success(error_boundary.plain(f"Saved as {path}."))
 
 

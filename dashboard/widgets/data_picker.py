@@ -13,9 +13,9 @@ from dashboard.cache.data import DataKey
 from icaps.data.fingerprint import parts_of
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
+from icaps.data.saved_slices import slices
 from icaps.data.uploads import keep_upload, uploads
 from icaps.errors import DataError
-from icaps.explore.saved_slices import slices
 from icaps.html import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"

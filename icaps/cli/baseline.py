@@ -56,7 +56,7 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.data.files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.evaluate.metrics import evaluate
+    from icaps.evaluate.scores import evaluate
 
     if options.name == FASTTEXT:
         import_fasttext()  # fails before the work where it is missing

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.evaluate.cache import Evaluation, evaluate_kept
+    from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import EvaluationReport
     from icaps.interpret.global_view import load_view, weights_fingerprint
     from icaps.reports.card_faithfulness import measure_faithfulness, read_faithfulness
@@ -55,20 +55,16 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     faithfulness = read_faithfulness(options.faithfulness) if options.faithfulness else None
     classifier = ICapsClassifier.load(options.model)
-    evaluation = Evaluation(
-        weights_fingerprint(options.model),
-        [str(name) for name in classifier.classes_],
-        resolve(options.data, progress),
-        options.part,
-        reading_options(options),
-    )
-    evaluated = evaluate_kept(classifier, evaluation, progress.on_texts)
-    say_problems(evaluated, options.part)
+    place = resolve(options.data, progress)
+    texts = EvaluationData(place, options.part, reading_options(options))
+    weights = weights_fingerprint(options.model)
+    evaluation = evaluate_data(classifier, weights, texts, progress.on_texts)
+    say_problems(evaluation, options.part)
     if options.limit is not None:
-        faithfulness = measure_faithfulness(classifier, evaluated, options.limit)
+        faithfulness = measure_faithfulness(classifier, evaluation, options.limit)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(options.model, *shape)
-    data = evaluated_data(options.data, evaluation.place, options.part, EvaluationReport(evaluated))
+    data = evaluated_data(options.data, place, options.part, EvaluationReport(evaluation))
     card = make_card(
         classifier,
         options.model,

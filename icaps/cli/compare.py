@@ -13,7 +13,7 @@ from icaps.cli.data import add_data_options, reading_options, say_problems
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
-    from icaps.evaluate.comparison_report import CompareReport
+    from icaps.evaluate.compare import CompareReport
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -23,28 +23,28 @@ _WIDTH = 70  # characters of a text in a line
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
     """Adds `icaps compare`."""
     parser = commands.add_parser(
-        "compare", help="several models and baselines on the same texts: scores, reasons, speed"
+        "compare", help="compare models and baselines on the same texts: scores, reasons, speed"
     )
     parser.add_argument(
         "--model",
         action="append",
         required=True,
         metavar="DIR",
-        help="a model or a baseline; repeated, and the first is what the others are compared with",
+        help="a model or a baseline; repeat it: the others are compared with the first",
     )
     add_data_options(parser)
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="N texts alone, drawn at random with seed 0"
+        "--limit", type=int, metavar="N", help="use a random sample of N texts (seed 0)"
     )
     parser.add_argument(
         "--reasons",
         type=int,
         default=200,
         metavar="N",
-        help="texts that are explained by the first two capsule networks (200)",
+        help="texts to explain with the first two capsule networks (200)",
     )
     parser.add_argument(
-        "--show", type=int, default=5, metavar="N", help="texts that are listed of each kind (5)"
+        "--show", type=int, default=5, metavar="N", help="texts to list of each kind (5)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=_compare)
@@ -55,8 +55,8 @@ def _compare(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.evaluate.answers import load_scorer, read_texts
-    from icaps.evaluate.comparison_report import CompareReport
+    from icaps.evaluate.compare import CompareReport, sample_texts
+    from icaps.evaluate.predictions import load_scorer
 
     folders = {name: Path(name) for name in options.model}
     if len(folders) < 2:
@@ -65,21 +65,21 @@ def _compare(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise ConfigError(f"--{name} is {value}; it must be at least 0.")
-    scorers = {name: load_scorer(folder) for name, folder in folders.items()}
+    classifiers = {name: load_scorer(folder) for name, folder in folders.items()}
     place = resolve(options.data, Progress(sys.stderr))
     source = open_source(place, options.part, **reading_options(options))
-    classes = [str(name) for name in next(iter(scorers.values())).classes_]
-    asked = read_texts(source.pairs(), classes, options.limit)
+    classes = [str(name) for name in next(iter(classifiers.values())).classes_]
+    given = sample_texts(source.pairs(), classes, options.limit)
     say_problems(source, options.part)
-    report = CompareReport.make(scorers, folders, asked, options.reasons)
-    found = report.to_dict(options.show, options.data)
-    print(json.dumps(found) if options.json else "\n".join(_lines(report, found)))
+    report = CompareReport.make(classifiers, folders, given, options.reasons)
+    facts = report.to_dict(options.show, options.data)
+    print(json.dumps(facts) if options.json else "\n".join(_lines(report, facts)))
     return 0
 
 
-def _lines(report: CompareReport, found: dict[str, Any]) -> Iterator[str]:
-    yield f"{found['texts']:,} texts; differences are to {found['scores'][0]['model']}"
-    for row in found["scores"]:
+def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
+    yield f"{facts['texts']:,} texts; differences are from {facts['scores'][0]['model']}"
+    for row in facts["scores"]:
         yield (
             f"{row['model']}: accuracy {row['accuracy']:.2%} ({row['low']:.2%} to "
             f"{row['high']:.2%}; by chance {row['chance']:.2%}), macro F1 {row['macro_f1']:.2%}"
@@ -89,35 +89,35 @@ def _lines(report: CompareReport, found: dict[str, Any]) -> Iterator[str]:
                 f"  difference {row['difference']:+.2%} ({row['difference_low']:+.2%} to "
                 f"{row['difference_high']:+.2%}), McNemar p {row['p_value']:.3g}"
             )
-    for row in found["agreements"]:
+    for row in facts["agreements"]:
         yield (
             f"{row['one']} and {row['other']} agree on {row['same']:.2%} (by chance "
             f"{row['chance']:.2%}), {row['both_wrong']:,} of them wrong"
         )
-    for row in found["sizes"]:
+    for row in facts["sizes"]:
         yield (
-            f"{row['model']}: {row['texts_per_second']:,.0f} texts a second, "
+            f"{row['model']}: {row['texts_per_second']:,.0f} texts per second, "
             f"{row['megabytes']:,.1f} MB, {row['weights']:,} weights"
         )
-    yield f"{found['disagreeing']:,} texts are not predicted alike"
-    names = [row["model"] for row in found["scores"]]
-    for row in found["disagreements"]:
-        said = ", ".join(f"{name}: {row[name]}" for name in names)
-        yield f"  [{row['class']}] {said}: {_short(row['text'])}"
+    yield f"{facts['disagreeing']:,} texts have different predictions"
+    names = [row["model"] for row in facts["scores"]]
+    for row in facts["disagreements"]:
+        predicted = ", ".join(f"{name}: {row[name]}" for name in names)
+        yield f"  [{row['class']}] {predicted}: {_short(row['text'])}"
     if report.reasons:
-        one, other = found["reasons"]["models"]
+        one, other = facts["reasons"]["models"]
         yield (
-            f"{one} and {other}, where they agree, share {found['reasons']['overlap']:.1%} of the "
-            f"words of their K-grams (at random places {found['reasons']['random']:.1%})"
+            f"{one} and {other}, where they agree, share {facts['reasons']['overlap']:.1%} of the "
+            f"words of their K-grams (at random places {facts['reasons']['random']:.1%})"
         )
-        for row in found["reasons"]["texts"]:
+        for row in facts["reasons"]["texts"]:
             yield (
                 f"  {row['overlap']:.0%} {row['predicted']}: {' | '.join(row['one'])} // "
                 f"{' | '.join(row['other'])}"
             )
-    if "published" in found:
-        yield f"published accuracies on {found['data']}, in percent"
-        for row in found["published"]:
+    if "published" in facts:
+        yield f"published accuracies on {facts['data']}, in percent"
+        for row in facts["published"]:
             yield f"  {row['model']}: {row['accuracy']:g} ({row['reference']}; {row['source']})"
 
 

@@ -14,13 +14,12 @@ from icaps.cli.options import add_mute, add_timeout
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
-    from icaps.cli.progress import Progress
-    from icaps.evaluate.cache import Evaluated
+    from icaps.evaluate.predictions import Predictions
     from icaps.evaluate.report import EvaluationReport
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-_WIDTH = 100  # characters of a text in a line for a person
+_WIDTH = 100  # characters of a text in a line
 
 
 def add_parser(commands: Commands) -> argparse.ArgumentParser:
@@ -31,16 +30,18 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--slices",
         action="store_true",
-        help="by length, by share of unknown words, and of the slices that icaps explore saved",
+        help="also score texts by length, by share of unknown words, and saved slices",
     )
     parser.add_argument(
-        "--errors", type=int, default=0, metavar="N", help="tell the N most confident errors"
+        "--errors", type=int, default=0, metavar="N", help="print the N most confident errors"
     )
-    parser.add_argument("--compare", metavar="DIR", help="a second model, on the same texts")
     parser.add_argument(
-        "--runs", metavar="DIR", help="a folder of models: how they learn from more texts"
+        "--compare", metavar="DIR", help="a second model to compare on the same texts"
     )
-    parser.add_argument("--csv", metavar="FILE", help="write what is said of each text")
+    parser.add_argument(
+        "--runs", metavar="DIR", help="a folder of models: print their learning curves"
+    )
+    parser.add_argument("--csv", metavar="FILE", help="write the predictions of all texts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_mute(parser)
     add_timeout(parser)
@@ -52,26 +53,31 @@ def _evaluate(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
+    from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import EvaluationReport
+    from icaps.interpret.global_view import weights_fingerprint
     from icaps.nn import distributed
 
     progress = Progress(sys.stderr)
     with distributed.process_group("auto", options.timeout):
         classifier = ICapsClassifier.load(options.model).without(options.mute)
         place = resolve(options.data, progress)
-        found = _judged(classifier, options.model, place, options, progress)
-        other = None
+        data = EvaluationData(place, options.part, reading_options(options))
+        weights = weights_fingerprint(options.model)
+        evaluation = evaluate_data(classifier, weights, data, progress.on_texts)
+        second = None
         if options.compare:
-            second = ICapsClassifier.load(options.compare)
-            other = _judged(second, options.compare, place, options, progress)
+            other = ICapsClassifier.load(options.compare)
+            weights = weights_fingerprint(options.compare)
+            second = evaluate_data(other, weights, data, progress.on_texts).predictions
         if distributed.rank():
             return 0
-        say_problems(found, options.part)
-        report = EvaluationReport(found)
+        say_problems(evaluation, options.part)
+        report = EvaluationReport(evaluation)
         if options.csv:
             report.write_csv(options.csv)
             progress.say(f"wrote {options.csv}")
-        extra = _extra(options, classifier, report, other)
+        extra = _extra(options, classifier, report, second)
         if options.json:
             print(json.dumps({**report.to_dict(), **extra}))
         else:
@@ -79,44 +85,23 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _judged(
-    classifier: ICapsClassifier,
-    model: str,
-    place: Path,
-    options: argparse.Namespace,
-    progress: Progress,
-) -> Evaluated:
-    from icaps.evaluate.cache import Evaluation, evaluate_kept
-    from icaps.interpret.global_view import weights_fingerprint
-
-    evaluation = Evaluation(
-        weights_fingerprint(model),
-        [str(name) for name in classifier.classes_],
-        place,
-        options.part,
-        reading_options(options),
-        classifier.muted_,
-    )
-    return evaluate_kept(classifier, evaluation, progress.on_texts)
-
-
 def _extra(
     options: argparse.Namespace,
     classifier: ICapsClassifier,
     report: EvaluationReport,
-    other: Evaluated | None,
+    second: Predictions | None,
 ) -> dict[str, Any]:
-    """What was asked for beside the scores, as plain data."""
+    """What the options ask for beside the scores, as plain data."""
+    from icaps.data.saved_slices import slices
     from icaps.evaluate.compare import compare
     from icaps.evaluate.learning_curve import learning_points
-    from icaps.explore.saved_slices import slices
 
     extra: dict[str, Any] = {}
     if options.slices:
         parts = [*report.slices, *report.saved_slices(slices())]
         extra["slices"] = [part.to_dict() for part in parts]
-    if other is not None:
-        extra["comparison"] = compare(report.predictions, other.predictions).to_dict()
+    if second is not None:
+        extra["comparison"] = compare(report.predictions, second).to_dict()
     if options.errors > 0:
         extra["errors"] = _errors(classifier, report, options.errors)
     if options.runs:
@@ -129,12 +114,12 @@ def _extra(
 def _errors(
     classifier: ICapsClassifier, report: EvaluationReport, count: int
 ) -> list[dict[str, Any]]:
-    """The most confident errors with the K-grams that decided."""
+    """The most confident errors with the K-grams of their explanations."""
     table = report.table(report.predictions.errors[:count])
-    reasons = classifier.explain(table["text"].tolist())
+    explanations = classifier.explain(table["text"].tolist())
     return [
         {**row, "kgrams": [kgram.text for kgram in explanation.kgrams]}
-        for row, explanation in zip(table.to_dict("records"), reasons, strict=True)
+        for row, explanation in zip(table.to_dict("records"), explanations, strict=True)
     ]
 
 
@@ -146,28 +131,28 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"{part['kind']}, {part['name']}: {part['texts']} texts, accuracy "
             f"{part['accuracy']:.2%}, {part['verdict']} ({100 * low:.2f} to {100 * high:.2f})"
         )
-    if found := extra.get("comparison"):
-        low, high = found["accuracy_interval"]
+    if test := extra.get("comparison"):
+        low, high = test["accuracy_interval"]
         yield (
-            f"the second model: accuracy {100 * found['accuracy']:+.2f} points ({100 * low:+.2f} "
-            f"to {100 * high:+.2f}); it alone is right in {found['only_second']} texts, the first "
-            f"alone in {found['only_first']}, McNemar p = {found['p_value']:.3g}"
+            f"the second model: accuracy {100 * test['accuracy']:+.2f} points ({100 * low:+.2f} "
+            f"to {100 * high:+.2f}); only the second is right on {test['only_second']} texts, only "
+            f"the first on {test['only_first']}, McNemar p = {test['p_value']:.3g}"
         )
     for row in extra.get("errors", ()):
-        said = row["predicted"] or "nothing"
+        predicted = row["predicted"] or "nothing"
         yield (
-            f"text {row['text number']}: {row['class']}, taken for {said} at "
+            f"text {row['text number']}: {row['class']}, predicted as {predicted} with "
             f"{row['probability']:.1%} by {' | '.join(row['kgrams'])}: {_short(row['text'])}"
         )
     for point in extra.get("learning", ()):
         test = point["test_accuracy"]
-        told = "" if test is None else f", test {test:.2%} of {point['test_texts']}"
+        tested = "" if test is None else f", test {test:.2%} of {point['test_texts']}"
         yield (
             f"{point['curve']}: {point['training_texts']} texts, seed {point['seed']}, validation "
-            f"{point['validation_accuracy']:.2%}{told} ({point['name']})"
+            f"{point['validation_accuracy']:.2%}{tested} ({point['name']})"
         )
 
 
 def _short(text: str) -> str:
-    shown = " ".join(text[: 2 * _WIDTH].split())
-    return shown[:_WIDTH] + ("..." if len(shown) > _WIDTH else "")
+    line = " ".join(text[: 2 * _WIDTH].split())
+    return line[:_WIDTH] + ("..." if len(line) > _WIDTH else "")

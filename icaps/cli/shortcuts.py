@@ -114,10 +114,11 @@ def _predict(
 def _save_slice(
     options: argparse.Namespace, labelled: list[tuple[str, str]], found: list[Finding]
 ) -> None:
-    from icaps.explore.saved_slices import save_texts
+    from icaps.data.saved_slices import save_texts
 
     if not 1 <= options.finding <= len(found):
         raise ConfigError(f"There is no finding {options.finding}; there are {len(found)}.")
     finding = found[options.finding - 1]
     origin = {"data": options.data, "reading": reading_options(options), "shortcut": finding.name}
-    save_texts([labelled[row] for row in finding.rows], options.save_slice, origin)
+    rows = [labelled[row] for row in finding.rows]
+    save_texts(rows, len(rows), options.save_slice, origin)

@@ -123,7 +123,7 @@ def _fit_and_test(
     from icaps.data.files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.evaluate.metrics import evaluate
+    from icaps.evaluate.scores import evaluate
     from icaps.nn import distributed
     from icaps.runs.snapshots import SnapshotWriter
     from icaps.train.callbacks import Callback

@@ -1,26 +1,37 @@
-"""Where data sets are kept, and what makes writing there safe."""
+"""The cache folder: data sets, and what is computed from them once and then read from files.
+
+KIND/KEY/ready/        the files of an artifact, or of a data set
+         unfinished/   the same while they are written
+         lock          held by the process that writes them
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from icaps.data.reporting import SILENT, DownloadProgress
+import pyarrow as pa
+
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 
 FOLDER_SETTING = "ICAPS_DATA"
-# Folders inside the folder of a data set: of the normalised files, of those files while they are
-# made, and of what was fetched until it is converted.
 READY, UNFINISHED, DOWNLOADS = "ready", "unfinished", "download"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_DAMAGED = (OSError, EOFError, LookupError, TypeError, ValueError, pa.ArrowException)
+T = TypeVar("T")
 
 
 def data_folder() -> Path:
-    """The folder of all data sets: ICAPS_DATA, else `icaps/data` where the system keeps caches."""
+    """The cache folder: ICAPS_DATA, or `icaps/data` in the user's cache folder."""
     setting = os.environ.get(FOLDER_SETTING)
     if setting:
         return Path(setting).expanduser()
@@ -29,24 +40,82 @@ def data_folder() -> Path:
     return user_cache_path("icaps", appauthor=False) / "data"
 
 
+@dataclass(frozen=True)
+class Artifact(Generic[T]):
+    """A result that is computed once, stored as a folder of the cache, and loaded from there.
+
+    Attributes:
+        home: The folder of the cache that belongs to this result alone; see `artifact_home`.
+        load_files: Loads the result from the folder of its files.
+    """
+
+    home: Path
+    load_files: Callable[[Path], T]
+
+    @property
+    def exists(self) -> bool:
+        """Whether the result was computed."""
+        return ready_folder(self.home) is not None
+
+    def load(self) -> T | None:
+        """The result; None if it was not computed yet.
+
+        Raises:
+            DataError: Its files are damaged.
+        """
+        folder = ready_folder(self.home)
+        if folder is None:
+            return None
+        try:
+            return self.load_files(folder)
+        except _DAMAGED as error:
+            raise DataError(
+                f"{folder} can't be read ({error}). Delete the folder {self.home}, so that it is "
+                "made anew."
+            ) from error
+
+    def make(self, fill: Callable[[Path], None], progress: ProgressReporter = SILENT) -> T:
+        """The result, computed by `fill` unless it is stored already; see `make_ready`.
+
+        Raises:
+            DataError: Its files are damaged, or the cache can't be written.
+        """
+        make_ready(self.home, fill, progress)
+        result = self.load()
+        if result is None:
+            raise DataError(f"{self.home} was deleted meanwhile; do this again.")
+        return result
+
+
+def artifact_home(kind: str, *key: Any) -> Path:
+    """The folder of the cache for an artifact.
+
+    Args:
+        kind: What it is; a folder of the cache.
+        key: All that the result depends on, as plain values, and the version of its files.
+    """
+    digest = hashlib.sha256(json.dumps(key).encode("utf-8", "surrogatepass")).hexdigest()
+    return data_folder() / kind / digest[:24]
+
+
 def ready_folder(home: Path) -> Path | None:
-    """The normalised files of the data set that lives in `home`, where they are made."""
+    """The folder of the finished files in `home`; None if they were not made yet."""
     ready = home / READY
     return ready if ready.is_dir() else None
 
 
 def make_ready(
-    home: Path, fill: Callable[[Path], None], progress: DownloadProgress = SILENT
+    home: Path, fill: Callable[[Path], None], progress: ProgressReporter = SILENT
 ) -> Path:
-    """The normalised files of the data set that lives in `home`, made unless they are there.
+    """The folder of the finished files in `home`, made unless it exists.
 
-    Of several processes one makes them, and the others wait for it.
+    Of several processes one makes it, and the others wait.
 
     Args:
-        home: Folder of the data set.
-        fill: Writes the normalised files to the folder that it is given, which becomes the ready
-            one when it returns; a failure leaves nothing behind.
-        progress: Told when another process is waited for.
+        home: Folder of a data set or an artifact.
+        fill: Writes the files to the folder that it is given, which is renamed to the finished one
+            when it returns; if it raises an error, nothing is left behind.
+        progress: Receives a line if another process is waited for.
 
     Raises:
         DataError: `home` can't be written, or the disk is full.
@@ -62,7 +131,7 @@ def make_ready(
 
 
 @contextmanager
-def _exclusive(home: Path, progress: DownloadProgress) -> Iterator[None]:
+def _exclusive(home: Path, progress: ProgressReporter) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     home.mkdir(parents=True, exist_ok=True)
@@ -80,7 +149,7 @@ def _exclusive(home: Path, progress: DownloadProgress) -> Iterator[None]:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Tells what to do when the system refuses to write in `folder`."""
+    """Raises DataError with advice if the system refuses to write to `folder`."""
     try:
         yield
     except OSError as error:
@@ -97,9 +166,9 @@ def _writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _new_folder(home: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes the ready one at the end."""
+    """A folder to fill, which is renamed to the finished one at the end."""
     folder = home / UNFINISHED
-    if folder.exists():  # of a process that was killed: we hold the lock
+    if folder.exists():  # left by a process that was killed; the lock is ours
         shutil.rmtree(folder)
     folder.mkdir()
     try:

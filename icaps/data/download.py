@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from icaps.data.catalog import Dataset, find_published, whole_parts
-from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import ConfigError, DataError
 
 NETWORK_SETTING = "ICAPS_NETWORK"
@@ -50,7 +50,7 @@ def hub_url() -> str:
     return (settings or "https://huggingface.co").rstrip("/")
 
 
-def download(dataset: Dataset, folder: Path, progress: DownloadProgress = SILENT) -> None:
+def download(dataset: Dataset, folder: Path, progress: ProgressReporter = SILENT) -> None:
     """Downloads the published files of one of the paper's data sets to a folder.
 
     Files that are there are not downloaded again. One that was cut off is kept with the suffix
@@ -125,7 +125,7 @@ def _list_files(dataset: Dataset) -> list[_RemoteFile]:
     return files
 
 
-def _download_file(file: _RemoteFile, target: Path, progress: DownloadProgress) -> None:
+def _download_file(file: _RemoteFile, target: Path, progress: ProgressReporter) -> None:
     """Downloads to `target` with the suffix `.part`, which is renamed when it is verified."""
     _check_allowed(file.url)
     part = target.with_name(f"{target.name}.part")
@@ -142,7 +142,7 @@ def _download_file(file: _RemoteFile, target: Path, progress: DownloadProgress) 
     part.replace(target)
 
 
-def _receive(file: _RemoteFile, part: Path, progress: DownloadProgress) -> None:
+def _receive(file: _RemoteFile, part: Path, progress: ProgressReporter) -> None:
     """Appends to `part` the rest of the file."""
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.file_download import http_get
@@ -178,7 +178,7 @@ def _receive(file: _RemoteFile, part: Path, progress: DownloadProgress) -> None:
                 part.unlink()
 
 
-def _progress_bar(name: str, progress: DownloadProgress) -> Any:
+def _progress_bar(name: str, progress: ProgressReporter) -> Any:
     """Returns a class with the part of tqdm's interface that `huggingface_hub` uses."""
 
     class Bar:

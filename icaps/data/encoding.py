@@ -28,6 +28,13 @@ _HIGH_RUNS = re.compile(rb"[\xc0-\xff]+")
 _UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # not characters of cp1252
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\x1b"))
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
 
 def known_encoding(name: str) -> str:
     """Returns Python's name of an encoding.

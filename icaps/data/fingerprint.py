@@ -1,32 +1,35 @@
-"""Which files a data set has, and the key of its index: other files or options, another key."""
+"""A fingerprint of the files of a data set: it changes when any file that is read changes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from icaps.data.cache import data_folder
 from icaps.data.files import find_files, has_part
+from icaps.errors import DataError
 
-VERSION = 1  # of what an index holds
 PARTS = ("train", "test")
-OPTIONS = ("text", "label", "encoding", "delimiter")  # of reading that change what is read
+OPTIONS = ("text", "label", "encoding", "delimiter")  # options of reading that change the texts
+_SLOW, _REUSE, _MAX_RECENT = 0.05, 10, 100  # seconds; how many times as long; entries
+_recent: dict[tuple[str, ...], tuple[str, float]] = {}  # fingerprints, and until when they hold
 
 
 def parts_of(place: Path) -> tuple[str, ...]:
-    """The splits of a data set; a file is a train split.
+    """The splits of a data set; a single file is a train split.
 
     Raises:
-        DataError: A folder holds some of a split's files, and their names say that there are more.
+        DataError: A folder holds some files of a split, and their names say that there are more.
     """
     return tuple(part for part in PARTS if has_part(place, part)) or ("train",)
 
 
 def options_of(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `open_source` that say what is read, those given, as JSON would have them."""
+    """The options of `open_source` that change what is read, without defaults, ready for JSON."""
     given = {name: reading[name] for name in OPTIONS if reading.get(name)}
     if "text" in given:
         columns = given["text"]
@@ -34,32 +37,103 @@ def options_of(reading: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def home_of(place: Path, reading: Mapping[str, Any]) -> Path:
-    """The folder of the cache in which the index lives, whether made or not.
+def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | None = None) -> str:
+    """The fingerprint of parts of a data set, as `open_source` would read them now.
+
+    It covers the name, size and modification time of each file of these parts, of the class names
+    beside them, and of each text in folders of texts by class.
+
+    Args:
+        place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
+        parts: Such as "train" and "test"; a single file is the same for all parts.
+        reading: The options of reading that go into the fingerprint; see `OPTIONS`.
 
     Raises:
-        DataError: There is no data at `place`.
+        DataError: A part is not there, or a folder can't be read.
     """
-    files = [str(place.resolve())]
-    for part in parts_of(place):
-        files += [part, *map(_state, _all_files(find_files(place, part)))]
-    told = json.dumps([VERSION, files, options_of(reading)])
-    key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    return data_folder() / "explored" / key
+    root = place.resolve()
+    state = [str(root), json.dumps(options_of(reading or {}))]
+    for part in parts if place.is_dir() else ("",):
+        state.append(part)
+        for file in find_files(place, part):
+            try:
+                state += sorted(_folder_state(file) if file.is_dir() else _file_states(file))
+            except OSError as error:
+                raise DataError(
+                    f"{file} can't be read ({error.strerror}). Make it readable, and try again."
+                ) from error
+    return _digest(state)
 
 
-def _all_files(found: Iterable[Path]) -> Iterator[Path]:
-    """Files with those in folders of texts by class, and the lists of class names beside them."""
-    for path in found:
-        if path.is_dir():
-            yield from sorted(file for file in path.rglob("*") if file.is_file())
-        else:
-            yield path
-            names = path.parent / "classes.txt"
-            if names.is_file():
-                yield names
+def fingerprint_of(value: str, parts: Sequence[str] = ()) -> str:
+    """The fingerprint of data given by a path; empty for a name, whose files never change.
+
+    For callers that ask often: if it takes long, as for a folder of 100,000 texts, the result is
+    reused for ten times as long.
+
+    Args:
+        value: A path, or a name as `icaps.data.resolve.resolve` takes it.
+        parts: See `fingerprint`; by default those of `parts_of`.
+
+    Raises:
+        DataError: See `fingerprint`.
+    """
+    place = Path(value)
+    if not place.exists():
+        return ""
+    started = time.monotonic()
+    key = (value, *parts)
+    known, until = _recent.get(key, ("", 0.0))
+    if started < until:
+        return known
+    computed = fingerprint(place, parts or parts_of(place))
+    ended = time.monotonic()
+    if ended - started > _SLOW:
+        if len(_recent) >= _MAX_RECENT:
+            _recent.clear()
+        _recent[key] = computed, ended + _REUSE * (ended - started)
+    return computed
 
 
-def _state(file: Path) -> str:
-    facts = file.stat()
-    return f"{file.resolve()}\0{facts.st_size}\0{facts.st_mtime_ns}"
+def fingerprint_files(files: Iterable[Path]) -> str:
+    """The fingerprint of single files, in their order; files that are missing count as such."""
+    return _digest(_state(str(file), file) for file in files)
+
+
+def check_unchanged(
+    place: Path, parts: Sequence[str], reading: Mapping[str, Any], before: str
+) -> None:
+    """Raises DataError if the fingerprint differs from that `before` the data was read."""
+    if fingerprint(place, parts, reading) != before:
+        raise DataError(f"{place} was changed while it was read; do this again.")
+
+
+def _file_states(file: Path) -> Iterator[str]:
+    """The state of a file of texts, and of the class names beside it."""
+    yield _state(file.name, file)
+    names = file.parent / "classes.txt"
+    if names.is_file():
+        yield _state(names.name, names)
+
+
+def _folder_state(folder: Path) -> Iterator[str]:
+    """The states of the texts of a folder of texts by class; hidden files are not read."""
+    for group in os.scandir(folder):
+        if not group.name.startswith(".") and group.is_dir():
+            yield group.name
+            for entry in os.scandir(group):
+                if not entry.name.startswith("."):
+                    yield _state(f"{group.name}/{entry.name}", entry)
+
+
+def _state(name: str, file: Path | os.DirEntry[str]) -> str:
+    try:
+        facts = file.stat()
+    except FileNotFoundError:  # a dangling link, which reading reports as a bad row
+        return f"{name}\0missing"
+    return f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}"
+
+
+def _digest(state: Iterable[str]) -> str:
+    lines = "\n".join(state).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(lines).hexdigest()[:24]

@@ -11,7 +11,7 @@ from typing import Any
 from icaps.data.cache import data_folder, make_ready
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
 from icaps.data.download import NETWORK_SETTING, offline
-from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 
 _ROWS = 16_384  # rows in memory at once
@@ -19,7 +19,7 @@ _ROWS = 16_384  # rows in memory at once
 _SPLITS = {"train": ("train",), "test": ("test", "validation")}
 
 
-def load(name: str, progress: DownloadProgress = SILENT) -> Path:
+def load(name: str, progress: ProgressReporter = SILENT) -> Path:
     """Returns the cached folder of a data set that the `datasets` library can load.
 
     The library's own settings apply, such as HF_ENDPOINT and HF_HOME; it executes no code from the
@@ -84,7 +84,7 @@ def _not_here(name: str) -> str:
     return "" if Path(name).exists() else f"There is no file or folder {name}. "
 
 
-def _write(splits: Any, name: str, folder: Path, progress: DownloadProgress) -> None:
+def _write(splits: Any, name: str, folder: Path, progress: ProgressReporter) -> None:
     written = {}
     for part, candidates in _SPLITS.items():
         for split in candidates:

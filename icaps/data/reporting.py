@@ -1,18 +1,21 @@
-"""Who is told how the making of a data set goes."""
+"""Who is notified of the progress of long work: a protocol of the whole library."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class DownloadProgress(Protocol):
-    """Lines for a person, and the bytes of a download; `icaps.cli.progress.Progress` is one."""
+class ProgressReporter(Protocol):
+    """Receives lines for a person, and counts; `icaps.cli.progress.Progress` is one."""
 
     def say(self, line: str) -> None:
-        """Takes a line."""
+        """Receives a line."""
 
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
-        """Takes how many bytes of a file are here, of how many (None: nobody knows)."""
+        """Receives how many bytes of a file were downloaded, of how many (None: unknown)."""
+
+    def on_texts(self, count: int) -> None:
+        """Receives how many texts were processed since the last call."""
 
 
 class _Silent:
@@ -22,5 +25,8 @@ class _Silent:
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
         pass
 
+    def on_texts(self, count: int) -> None:
+        pass
 
-SILENT: DownloadProgress = _Silent()
+
+SILENT: ProgressReporter = _Silent()

@@ -14,7 +14,7 @@ from typing import Any
 from icaps.data import synthetic
 from icaps.data.cache import DOWNLOADS, data_folder, make_ready, ready_folder
 from icaps.data.catalog import DATASETS, Dataset, find_published, get_dataset
-from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
@@ -57,7 +57,7 @@ def available() -> list[Available]:
     return [*rows, Available(synthetic.NAME, synthetic.CLASSES, *counts, place, True)]
 
 
-def resolve(source: str | Path, progress: DownloadProgress = SILENT) -> Path:
+def resolve(source: str | Path, progress: ProgressReporter = SILENT) -> Path:
     """Returns the file or folder of a data set that is given as a path or by name.
 
     Tried in this order: a path that exists; a name of the catalog, present or downloaded;
@@ -77,7 +77,7 @@ def resolve(source: str | Path, progress: DownloadProgress = SILENT) -> Path:
     return path
 
 
-def by_name(name: str, progress: DownloadProgress = SILENT) -> Path:
+def by_name(name: str, progress: ProgressReporter = SILENT) -> Path:
     """Returns the converted folder of a named data set; see `resolve`.
 
     Raises:
@@ -132,7 +132,7 @@ def locate(name: str, folder: str | Path | None = None) -> Path | None:
     return None
 
 
-def prepare(name: str, place: Path, progress: DownloadProgress = SILENT) -> Path:
+def prepare(name: str, place: Path, progress: ProgressReporter = SILENT) -> Path:
     """Returns the converted folder in the cache, converted from the files in `place` if necessary.
 
     Returns:
@@ -154,7 +154,7 @@ def prepare(name: str, place: Path, progress: DownloadProgress = SILENT) -> Path
     return make_ready(data_folder() / name, fill, progress)
 
 
-def fetch(name: str, progress: DownloadProgress = SILENT) -> Path:
+def fetch(name: str, progress: ProgressReporter = SILENT) -> Path:
     """Returns the converted folder in the cache, downloaded if necessary.
 
     A download that was cut off is resumed. If two processes ask at once, one waits for the other.
@@ -187,7 +187,7 @@ def fetch(name: str, progress: DownloadProgress = SILENT) -> Path:
     return make_ready(home, fill, progress)
 
 
-def _convert(dataset: Dataset, place: Path, folder: Path, progress: DownloadProgress) -> None:
+def _convert(dataset: Dataset, place: Path, folder: Path, progress: ProgressReporter) -> None:
     from icaps.data.convert import convert
 
     published = find_published(place, dataset)

@@ -21,7 +21,7 @@ import re
 from pathlib import Path
 
 from icaps.data.cache import data_folder, make_ready
-from icaps.data.reporting import SILENT, DownloadProgress
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.synthetic_words import CONTRASTS, GENERAL, SENTENCES, TIMES, TOPICS, Words
 
 NAME = "synthetic"
@@ -44,7 +44,7 @@ def home() -> Path:
     return data_folder() / f"{NAME}-{_VERSION}"
 
 
-def make(progress: DownloadProgress = SILENT) -> Path:
+def make(progress: ProgressReporter = SILENT) -> Path:
     """The folder of the synthetic data set, made unless it is there.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Learning from data size: trainings that differ in nothing but their texts and their seeds."""
+"""The learning curve: accuracy of trainings that differ only in the size of their training set."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS
+from icaps.data.atomic import read_json
+from icaps.errors import CheckpointError
+from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS, read_classes
 
 
 class Point(NamedTuple):
-    """A trained model in a curve of learning.
+    """A trained model on a learning curve.
 
     name: Of its folder; curve: that of the first folder with these settings; test_accuracy: with
-    the number of test texts, None where it was not measured.
+    the number of test texts, None if it was not measured.
     """
 
     name: str
@@ -28,41 +30,34 @@ class Point(NamedTuple):
 
 
 def learning_points(folders: Iterable[Path], classes: Sequence[str]) -> list[Point]:
-    """The models of these classes whose settings at least two sizes of training texts share.
+    """The models of these classes whose settings are shared by at least two sizes of training sets.
 
-    Settings are all those of model and training, but the seed, and the vectors. Folders that hold
-    no model, or one whose metrics are of another form, are left out: metrics are free-form.
+    Settings are all those of the model and the training except the seed, and the vectors. Folders
+    that hold no model, or metrics of another form, are skipped, as metrics are free-form.
 
     Args:
-        folders: Checkpoints, perhaps.
+        folders: Folders, of which some are checkpoints.
         classes: Names of classes, in any order.
 
     Returns:
         Points by curve, then by size and seed.
     """
-    found: list[Point] = []
+    points: list[Point] = []
     curves: dict[str, str] = {}
     for folder in folders:
         try:
-            names = (folder / CLASSES).read_text(encoding="utf-8").splitlines()
-            config, metrics = (_object(folder / name) for name in (CONFIG, METRICS))
-        except (OSError, ValueError, RecursionError):
+            names = read_classes(folder / CLASSES)
+            config, metrics = (read_json(folder / name) for name in (CONFIG, METRICS))
+        except CheckpointError:
             continue
         if sorted(names) == sorted(classes):
             point = _point(folder.name, metrics)
             if point is not None:
                 curve = curves.setdefault(_settings(config, metrics), folder.name)
-                found.append(point._replace(curve=curve))
-    sizes = Counter(curve for curve, _ in {(p.curve, p.training_texts) for p in found})
-    kept = [point for point in found if sizes[point.curve] > 1]
-    return sorted(kept, key=lambda point: (point.curve, point.training_texts, point.seed))
-
-
-def _object(path: Path) -> dict[str, Any]:
-    value = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} is no object")
-    return value
+                points.append(point._replace(curve=curve))
+    sizes = Counter(curve for curve, _ in {(p.curve, p.training_texts) for p in points})
+    shared = [point for point in points if sizes[point.curve] > 1]
+    return sorted(shared, key=lambda point: (point.curve, point.training_texts, point.seed))
 
 
 def _point(name: str, metrics: dict[str, Any]) -> Point | None:
@@ -82,7 +77,7 @@ def _point(name: str, metrics: dict[str, Any]) -> Point | None:
 
 
 def _settings(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The same for settings that are alike."""
+    """A text that is the same for equal settings."""
     train = config.get("train")
     if isinstance(train, dict):
         train = {name: value for name, value in train.items() if name != "seed"}

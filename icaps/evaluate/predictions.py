@@ -1,12 +1,13 @@
-"""What a model says of labelled texts: one streamed pass, and a few numbers of each text."""
+"""What a classifier predicts for labelled texts: one streamed pass, for any kind of classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -14,50 +15,83 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.metrics import confusion_matrix
 
+from icaps.baselines.folder import load_baseline
+from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import CHUNK
 from icaps.nn import distributed
+from icaps.train.checkpoint_files import BASELINE
 
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
-    from icaps.text.vocabulary import Vocabulary
+UNKNOWN_CLASS = -1  # the label of a text whose class the classifier lacks
+_LABELS, _SCORES = "labels.bin", "scores.bin"
+_WORDS, _UNKNOWN = "words.bin", "unknown.bin"
+_ROWS = 65_536  # texts whose probabilities are in memory at a time
+
+
+class Scorer(Protocol):
+    """A trained classifier of texts: an `ICapsClassifier`, or a baseline.
+
+    `classes_` (J,) are its classes in the order of its probabilities.
+    """
+
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
+        """Probabilities (texts, J), which add up to 1 for each text."""
+
+    def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
+        """The classes (texts,)."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """A model's judgement of labelled texts.
+    """What a classifier predicts for labelled texts.
 
     Attributes:
-        classes: The model's classes, by number.
-        labels: The number of each text's true class, (texts,).
-        norms: Of the class capsules, (texts, J); 0 for a text without a known word.
-        words: How many words each whole text has, (texts,).
-        unknown: The share of them that the model's vocabulary lacks, 0 of none, (texts,).
-        inverse_temperature: The factor that makes norms probabilities.
+        classes: The classifier's classes, by number.
+        labels: The number of each text's true class, (texts,); UNKNOWN_CLASS if the classifier
+            lacks it.
+        scores: (texts, J), in the order of `classes`: norms of the class capsules, 0 for a text
+            without a known word; of a baseline log probabilities.
+        inverse_temperature: The factor of the scores before the softmax that makes them
+            probabilities.
     """
 
     classes: tuple[str, ...]
     labels: NDArray[np.integer[Any]]
-    norms: NDArray[np.float32]
-    words: NDArray[np.integer[Any]]
-    unknown: NDArray[np.float32]
-    inverse_temperature: float
+    scores: NDArray[np.floating[Any]]
+    inverse_temperature: float = 1.0
 
     @cached_property
     def predicted(self) -> NDArray[np.int64]:
-        """The class of the largest norm, (texts,); the first class for a blank text."""
-        return np.asarray(self.norms.argmax(1))
+        """The class of the largest score, (texts,); the first class for a blank text."""
+        return np.asarray(self.scores.argmax(1))
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Calibrated probabilities (texts, J), as `ICapsClassifier.predict_proba` gives them."""
-        return np.asarray(softmax(self.norms.astype(float) * self.inverse_temperature, axis=1))
+        """Calibrated probabilities (texts, J), as `predict_proba` returns them."""
+        return self.probabilities_of(slice(None))
+
+    def probabilities_of(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The probabilities of some texts, (n, J)."""
+        return np.asarray(softmax(self.scores[rows].astype(float) * self.inverse_temperature, 1))
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """The probability of each text's predicted class, (texts,)."""
-        return np.asarray(self.probabilities.max(1))
+        parts = [self.probabilities_of(rows).max(1) for rows in self._parts()]
+        return np.concatenate([np.zeros(0), *parts])
+
+    @cached_property
+    def label_probability(self) -> NDArray[np.float64]:
+        """The probability of each text's label, (texts,); NaN if the classifier lacks its class."""
+        found = np.full(len(self.labels), np.nan)
+        for rows in self._parts():
+            labels = np.asarray(self.labels[rows])
+            known = np.flatnonzero(labels != UNKNOWN_CLASS)
+            found[rows][known] = self.probabilities_of(rows)[known, labels[known]]
+        return found
 
     @cached_property
     def correct(self) -> NDArray[np.bool_]:
@@ -66,8 +100,8 @@ class Predictions:
 
     @cached_property
     def blank(self) -> NDArray[np.bool_]:
-        """Whether the model knows none of a text's words, (texts,)."""
-        return np.asarray(~self.norms.any(1))
+        """Whether a capsule network knows none of a text's words, (texts,)."""
+        return np.asarray(~self.scores.any(1))
 
     @cached_property
     def confusion(self) -> NDArray[np.int64]:
@@ -78,71 +112,201 @@ class Predictions:
     @cached_property
     def errors(self) -> NDArray[np.int64]:
         """Numbers of the texts that are predicted wrong, the most confident error first."""
-        return self.ordered(~self.correct)
+        return self.by_confidence(~self.correct)
 
     def cell(self, true: int, predicted: int) -> NDArray[np.int64]:
         """Numbers of the texts of a cell of the confusion matrix, the most confident first."""
-        return self.ordered((self.labels == true) & (self.predicted == predicted))
+        return self.by_confidence((self.labels == true) & (self.predicted == predicted))
 
-    def ordered(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def by_confidence(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Numbers of the texts of a mask (texts,), by falling confidence, then by number."""
-        rows = np.flatnonzero(chosen)
+        rows = np.flatnonzero(mask)
         return np.asarray(rows[np.argsort(-self.confidence[rows], kind="stable")])
 
+    def _parts(self) -> Iterator[slice]:
+        return (slice(start, start + _ROWS) for start in range(0, len(self.labels), _ROWS))
 
-def predict_stream(
-    classifier: ICapsClassifier,
+
+class PredictedChunk(NamedTuple):
+    """Some texts of a stream with their labels and scores; see `Predictions`.
+
+    words (texts,) is the number of words of each whole text, and unknown (texts,) the share of them
+    that the vocabulary lacks, 0 without words; both are None if they were not counted.
+    """
+
+    texts: list[str]
+    labels: NDArray[np.int32]
+    scores: NDArray[np.floating[Any]]
+    words: NDArray[np.int32] | None
+    unknown: NDArray[np.float32] | None
+
+
+def predict_chunks(
+    classifier: Scorer,
     labelled: Iterable[tuple[str, str]],
-    keep_text: Callable[[str], None] = lambda _: None,
-    on_texts: Callable[[int], None] = lambda _: None,
-) -> Predictions:
-    """The judgement of texts, of which some thousand are held at a time.
+    *,
+    count_words: bool = False,
+    unknown_classes: bool = False,
+) -> Iterator[PredictedChunk]:
+    """Predicts a stream of labelled texts, some thousand at a time.
 
-    Under `torchrun` each process reads its share of the texts, and each gets the whole.
+    Under `torchrun` each process predicts its share of the texts, and each gets all results.
 
     Args:
         classifier: Fitted.
-        labelled: Texts with the names of their classes, read once, as a stream.
-        keep_text: Called with each text, in order.
-        on_texts: Told how many more texts were read, by all processes together.
+        labelled: Texts with the names of their classes, read once.
+        count_words: Whether to count words and unknown words; for a capsule network only.
+        unknown_classes: Whether labels may be classes that the classifier lacks.
 
     Raises:
-        DataError: There is no text, or a label is none of the model's classes.
+        DataError: A label is none of the classifier's classes, and `unknown_classes` is False.
     """
-    classes = tuple(str(name) for name in classifier.classes_)
+    classes = [str(name) for name in classifier.classes_]
+    numbers = {name: number for number, name in enumerate(classes)}
     stream = iter(labelled)
-    labels, rows = [], []
     while chunk := list(islice(stream, CHUNK)):
-        labels.append(class_numbers((label for _, label in chunk), classes))
-        mine, found = distributed.share(), torch.zeros(len(chunk), len(classes) + 2)
-        texts = [text for text, _ in chunk]
-        if texts[mine]:
-            found[mine] = _numbers(classifier, texts[mine])
-        rows.append(distributed.add_up(found).numpy())
-        for text in texts:
-            keep_text(text)
-        on_texts(len(chunk))
-    if not rows:
+        texts, names = [text for text, _ in chunk], [name for _, name in chunk]
+        if unknown_classes:
+            labels = np.array([numbers.get(name, UNKNOWN_CLASS) for name in names], np.int32)
+        else:
+            labels = class_numbers(names, classes).astype(np.int32)
+        share = distributed.share()
+        scores = torch.from_numpy(_scores(classifier, texts[share]))
+        counts = _count_words(classifier, texts[share]) if count_words else None
+        if distributed.world() > 1:
+            scores = _gathered(scores, len(texts))
+            counts = None if counts is None else _gathered(counts, len(texts))
+        if counts is None:
+            yield PredictedChunk(texts, labels, scores.numpy(), None, None)
+        else:
+            words, unknown = counts.T.numpy()
+            yield PredictedChunk(texts, labels, scores.numpy(), words.astype(np.int32), unknown)
+
+
+def predict_stream(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> Predictions:
+    """The predictions of a stream of labelled texts; see `predict_chunks`.
+
+    Raises:
+        DataError: There is no text, or a label is none of the classifier's classes.
+    """
+    chunks = [(chunk.labels, chunk.scores) for chunk in predict_chunks(classifier, labelled)]
+    if not chunks:
         raise DataError("There are no texts to score.")
-    values = np.concatenate(rows)
-    return Predictions(
-        classes,
-        np.concatenate(labels).astype(np.int32),
-        values[:, :-2],
-        values[:, -2].astype(np.int32),
-        values[:, -1],
-        float(classifier.inverse_temperature_),
-    )
+    labels, scores = map(np.concatenate, zip(*chunks, strict=True))
+    classes = tuple(str(name) for name in classifier.classes_)
+    return Predictions(classes, labels, scores, _inverse_temperature(classifier))
 
 
-def _numbers(classifier: ICapsClassifier, texts: list[str]) -> torch.Tensor:
-    """Norms, words and share of unknown words of each text, (texts, J + 2)."""
-    norms = torch.from_numpy(classifier.class_norms(texts)).float()  # which they were before
-    return torch.cat([norms, _known_words(classifier.vocabulary_, texts)], dim=1)
+def write_predictions(
+    chunks: Iterable[PredictedChunk],
+    folder: Path,
+    on_chunk: Callable[[list[str]], None] = lambda _: None,
+) -> int:
+    """Writes the predictions of `predict_chunks` to a folder, in memory of one chunk.
+
+    Args:
+        chunks: Of a capsule network.
+        folder: Which exists.
+        on_chunk: Called with the texts of each chunk that was written.
+
+    Returns:
+        How many texts there were.
+    """
+    count = 0
+    for chunk in chunks:
+        columns = {_LABELS: chunk.labels, _SCORES: chunk.scores}
+        if chunk.words is not None and chunk.unknown is not None:
+            columns |= {_WORDS: chunk.words, _UNKNOWN: chunk.unknown}
+        for name, values in columns.items():
+            with (folder / name).open("ab") as file:
+                values.tofile(file)
+        count += len(chunk.texts)
+        on_chunk(chunk.texts)
+    return count
 
 
-def _known_words(vocabulary: Vocabulary, texts: Sequence[str]) -> torch.Tensor:
-    tokens = vocabulary.encode(texts, spans=False)
+def read_predictions(folder: Path, classes: Sequence[str], temperature: float) -> Predictions:
+    """The predictions that `write_predictions` wrote, mapped from their files.
+
+    Args:
+        folder: With these files.
+        classes: Of the classifier.
+        temperature: Its inverse temperature.
+
+    Raises:
+        OSError, ValueError: A file is missing or damaged.
+    """
+    labels = _mapped(folder / _LABELS, np.int32)
+    scores = _mapped(folder / _SCORES, np.float32).reshape(-1, len(classes))
+    if len(labels) != len(scores):
+        raise ValueError("its columns are not of one length")
+    return Predictions(tuple(classes), labels, scores, temperature)
+
+
+def read_word_counts(
+    folder: Path, count: int
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.floating[Any]]]:
+    """The number of words, and the share of unknown ones, of the texts of `write_predictions`.
+
+    Raises:
+        OSError, ValueError: A file is missing or damaged, or is not of `count` texts.
+    """
+    words, unknown = _mapped(folder / _WORDS, np.int32), _mapped(folder / _UNKNOWN, np.float32)
+    if not len(words) == len(unknown) == count:
+        raise ValueError("its columns are not of one length")
+    return words, unknown
+
+
+def predict_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any], float]:
+    """The scores of texts (texts, J) and the inverse temperature; see `Predictions`."""
+    return _scores(classifier, texts), _inverse_temperature(classifier)
+
+
+def load_scorer(folder: str | Path) -> Scorer:
+    """The classifier of a folder on the CPU, whatever its kind.
+
+    Raises:
+        CheckpointError: The folder is no model's, or is damaged.
+        ConfigError: A library that it needs is missing.
+    """
+    if (Path(folder) / BASELINE).is_file():
+        return load_baseline(folder)
+    return ICapsClassifier.load(folder, device="cpu")
+
+
+def _scores(classifier: Scorer, texts: Sequence[str]) -> NDArray[np.floating[Any]]:
+    """The scores of `Predictions`, (texts, J)."""
+    if isinstance(classifier, ICapsClassifier):
+        return classifier.class_norms(texts).astype(np.float32)  # which they were before
+    if not texts:  # of a process without a share
+        return np.zeros((0, len(classifier.classes_)))
+    with np.errstate(divide="ignore"):  # of a probability of 0
+        return np.asarray(np.log(classifier.predict_proba(texts)))
+
+
+def _inverse_temperature(classifier: Scorer) -> float:
+    if isinstance(classifier, ICapsClassifier):
+        return float(classifier.inverse_temperature_)
+    return 1.0  # the scores are log probabilities
+
+
+def _count_words(classifier: Scorer, texts: list[str]) -> torch.Tensor:
+    """The number of words of each text, and the share of unknown ones, (texts, 2)."""
+    assert isinstance(classifier, ICapsClassifier)
+    tokens = classifier.vocabulary_.encode(texts, spans=False)
     counts = tokens.words_per_text, tokens.known_per_text
     words, known = (torch.from_numpy(count).float() for count in counts)
     return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)
+
+
+def _gathered(values: torch.Tensor, count: int) -> torch.Tensor:
+    """The rows of all processes, (count, columns), from those of this one's share."""
+    rows = torch.zeros(count, values.shape[1], dtype=values.dtype)
+    rows[distributed.share()] = values
+    return distributed.add_up(rows)
+
+
+def _mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
+    if not path.stat().st_size:  # which cannot be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, "r")

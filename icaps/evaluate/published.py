@@ -1,4 +1,4 @@
-"""Published test accuracies on the data sets of Zhang et al. (2015), and ours, as data.
+"""Test accuracies on the data sets of Zhang et al. (2015): published ones, and ours.
 
 The rows of kind "paper" are table 4 of Wang, Hu and Ji, "iCapsNets" (2020). Those of kind
 "published" are of models that are better and that it leaves out: DPCNN (Johnson and Zhang, "Deep
@@ -20,7 +20,7 @@ KINDS = {
     "published": "its own paper; not in that table",
     "measured": "measured here",
 }
-COLUMNS = {  # names of data sets, and how the paper's table calls them
+COLUMNS = {  # names of data sets, and their names in the paper's table
     "yelp_polarity": "Yelp P.",
     "yelp_full": "Yelp F.",
     "yahoo_answers": "Yah. A.",
@@ -33,13 +33,13 @@ COLUMNS = {  # names of data sets, and how the paper's table calls them
 
 @dataclass(frozen=True)
 class Published:
-    """A row of results.
+    """A row of the table of accuracies.
 
     Attributes:
-        model: As it is called there.
+        model: As its source names it.
         reference: Who made it, or how it was measured.
-        kind: Of KINDS, where the numbers are from.
-        accuracy: Percent of the test texts, by the name of the data set; some are not known.
+        kind: The source of the numbers, one of KINDS.
+        accuracy: In percent of the test texts, by the name of the data set; some are unknown.
     """
 
     model: str

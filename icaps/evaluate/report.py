@@ -1,4 +1,4 @@
-"""All that is told of a judgement: for JSON, for a terminal, and as a table of all texts."""
+"""The report of an evaluation: as JSON, as lines for a terminal, and as a table of all texts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from icaps.data.saved_slices import Slice
 from icaps.errors import DataError
-from icaps.evaluate.cache import Evaluated
-from icaps.evaluate.calibration import Calibration, calibrate
+from icaps.evaluate.evaluation import Evaluation
 from icaps.evaluate.predictions import Predictions
+from icaps.evaluate.reliability import Reliability, measure_reliability
 from icaps.evaluate.scores import Scores, score
-from icaps.evaluate.selective import Kept, rejection_curve
+from icaps.evaluate.selective import Selection, coverage_curve
 from icaps.evaluate.slices import (
     LENGTH,
     SAVED,
@@ -31,22 +32,21 @@ from icaps.evaluate.slices import (
     by_unknown,
     score_slice,
 )
-from icaps.explore.saved_slices import Slice
 from icaps.results import Interval
 
-_BLOCK = 1_000  # texts of the table that are held at once
+_BLOCK = 1_000  # texts of the table in memory at a time
 
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What follows from a judgement, each part computed when it is first asked for."""
+    """Scores, reliability, coverage and slices of an evaluation, each computed at its first use."""
 
-    evaluated: Evaluated
+    evaluation: Evaluation
 
     @property
     def predictions(self) -> Predictions:
-        """The judgement."""
-        return self.evaluated.predictions
+        """The predictions that are evaluated."""
+        return self.evaluation.predictions
 
     @cached_property
     def scores(self) -> Scores:
@@ -54,51 +54,51 @@ class EvaluationReport:
         return score(self.predictions.confusion, self.predictions.classes)
 
     @cached_property
-    def calibration(self) -> Calibration:
-        """See `calibration.calibrate`."""
-        return calibrate(self.predictions.confidence, self.predictions.correct)
+    def reliability(self) -> Reliability:
+        """See `reliability.measure_reliability`."""
+        return measure_reliability(self.predictions.confidence, self.predictions.correct)
 
     @cached_property
-    def rejection(self) -> list[Kept]:
-        """See `rejection.rejection_curve`."""
-        return rejection_curve(self.predictions.confidence, self.predictions.correct)
+    def coverage(self) -> list[Selection]:
+        """See `selective.coverage_curve`."""
+        return coverage_curve(self.predictions.confidence, self.predictions.correct)
 
     @cached_property
     def slices(self) -> list[SliceScore]:
-        """Texts of similar length, and of similar shares of unknown words."""
+        """The scores of texts of similar length, and of similar shares of unknown words."""
         return [
-            *self._scored(LENGTH, by_length(self.predictions.words)),
-            *self._scored(UNKNOWN, by_unknown(self.predictions.unknown)),
+            *self._scored(LENGTH, by_length(self.evaluation.words)),
+            *self._scored(UNKNOWN, by_unknown(self.evaluation.unknown)),
         ]
 
-    def saved_slices(self, kept: Iterable[Slice]) -> list[SliceScore]:
-        """The texts that are in saved slices.
+    def saved_slices(self, saved: Iterable[Slice]) -> list[SliceScore]:
+        """The scores of the texts that are in saved slices.
 
         Raises:
             DataError: A slice can't be read.
         """
-        return list(self._scored(SAVED, by_saved(self.evaluated.texts, kept)))
+        return list(self._scored(SAVED, by_saved(self.evaluation.texts, saved)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: scores, calibration and the curve of rejection."""
+        """Plain data for JSON: scores, calibration and accuracy by coverage."""
         return {
             **self.scores.to_dict(),
             "blank": int(self.predictions.blank.sum()),
-            "left_out": dict(self.evaluated.problems.counts),
-            "calibration": self.calibration.to_dict(),
-            "rejection": [kept.to_dict() for kept in self.rejection],
+            "left_out": dict(self.evaluation.problems.counts),
+            "calibration": self.reliability.to_dict(),
+            "rejection": [selection.to_dict() for selection in self.coverage],
         }
 
     def to_text(self) -> str:
-        """Lines for a terminal: all texts, then a line a class."""
-        scores, calibration = self.scores, self.calibration
-        chance, error = scores.chance, calibration.error
+        """Lines for a terminal: all texts, then a line per class."""
+        scores, reliability = self.scores, self.reliability
+        chance, error = scores.chance, reliability.error
         lines = [
             f"{scores.plain['n']} texts, accuracy {percent(scores.accuracy)}, macro F1 "
             f"{percent(scores.macro['f1'])}",
-            f"the same answers dealt out at random: accuracy {chance['accuracy']:.2%}, macro F1 "
+            f"the same predictions in random order: accuracy {chance['accuracy']:.2%}, macro F1 "
             f"{chance['macro_f1']:.2%}",
-            f"calibration error {percent(error)}; a perfect model's {calibration.perfect:.2%}",
+            f"calibration error {percent(error)}; a perfect model's {reliability.perfect:.2%}",
         ]
         lines += [
             f"{name}: precision {percent(own['precision'])}, recall {percent(own['recall'])}, "
@@ -108,26 +108,28 @@ class EvaluationReport:
         return "\n".join(lines)
 
     def table(self, rows: Sequence[int] | NDArray[np.int64]) -> pd.DataFrame:
-        """A row a text, by their numbers: what it is, and what the model says of it."""
-        told, numbers = self.predictions, np.asarray(rows, np.int64)
-        names = np.array(told.classes, dtype=object)
-        labels, predicted = told.labels[numbers], told.predicted[numbers]
+        """A row per text, by their numbers: text, class, prediction, probabilities and words."""
+        own, numbers = self.predictions, np.asarray(rows, np.int64)
+        names = np.array(own.classes, dtype=object)
+        labels, predicted = own.labels[numbers], own.predicted[numbers]
         return pd.DataFrame(
             {
                 "text number": numbers,
-                "text": self.evaluated.texts.take(numbers),
+                "text": self.evaluation.texts.take(numbers),
                 "class": names[labels],
-                "predicted": np.where(told.blank[numbers], "", names[predicted]),
-                "right": told.correct[numbers],
-                "probability": np.round(told.confidence[numbers], 4),
-                "probability of class": np.round(told.probabilities[numbers, labels], 4),
-                "words": told.words[numbers],
-                "unknown words": np.round(told.unknown[numbers].astype(float), 4),
+                "predicted": np.where(own.blank[numbers], "", names[predicted]),
+                "right": own.correct[numbers],
+                "probability": np.round(own.confidence[numbers], 4),
+                "probability of class": np.round(
+                    own.probabilities_of(numbers)[np.arange(len(numbers)), labels], 4
+                ),
+                "words": self.evaluation.words[numbers],
+                "unknown words": np.round(self.evaluation.unknown[numbers].astype(float), 4),
             }
         )
 
     def tables(self) -> Iterator[pd.DataFrame]:
-        """`table` of all texts, some at a time."""
+        """`table` of all texts, in blocks."""
         count = len(self.predictions.labels)
         for start in range(0, count, _BLOCK):
             yield self.table(range(start, min(start + _BLOCK, count)))
@@ -141,13 +143,13 @@ class EvaluationReport:
         try:
             with Path(path).open("w", encoding="utf-8", newline="") as file:
                 for n, table in enumerate(self.tables()):
-                    # Quoted, a text may hold line ends of any kind.
+                    # Quoted, as a text may hold line ends of any kind.
                     table.to_csv(file, index=False, header=not n, quoting=csv.QUOTE_NONNUMERIC)
         except OSError as error:
             raise DataError(f"{path} can't be written ({error}); name another file.") from error
 
     def to_json(self, saved: Iterable[Slice] = ()) -> str:
-        """`to_dict` with all slices, as a text.
+        """`to_dict` with all slices, as JSON.
 
         Raises:
             DataError: A slice can't be read.
@@ -160,6 +162,6 @@ class EvaluationReport:
         return (score_slice(kind, name, correct, mask) for name, mask in masks.items())
 
 
-def percent(score_: Interval) -> str:
+def percent(share: Interval) -> str:
     """A share with its interval, such as "92.16% (91.53 to 92.74)"."""
-    return f"{score_.value:.2%} ({100 * score_.low:.2f} to {100 * score_.high:.2f})"
+    return f"{share.value:.2%} ({100 * share.low:.2f} to {100 * share.high:.2f})"

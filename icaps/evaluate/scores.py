@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import precision_recall_fscore_support
 
-from icaps.evaluate.metrics import scores_of
+from icaps.errors import DataError
+from icaps.evaluate.predictions import Scorer, predict_stream
 from icaps.results import Interval
 from icaps.stats import LEVEL, RESAMPLES, Counts, Values, bootstrap, percentile_interval, wilson
 
@@ -18,16 +20,16 @@ MEASURES = ("precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class Scores:
-    """How good predictions are.
+    """Accuracy, precision, recall and F1 of predictions, with intervals.
 
     Attributes:
-        plain: As `icaps.evaluate.metrics.evaluate` gives them, without intervals.
+        plain: As `evaluate` gives them, without intervals.
         accuracy: Of all texts, with Wilson's interval.
         macro: Of each of MEASURES the mean over the model's classes, with a bootstrap interval.
         per_class: Of each class each of MEASURES; precision and recall are shares and have
             Wilson's interval, F1 has one by bootstrap.
-        chance: accuracy and macro_f1 of the same predictions dealt out at random, in expectation
-            and for the expected confusion matrix.
+        chance: accuracy and macro_f1 of the same predictions, assigned to the texts at random:
+            those of the expected confusion matrix.
         seed: Of the draws.
     """
 
@@ -59,6 +61,27 @@ class Scores:
         }
 
 
+def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Counts and scores of a classifier's predictions, as plain data, without intervals.
+
+    Under `torchrun` each process predicts its share, and each gets the whole.
+
+    Args:
+        classifier: Fitted.
+        labelled: Texts with the names of their classes, read once, as a stream.
+
+    Returns:
+        n; accuracy; macro_f1, over all of the model's classes; per_class, an object from class to
+        precision, recall, f1, support; confusion, (J, J) counts with true classes as rows, in the
+        order of classes.
+
+    Raises:
+        DataError: There is no text, or a label is none of the model's classes.
+    """
+    predictions = predict_stream(classifier, labelled)
+    return plain_scores(predictions.confusion, predictions.classes)
+
+
 def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -> Scores:
     """The scores of a confusion matrix.
 
@@ -70,7 +93,7 @@ def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -
     Raises:
         DataError: There is no text.
     """
-    plain = scores_of(confusion, classes)
+    plain = plain_scores(confusion, classes)
     true, predicted = np.nonzero(confusion)
 
     def by_class(drawn: Counts) -> Values:
@@ -88,7 +111,7 @@ def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -
             "f1": percentile_interval(row["f1"], draws[:, 2, j]),
         }
     means, drawn_means = values.mean(1), draws.mean(2)
-    expected = scores_of(np.outer(rows, columns) / confusion.sum(), classes)
+    expected = plain_scores(np.outer(rows, columns) / confusion.sum(), classes)
     return Scores(
         plain,
         wilson(int(confusion.trace()), int(confusion.sum())),
@@ -97,6 +120,37 @@ def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -
         {name: expected[name] for name in ("accuracy", "macro_f1")},
         seed,
     )
+
+
+def plain_scores(confusion: NDArray[np.number], classes: Sequence[str]) -> dict[str, Any]:
+    """As `evaluate`, for a confusion matrix (J, J), whose counts may be fractions.
+
+    Raises:
+        DataError: There is no text.
+    """
+    texts = confusion.sum().item()
+    if not texts:
+        raise DataError("There are no texts to score.")
+    true, predicted = np.indices(confusion.shape).reshape(2, -1)
+    table = precision_recall_fscore_support(
+        true,
+        predicted,
+        labels=range(len(classes)),
+        sample_weight=confusion.ravel(),
+        zero_division=0,
+    )
+    columns = (column.tolist() for column in (*table[:3], confusion.sum(1)))
+    return {
+        "n": texts,
+        "accuracy": confusion.trace().item() / texts,
+        "macro_f1": float(table[2].mean()),
+        "per_class": {
+            name: {"precision": precision, "recall": recall, "f1": f1, "support": support}
+            for name, precision, recall, f1, support in zip(classes, *columns, strict=True)
+        },
+        "classes": list(classes),
+        "confusion": confusion.tolist(),
+    }
 
 
 def class_scores(

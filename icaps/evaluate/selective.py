@@ -1,4 +1,4 @@
-"""What is gained where the model may be silent: coverage and accuracy by a threshold."""
+"""Selective prediction: accuracy and coverage if a model answers only above a confidence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from icaps.stats import wilson
 POINTS = 200  # of a curve
 
 
-class Kept(NamedTuple):
-    """The texts that are answered: those of a confidence of `threshold` or more.
+class Selection(NamedTuple):
+    """The texts that are answered: those with a confidence of `threshold` or more.
 
-    coverage: Their share of all; accuracy: among them; rejected_accuracy: among the others, that
-    is what their answers would have been.
+    coverage: Their share of all texts; accuracy: among them; rejected_accuracy: among the others,
+    had they been answered.
     """
 
     threshold: float
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
     rejected_accuracy: Interval
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None for the accuracy of no text."""
+        """Plain data for JSON; the accuracy of no text is None."""
         return {
             "threshold": self.threshold,
             "texts": self.texts,
@@ -37,27 +37,29 @@ class Kept(NamedTuple):
         }
 
 
-def kept_at(confidence: NDArray[np.float64], correct: NDArray[np.bool_], threshold: float) -> Kept:
-    """What a threshold keeps of one or more predictions; arrays are (texts,)."""
-    kept = confidence >= threshold
-    texts = int(kept.sum())
-    return Kept(
+def select_at(
+    confidence: NDArray[np.float64], correct: NDArray[np.bool_], threshold: float
+) -> Selection:
+    """The selection of a threshold from one or more predictions; arrays are (texts,)."""
+    mask = confidence >= threshold
+    texts = int(mask.sum())
+    return Selection(
         threshold,
         texts,
-        texts / len(kept),
-        wilson(int(correct[kept].sum()), texts),
-        wilson(int(correct[~kept].sum()), len(kept) - texts),
+        texts / len(mask),
+        wilson(int(correct[mask].sum()), texts),
+        wilson(int(correct[~mask].sum()), len(mask) - texts),
     )
 
 
-def rejection_curve(
+def coverage_curve(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], points: int = POINTS
-) -> list[Kept]:
-    """`kept_at` for about `points` thresholds, from all texts to the most confident one.
+) -> list[Selection]:
+    """`select_at` for about `points` thresholds, from all texts to the most confident one.
 
-    A model that is silent at random keeps the accuracy of all texts, whatever its coverage.
+    A model that abstains at random has the accuracy of all texts at any coverage.
     """
     levels = np.unique(confidence)
     ranks = np.unique(np.linspace(0, len(confidence) - 1, points).astype(np.int64))
     chosen = np.unique(np.append(np.sort(confidence)[ranks], levels[[0, -1]]))
-    return [kept_at(confidence, correct, threshold) for threshold in chosen.tolist()]
+    return [select_at(confidence, correct, threshold) for threshold in chosen.tolist()]

@@ -1,9 +1,8 @@
-"""Accuracy by slice: texts of similar length or shares of unknown words, and saved ones."""
+"""Accuracy by slice: texts of similar length or share of unknown words, and saved slices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
+from icaps.data.saved_slices import Slice
 from icaps.data.source import open_source
-from icaps.explore.saved_slices import Slice
-from icaps.explore.texts import Texts
+from icaps.data.text_file import TextFile, text_hash
 from icaps.results import Interval
 from icaps.stats import TAILS, wilson
 
@@ -27,8 +26,8 @@ Mask = NDArray[np.bool_]
 class SliceScore(NamedTuple):
     """The accuracy of a slice.
 
-    kind: LENGTH, UNKNOWN or SAVED. random_low and random_high: between these lies the accuracy of
-    95% of the random subsets of as many of the texts, which is what a slice of no account has.
+    kind: LENGTH, UNKNOWN or SAVED. random_low and random_high: the accuracy of 95% of the random
+    subsets of the same size lies between them, which is what an irrelevant slice has.
     """
 
     kind: str
@@ -61,8 +60,8 @@ class SliceScore(NamedTuple):
 def score_slice(kind: str, name: str, correct: Mask, inside: Mask) -> SliceScore:
     """The accuracy of the texts of a mask, one or more, beside random subsets.
 
-    Of how many texts a random subset has right, the distribution is known (hypergeometric), so none
-    has to be drawn. Both arrays are (texts,).
+    The number of right predictions in a random subset has a hypergeometric distribution, so no
+    subset is drawn. Both arrays are (texts,).
     """
     texts = int(inside.sum())
     subset = hypergeom(len(correct), int(correct.sum()), texts)
@@ -93,23 +92,17 @@ def by_unknown(unknown: NDArray[np.floating[Any]]) -> dict[str, Mask]:
     return {name: mask for name, mask in masks.items() if mask.any()}
 
 
-def by_saved(texts: Texts, kept: Iterable[Slice]) -> dict[str, Mask]:
-    """Masks of the texts that are in saved slices too, (texts,), for slices that have any.
+def by_saved(texts: TextFile, saved: Iterable[Slice]) -> dict[str, Mask]:
+    """Masks of the texts that are in saved slices, (texts,); slices without any are left out.
 
     Raises:
         DataError: A slice can't be read.
     """
     masks = {}
     hashes = texts.hashes(np.ones(len(texts), bool))
-    for part in kept:
-        own = np.array([_hash(record.text) for record in open_source(part.path)], np.uint64)
+    for part in saved:
+        own = np.array([text_hash(record.text) for record in open_source(part.path)], np.uint64)
         mask = np.isin(hashes, own)
         if mask.any():
             masks[part.name] = mask
     return masks
-
-
-def _hash(text: str) -> int:
-    """As `Texts.hashes` gives it."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")

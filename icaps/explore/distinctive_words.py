@@ -1,9 +1,9 @@
-"""The words that tell the classes apart.
+"""Distinctive words: those that a class has more often than the others.
 
 The log-odds ratio of a word in a class against all others, with an informative Dirichlet prior,
 over its standard deviation (Monroe, Colaresi and Quinn 2008, "Fightin' Words", Political Analysis
 16:4). The prior is the words' frequency in all classes, and weighs as much as `PRIOR` running
-words, so that a word of a few texts does not stand out.
+words, so that a word in a few texts does not stand out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 PRIOR = 1_000  # running words
-LISTED = 50  # words of a class that are kept
+LISTED = 50  # words per class that are stored
 _MOST_WORDS = 50_000  # the most frequent ones, from which these are chosen
-_MOST_CELLS = 20_000_000  # counts held at once: 4 bytes each
+_MOST_CELLS = 20_000_000  # counts in memory, of 4 bytes each
 _SCHEMA = pa.schema(
     [
         ("class", pa.int32()),
@@ -33,8 +33,8 @@ _SCHEMA = pa.schema(
 )
 
 
-class TellingWord(NamedTuple):
-    """A word, how often the class has it (`here`) and all others do, and its z-score."""
+class DistinctiveWord(NamedTuple):
+    """A word, its count in the class (`here`) and in all others, and its z-score."""
 
     word: str
     here: int
@@ -43,11 +43,11 @@ class TellingWord(NamedTuple):
 
 
 class ClassCounts:
-    """How often each class has each of the most frequent words; exact.
+    """Exact counts of the most frequent words in each class.
 
     Args:
-        classes: How many there are.
-        words: How many different words there are, numbered by falling frequency.
+        classes: Their number.
+        words: The number of different words, numbered by falling frequency.
     """
 
     def __init__(self, classes: int, words: int) -> None:
@@ -62,8 +62,8 @@ class ClassCounts:
         cells = labels[listed].astype(np.int64) * self.words + ids[listed]
         np.add.at(self._counts.reshape(-1), cells, 1)
 
-    def telling(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """For each class the words that tell it, the most telling first, and their z-scores."""
+    def distinctive(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+        """For each class its distinctive words, the most distinctive first, and their z-scores."""
         everywhere = self._counts.sum(axis=0, dtype=np.int64)
         total = self._running.sum()
         for counts, running in zip(self._counts, self._running, strict=True):
@@ -73,10 +73,10 @@ class ClassCounts:
             yield best, z[best]
 
     def write(self, path: Path, words: list[str]) -> None:
-        """Writes the telling words of each class; `words` are the counted ones in order."""
+        """Writes the distinctive words of each class; `words` are the counted ones in order."""
         everywhere = self._counts.sum(axis=0, dtype=np.int64)
         with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
-            for label, (ids, z) in enumerate(self.telling()):
+            for label, (ids, z) in enumerate(self.distinctive()):
                 counts = self._counts[label, ids].astype(np.int64)
                 named = [words[number] for number in ids]
                 columns = [[label] * len(ids), named, counts, everywhere[ids] - counts, z]
@@ -86,7 +86,7 @@ class ClassCounts:
 def log_odds_z(
     inside: NDArray[np.integer], outside: NDArray[np.integer], running: int, running_outside: int
 ) -> NDArray[np.float64]:
-    """The z-score of each word (V,), above 0 where the class has more of it than the others.
+    """The z-score of each word's log odds (V,), above 0 if the class has it more often.
 
     Args:
         inside: How often the class has each word, (V,).
@@ -102,8 +102,8 @@ def log_odds_z(
     return np.where(np.isfinite(z), z, 0.0)
 
 
-def read_telling(path: Path, label: int) -> list[TellingWord]:
-    """The telling words of the class with this code, the most telling first."""
+def read_distinctive(path: Path, label: int) -> list[DistinctiveWord]:
+    """The distinctive words of the class with this code, the most distinctive first."""
     table = pq.read_table(path, filters=pc.field("class") == label)
-    columns = (table.column(name).to_pylist() for name in TellingWord._fields)
-    return [TellingWord(*row) for row in zip(*columns, strict=True)]
+    columns = (table.column(name).to_pylist() for name in DistinctiveWord._fields)
+    return [DistinctiveWord(*row) for row in zip(*columns, strict=True)]

@@ -1,135 +1,157 @@
-"""The index of a data set of any size: made once, kept in the cache, and searched in place.
+"""The index of a data set of any size: computed once, stored in the cache, and read in place.
 
-explored/KEY/ready/facts.json     what was counted
+explored/KEY/ready/facts.json     statistics
                    texts.arrow    the texts, UTF-8, in blocks
                    tokens.bin     the numbers of their words, 4 bytes each
                    words.parquet  the different words with their counts, in the order of numbers
-                   telling.parquet, labels.npy, words.npy, lines.npy
+                   distinctive.parquet, labels.npy, words.npy, lines.npy
+
+To build it, texts are read once, and the numbers of their words twice. Memory holds 16 bytes per
+row, some 100 bytes per different word, a block of texts, and the counts for distinctive words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from icaps.data.cache import make_ready, ready_folder
-from icaps.data.fingerprint import home_of
+from icaps.data.cache import Artifact, artifact_home
+from icaps.data.fingerprint import check_unchanged, fingerprint, options_of, parts_of
+from icaps.data.records import Record, in_order
+from icaps.data.reporting import SILENT, ProgressReporter
+from icaps.data.source import Source, open_source
+from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.errors import DataError
-from icaps.explore import build_index
-from icaps.explore.distinctive_words import TellingWord, read_telling
-from icaps.explore.facts import Facts
-from icaps.explore.query import Query
-from icaps.explore.reporting import SILENT, IndexProgress
-from icaps.explore.texts import Texts, check_pattern
-from icaps.explore.tokens import DTYPE, Tokens
-from icaps.explore.word_table import WordTable, words_of
+from icaps.explore.distinctive_words import DistinctiveWord, read_distinctive
+from icaps.explore.statistics import (
+    SENTENCE_TEXTS,
+    Coverage,
+    Facts,
+    SplitFacts,
+    WordStatistics,
+    lengths,
+    sentence_count,
+)
+from icaps.explore.word_numbers import (
+    DTYPE,
+    Numbering,
+    Tokens,
+    WordTable,
+    words_of,
+    write_words,
+)
+
+_VERSION = 2  # of the files
+_FACTS, _TEXTS, _TOKENS = "facts.json", "texts.arrow", "tokens.bin"
+_WORDS, _DISTINCTIVE = "words.parquet", "distinctive.parquet"
+_COLUMNS = ("labels", "words", "lines")
+_RAW = "raw.bin"
+_MOST_CLASSES = 100_000  # different labels; more are not classes
+_REPORTED = 1_000  # texts between two reports of progress
 
 
-def index_of(place: Path, reading: Mapping[str, Any]) -> Path | None:
-    """The folder of the index of these data as they are now; None where it is not made yet.
+def index_artifact(place: Path, reading: Mapping[str, Any]) -> Artifact[Index]:
+    """Where the index of a data set is stored; changed files and other options have another place.
 
     Args:
-        place: A file or a folder, as `icaps.data.resolve` gives it.
+        place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
         reading: The options text, label, encoding and delimiter of `open_source`, those that are
             given; on_bad_rows makes no difference.
 
     Raises:
         DataError: There is no data at `place`.
     """
-    return ready_folder(home_of(place, reading))
+    files = fingerprint(place, parts_of(place), reading)
+    return Artifact(artifact_home("explored", _VERSION, files), Index)
 
 
-def make_index(place: Path, reading: Mapping[str, Any], progress: IndexProgress = SILENT) -> Path:
-    """The folder of the index of these data, made unless it is there.
-
-    Of a folder the train and the test part are read. Rows that can't be read are left out and
-    counted. Of several processes one makes the index, and the others wait for it.
-
-    Args:
-        place: As for `index_of`.
-        reading: As for `index_of`.
-        progress: Told what is done, and how many more texts were read.
+def load_index(place: Path, reading: Mapping[str, Any]) -> Index | None:
+    """The index of a data set; None if it was not built yet for these files and options.
 
     Raises:
-        DataError: A file can't be read, holds no rows or is changed meanwhile, the labels are no
+        DataError: There is no data at `place`, or the index is damaged.
+    """
+    return index_artifact(place, reading).load()
+
+
+def make_index(
+    place: Path, reading: Mapping[str, Any], progress: ProgressReporter = SILENT
+) -> Index:
+    """The index of a data set, built unless it exists.
+
+    The train and the test part of a folder are read. Rows that can't be read are skipped and
+    counted. Of several processes one builds the index, and the others wait for it.
+
+    Args:
+        place, reading: See `index_artifact`.
+        progress: Receives lines, and the number of texts that were read.
+
+    Raises:
+        DataError: A file can't be read, holds no rows or is changed meanwhile, the labels are not
             classes, or the cache can't be written.
         ConfigError: There is no such encoding or delimiter.
     """
-
-    home = home_of(place, reading)
+    parts = parts_of(place)
+    before = fingerprint(place, parts, reading)
 
     def fill(folder: Path) -> None:
         progress.say(f"reading {place}")
-        build_index.build(place, reading, folder, progress)
-        if home_of(place, reading) != home:
-            raise DataError(f"{place} was changed while it was read; do this again.")
+        _build(place, reading, folder, progress)
+        check_unchanged(place, parts, reading, before)
 
-    return make_ready(home, fill, progress)
-
-
-def open_index(folder: Path) -> Index:
-    """The index in a folder that `make_index` or `index_of` gave.
-
-    Raises:
-        DataError: It is damaged or not there.
-    """
-    try:
-        return Index(folder)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise DataError(
-            f"The index in {folder} can't be read ({error}). Delete the folder {folder.parent}, so "
-            "that the index is made anew."
-        ) from error
+    return index_artifact(place, reading).make(fill, progress)
 
 
 class Index:
     """A data set whose rows have numbers from 0: those of the first split, then of the second.
 
     Attributes:
-        folder: Where it is.
-        facts: What was counted.
+        folder: The folder of its files.
+        facts: Statistics.
         labels: The code of each row's class, of `classes`, (rows,).
         split: The code of each row's split, of `splits`, (rows,).
         words: How many words each row has, as `icaps.text.clean.split_words` counts them, (rows,).
-        lines: Where each row is in its file: its line, or its row where a format has no lines, from
-            1, (rows,).
+        lines: The line of each row in its file, or its row if the format has no lines, from 1,
+            (rows,).
         tokens: The numbers of each row's words.
-        vocabulary: The words of these numbers.
+        vocabulary: The different words.
         texts: The texts.
     """
 
     def __init__(self, folder: Path) -> None:
-        plain = json.loads((folder / build_index.FACTS).read_text(encoding="utf-8"))
+        plain = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         self.folder = folder
         self.facts = Facts.from_dict(plain)
-        columns = (np.load(folder / f"{name}.npy") for name in build_index.COLUMNS)
+        columns = (np.load(folder / f"{name}.npy") for name in _COLUMNS)
         self.labels: NDArray[np.int32]
         self.words: NDArray[np.int32]
         self.lines: NDArray[np.int64]
         self.labels, self.words, self.lines = columns
         rows = [split.rows for split in self.facts.splits]
         self.split: NDArray[np.int8] = np.repeat(np.arange(len(rows), dtype=np.int8), rows)
-        self.tokens = Tokens(folder / build_index.TOKENS, self.words)
-        self.vocabulary = WordTable(folder / build_index.WORDS, len(rows))
-        self.texts = Texts(folder / build_index.TEXTS)
+        self.tokens = Tokens(folder / _TOKENS, self.words)
+        self.vocabulary = WordTable(folder / _WORDS, len(rows))
+        self.texts = TextFile(folder / _TEXTS)
         if {len(self.labels), len(self.words), len(self.lines), len(self.texts)} != {sum(rows)}:
-            raise ValueError("its files are not of the same number of rows")
-        size = (folder / build_index.TOKENS).stat().st_size
+            raise ValueError("its files do not have the same number of rows")
+        size = (folder / _TOKENS).stat().st_size
         if size != self.words.sum(dtype=np.int64) * DTYPE.itemsize:
-            raise ValueError("its words are not of the same number in two files")
-        for name in (build_index.WORDS, build_index.TELLING):  # which are read later
+            raise ValueError("two files do not have the same number of words")
+        for name in (_WORDS, _DISTINCTIVE):  # read later
             pq.read_metadata(folder / name)
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.labels)
 
     @property
@@ -143,7 +165,7 @@ class Index:
         return tuple(split.name for split in self.facts.splits)
 
     def text(self, numbers: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        """The texts of rows, in the order of `numbers`, exactly as they stand in the data.
+        """The texts of rows, in the order of `numbers`, exactly as in the data.
 
         Raises:
             IndexError: There is no such row.
@@ -153,55 +175,186 @@ class Index:
             raise IndexError(f"rows are numbered from 0 to {len(self) - 1}")
         return self.texts.take(rows)
 
-    def telling(self, name: str) -> list[TellingWord]:
-        """The words that tell a class from the others in the first split, the best first.
+    def distinctive_words(self, name: str) -> list[DistinctiveWord]:
+        """The distinctive words of a class in the first split, the most distinctive first.
 
         Raises:
             DataError: There is no such class.
         """
-        return read_telling(
-            self.folder / build_index.TELLING, self._code(name, self.classes, "class")
-        )
+        return read_distinctive(self.folder / _DISTINCTIVE, self.class_code(name))
 
-    def find(self, query: Query, among: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """The numbers of the rows that meet all conditions of a query, in rising order.
-
-        Args:
-            query: The conditions.
-            among: A mask (rows,) of rows that may be found; None: all.
+    def class_code(self, name: str) -> int:
+        """The code of a class in `labels`.
 
         Raises:
-            DataError: The regular expression is wrong, or there is no such class or split.
-            ValueError: The mask is not of one value a row.
+            DataError: There is no such class.
         """
-        if query.regex:
-            check_pattern(query.regex)
-        kept = self._at_hand(query, among)
-        for word in {word.casefold() for word in words_of(query.words)}:
-            if kept.any():
-                kept &= self.tokens.rows_with(self.vocabulary.ids(word))
-        if query.regex:
-            self.texts.keep_matching(query.regex, kept)
-        return np.flatnonzero(kept)
+        return self._code(name, self.classes, "class")
 
-    def _at_hand(self, query: Query, among: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """The mask of the rows that meet the conditions which need no text."""
-        kept = np.ones(len(self), np.bool_) if among is None else np.array(among, np.bool_)
-        if kept.shape != (len(self),):
-            raise ValueError(f"the mask is {kept.shape}; it must be ({len(self)},)")
-        if query.classes:
-            codes = [self._code(name, self.classes, "class") for name in query.classes]
-            kept &= np.isin(self.labels, codes)
-        if query.split:
-            kept &= self.split == self._code(query.split, self.splits, "split")
-        if query.fewest_words is not None:
-            kept &= self.words >= query.fewest_words
-        if query.most_words is not None:
-            kept &= self.words <= query.most_words
-        return kept
+    def split_code(self, name: str) -> int:
+        """The code of a split in `split`.
+
+        Raises:
+            DataError: There is no such split.
+        """
+        return self._code(name, self.splits, "split")
+
+    def vector_coverage(self, words: Collection[str]) -> dict[str, Coverage]:
+        """Which shares of each split's words have a vector, by the name of the split.
+
+        A word has one as it is or in lower case, as when vectors are aligned to a vocabulary
+        (`icaps.text.vectors.align_vectors`).
+
+        Args:
+            words: Those that have a vector, such as gensim's `KeyedVectors.key_to_index`: a set or
+                a mapping, as each word is looked up.
+        """
+        covered = np.array(
+            [
+                w in words or w.lower() in words
+                for batch in self.vocabulary.batches()
+                for w in batch
+            ],
+            np.bool_,
+        )
+        return {
+            split.name: Coverage(_share(counts > 0, covered), _share(counts, covered))
+            for split, counts in zip(self.facts.splits, self.vocabulary.counts, strict=True)
+        }
 
     def _code(self, name: str, names: tuple[str, ...], kind: str) -> int:
         if name not in names:
-            told = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-            raise DataError(f"There is no {kind} {name!r} in the data; there is {told}.")
+            known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            raise DataError(f"There is no {kind} {name!r} in the data; there is {known}.")
         return names.index(name)
+
+
+def _build(
+    place: Path, reading: Mapping[str, Any], folder: Path, progress: ProgressReporter
+) -> None:
+    """Reads a data set, and writes its index to `folder`.
+
+    Raises:
+        DataError: A file can't be read, holds no rows, or its labels are not classes.
+    """
+    options = options_of(reading)
+    with TextFileWriter(folder / _TEXTS) as texts, (folder / _RAW).open("wb") as raw:
+        rows = _Rows(texts, raw, progress)
+        for part in parts_of(place):
+            rows.read(part, open_source(place, part, **options, on_bad_rows="skip"))
+    progress.say(f"counting the words of {len(rows.lines):,} texts")
+    classes, labels = rows.class_codes()
+    for name, values in zip(_COLUMNS, (labels, rows.words, rows.lines), strict=True):
+        np.save(folder / f"{name}.npy", np.asarray(values))
+    splits = rows.split_facts(labels, len(classes))
+    statistics = _count_words(rows.numbering, folder, np.asarray(rows.words), labels, splits)
+    facts = statistics.facts(str(place.resolve()), options, classes, splits)
+    (folder / _FACTS).write_text(json.dumps(facts.to_dict()), encoding="utf-8")
+    (folder / _RAW).unlink()
+
+
+class _Rows:
+    """The rows as they are read: texts and words are written to files, the rest is in memory."""
+
+    def __init__(self, texts: TextFileWriter, raw: BinaryIO, progress: ProgressReporter) -> None:
+        self.numbering = Numbering()
+        self.lines = array("q")
+        self.words = array("i")
+        self._labels = array("i")  # numbered in the order of their first occurrence
+        self._codes: defaultdict[str, int] = defaultdict(count().__next__)
+        self._splits: list[tuple[str, int, dict[str, int], Counter[int]]] = []
+        self._texts, self._raw, self._progress = texts, raw, progress
+
+    def read(self, part: str, source: Source) -> None:
+        """Reads a split."""
+        first = len(self.lines)
+        sentences: Counter[int] = Counter()
+        for number, record in enumerate(source, 1):
+            self._add(record)
+            if number <= SENTENCE_TEXTS:
+                sentences[sentence_count(record.text)] += 1
+            if not number % _REPORTED:
+                self._progress.on_texts(_REPORTED)
+        rows = len(self.lines) - first
+        self._progress.on_texts(rows % _REPORTED)
+        self._splits.append((part, rows, dict(source.problems.counts), sentences))
+
+    def class_codes(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """The classes in order, and the code of each row's class, (rows,)."""
+        classes = in_order(self._codes)
+        place = {name: number for number, name in enumerate(classes)}
+        codes = np.array([place[name] for name in self._codes], np.int32)
+        return classes, codes[np.asarray(self._labels)]
+
+    def split_facts(self, labels: NDArray[np.int32], classes: int) -> tuple[SplitFacts, ...]:
+        """The facts of each split that need no numbers of words."""
+        facts = []
+        first = 0
+        for name, rows, bad_rows, sentences in self._splits:
+            words = np.asarray(self.words)[first : first + rows]
+            counts = np.bincount(labels[first : first + rows], minlength=classes).tolist()
+            split = SplitFacts(
+                name=name,
+                rows=rows,
+                bad_rows=bad_rows,
+                class_rows=tuple(counts),
+                running_words=int(words.sum(dtype=np.int64)),
+                words=lengths(Counter(words.tolist())),
+                sentences=lengths(sentences),
+                sampled=sentences.total(),
+            )
+            facts.append(split)
+            first += rows
+        return tuple(facts)
+
+    def _add(self, record: Record) -> None:
+        words = self.numbering.numbers(words_of(record.text))
+        words.tofile(self._raw)
+        self._texts.add(record.text)
+        self.words.append(len(words))
+        self.lines.append(record.line)
+        self._labels.append(self._codes[record.label])
+        if len(self._codes) > _MOST_CLASSES:
+            raise DataError(
+                f"{record.file} has more than {_MOST_CLASSES:,} different labels. Name the column "
+                "of the class with --label (label=...)."
+            )
+
+
+def _count_words(
+    numbering: Numbering,
+    folder: Path,
+    lengths: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    splits: tuple[SplitFacts, ...],
+) -> WordStatistics:
+    """Writes the table of words, their numbers in the texts, and the distinctive words."""
+    words, meant = numbering.unite()
+    raw = Tokens(folder / _RAW, lengths)
+    stops = np.cumsum([split.rows for split in splits]).tolist()
+    counts = np.zeros((len(splits), len(words)), np.int64)
+    for first, stop in raw.ranges(stops):
+        ids = meant[raw.read(first, stop)]
+        counts[np.searchsorted(stops, first, side="right")] += np.bincount(
+            ids, minlength=len(words)
+        )
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    words, counts = words.take(order), counts[:, order]
+    write_words(folder / _WORDS, words, counts)
+    statistics = WordStatistics(counts, len(splits[0].class_rows), splits[0].rows)
+    with (folder / _TOKENS).open("wb") as file:
+        for first, stop in raw.ranges(sorted({*statistics.points, *stops})):
+            ids = rank[meant[raw.read(first, stop)]]
+            ids.astype(DTYPE).tofile(file)
+            if stop <= splits[0].rows:
+                owners = np.repeat(labels[first:stop], lengths[first:stop])
+                statistics.add(ids, owners, stop)
+    listed = words.slice(0, statistics.by_class.words).to_pylist()
+    statistics.by_class.write(folder / _DISTINCTIVE, listed)
+    return statistics
+
+
+def _share(weights: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+    return float(weights[mask].sum() / max(int(weights.sum()), 1))

@@ -1,11 +1,16 @@
-"""Texts that recur: the same or nearly the same, within a split or from one in the other."""
+"""Duplicates in a data set: equal texts, nearly equal texts, and test texts in the training set."""
 
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,28 +18,42 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from icaps.data.cache import make_ready, ready_folder
-from icaps.errors import DataError
+from icaps.data.cache import Artifact
+from icaps.data.reporting import SILENT, ProgressReporter
+from icaps.data.text_file import THREADS
 from icaps.explore.index import Index
-from icaps.explore.near import NearPairs, near_pairs
-from icaps.explore.reporting import SILENT, IndexProgress
+from icaps.explore.minhash import BANDS, LONGEST, band_keys, shingles, similarities
+from icaps.explore.word_numbers import RowWords
 
-LISTED = 5_000  # pairs of a table that are kept; all are counted
-_FOLDER, _FACTS, _PAIRS = "repeats-1", "repeats.json", "pairs.parquet"  # 1: the version
+THRESHOLD = 0.8  # similarity from which texts are nearly equal
+NEIGHBOURS = 20  # preceding rows that a row is compared with in a bucket
+MOST_PAIRS = 5_000_000  # near pairs in memory
+LISTED = 5_000  # pairs of a table that are stored; all are counted
+_CHUNK_WORDS = 1 << 17  # of a range of rows, whose hashes fit into the cache of a core
+_FOLDER, _FACTS, _PAIRS = "duplicates-1", "duplicates.json", "pairs.parquet"  # 1: the version
 _COLUMNS = ("first", "second", "similarity", "labels_differ")
+_SCHEMA = pa.schema(
+    [
+        ("table", pa.string()),
+        ("first", pa.int64()),
+        ("second", pa.int64()),
+        ("similarity", pa.float64()),
+        ("labels_differ", pa.bool_()),
+    ]
+)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of rows whose texts are the same, or nearly so.
+    """Pairs of rows with equal or nearly equal texts.
 
     Attributes:
-        total: How many there are.
-        differing: In how many the labels differ.
-        first, second: Numbers of the rows of the pairs that are kept: those whose labels differ
-            before others, in rising order, at most `LISTED`, (n,).
-        similarity: Of their texts, 0 to 1, (n,); 1 for the same text.
-        labels_differ: Whether they are of different classes, (n,).
+        total: Their number.
+        differing: The number of those whose labels differ.
+        first, second: Numbers of the rows of the pairs that are stored, at most `LISTED`: those
+            whose labels differ before others, in rising order, (n,).
+        similarity: Of their texts, 0 to 1, (n,); 1 for equal texts.
+        labels_differ: Whether their classes differ, (n,).
     """
 
     total: int
@@ -46,51 +65,48 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Repeats:
-    """All that recurs in a data set. Texts without words don't count.
+class Duplicates:
+    """The duplicates of a data set. Texts without words don't count.
 
     Attributes:
-        duplicates: By split, each row whose text stands in an earlier row of the split, with the
-            first such row. Texts are compared by 64-bit hashes.
-        near: By split, the pairs of different texts of a similarity of 0.8 or more; a text that
-            recurs is there once. See `shingles` for what that is, and how few pairs are missed.
-        leaks: Each row of the last split whose text is in the first split too, after the first such
-            row of that.
-        near_leaks: Pairs of different texts, one of each split, of a similarity of 0.8 or more.
-        complete: False where there are more near pairs than `near.MOST_PAIRS`, so that `near` and
-            `near_leaks` are a part of them.
+        exact: By split, the pair of each row whose text occurs in an earlier row of the split, and
+            the first such row. Texts are compared by 64-bit hashes.
+        near: By split, the pairs of different texts with a similarity of 0.8 or more; a text that
+            occurs several times is there once. See `minhash` for the similarity, and how few pairs
+            are missed.
+        leaks: Pairs of the first row of the first split with a text, and a row of the last split
+            with the same text.
+        near_leaks: Pairs of different texts, one of each split, with a similarity of 0.8 or more.
+        complete: False if there are more near pairs than `MOST_PAIRS`, so that `near` and
+            `near_leaks` hold only some of them.
     """
 
-    duplicates: dict[str, Pairs]
+    exact: dict[str, Pairs]
     near: dict[str, Pairs]
     leaks: Pairs
     near_leaks: Pairs
     complete: bool
 
 
-def repeats_of(index: Index) -> Repeats | None:
-    """What `make_repeats` found; None where it has not been called for these data.
+def duplicates_artifact(index: Index) -> Artifact[Duplicates]:
+    """Where the duplicates of a data set are stored, beside its index."""
+    return Artifact(index.folder.parent / _FOLDER, lambda folder: _read(folder, index))
+
+
+def load_duplicates(index: Index) -> Duplicates | None:
+    """The duplicates of a data set; None if they were not computed yet.
 
     Raises:
-        DataError: Its files are damaged.
+        DataError: Their files are damaged.
     """
-    folder = ready_folder(_home(index))
-    if folder is None:
-        return None
-    try:
-        return _read(folder, index)
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise DataError(
-            f"{folder} can't be read ({error}). Delete the folder {folder.parent}, so that it is "
-            "made anew."
-        ) from error
+    return duplicates_artifact(index).load()
 
 
-def make_repeats(index: Index, progress: IndexProgress = SILENT) -> Repeats:
-    """What recurs in a data set, looked for unless that was done before.
+def find_duplicates(index: Index, progress: ProgressReporter = SILENT) -> Duplicates:
+    """The duplicates of a data set, computed unless they are stored.
 
-    Memory holds 8 bytes a row a few times over, and 24 a near pair; a signature's 160 bytes a row
-    are in a temporary folder.
+    Memory holds 8 bytes per row a few times over, and 24 per near pair; the signatures, 160 bytes
+    per row, are in a temporary folder.
 
     Raises:
         DataError: The cache can't be written.
@@ -100,41 +116,42 @@ def make_repeats(index: Index, progress: IndexProgress = SILENT) -> Repeats:
         progress.say(f"comparing {len(index):,} texts")
         _write(folder, _search(index, progress))
 
-    folder = make_ready(_home(index), fill, progress)
-    return _read(folder, index)
+    return duplicates_artifact(index).make(fill, progress)
 
 
-def _home(index: Index) -> Path:
-    return index.folder.parent / _FOLDER
-
-
-def _search(index: Index, progress: IndexProgress) -> Repeats:
+def _search(index: Index, progress: ProgressReporter) -> Duplicates:
     hashes = index.texts.hashes(index.words > 0)
     groups = [
         np.flatnonzero((index.split == code) & (index.words > 0))
         for code in range(len(index.splits))
     ]
     firsts = [_first_of_each(hashes, rows) for rows in groups]
-    near = near_pairs(index, np.concatenate([np.unique(first) for first in firsts]), progress)
-    # One text in both splits is a leak, and no near one.
+    near = _near_pairs(index, np.concatenate([np.unique(first) for first in firsts]), progress)
+    # A text that is in both splits is a leak, not a near leak.
     different = hashes[near.first] != hashes[near.second]
     splits = index.split[near.first], index.split[near.second]
-    duplicates, alike = {}, {}
+    exact, alike = {}, {}
     for code, name in enumerate(index.splits):
         again = firsts[code] != groups[code]
-        duplicates[name] = _pairs(index, firsts[code][again], groups[code][again])
+        exact[name] = _pairs(index, firsts[code][again], groups[code][again])
         inside = (splits[0] == code) & (splits[1] == code)
         alike[name] = _near(index, near, inside & different)
     across = (splits[0] != splits[1]) & different
     leaks = _leaks(index, hashes, np.unique(firsts[0]), groups[-1] if len(groups) > 1 else None)
-    return Repeats(duplicates, alike, leaks, _near(index, near, across), near.complete)
+    return Duplicates(
+        exact=exact,
+        near=alike,
+        leaks=leaks,
+        near_leaks=_near(index, near, across),
+        complete=near.complete,
+    )
 
 
 def _first_of_each(hashes: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each of `rows` (n,), in rising order, the first of them that has its text."""
+    """For each of `rows` (n,), in rising order, the first of them with the same text."""
     _, first, group = np.unique(hashes[rows], return_index=True, return_inverse=True)
-    found: NDArray[np.int64] = rows[first][group]
-    return found
+    firsts: NDArray[np.int64] = rows[first][group]
+    return firsts
 
 
 def _leaks(
@@ -143,7 +160,7 @@ def _leaks(
     firsts: NDArray[np.int64],
     rows: NDArray[np.int64] | None,
 ) -> Pairs:
-    """The rows whose text is that of one of `firsts`, each text of which is there once."""
+    """Pairs of `firsts`, whose texts all differ, and rows with the same texts."""
     if rows is None or not len(firsts):
         return _pairs(index, firsts[:0], firsts[:0])
     firsts = firsts[hashes[firsts].argsort()]
@@ -152,7 +169,7 @@ def _leaks(
     return _pairs(index, firsts[place][shared], rows[shared])
 
 
-def _near(index: Index, near: NearPairs, chosen: NDArray[np.bool_]) -> Pairs:
+def _near(index: Index, near: _NearPairs, chosen: NDArray[np.bool_]) -> Pairs:
     return _pairs(index, near.first[chosen], near.second[chosen], near.similarity[chosen])
 
 
@@ -163,22 +180,28 @@ def _pairs(
     similarity: NDArray[np.float64] | None = None,
 ) -> Pairs:
     differ = index.labels[first] != index.labels[second]
-    kept = np.lexsort((second, first, ~differ))[:LISTED]
+    listed = np.lexsort((second, first, ~differ))[:LISTED]
     alike = np.ones(len(first)) if similarity is None else similarity
-    columns = first[kept], second[kept], alike[kept], differ[kept]
-    return Pairs(len(first), int(differ.sum()), *columns)
+    return Pairs(
+        total=len(first),
+        differing=int(differ.sum()),
+        first=first[listed],
+        second=second[listed],
+        similarity=alike[listed],
+        labels_differ=differ[listed],
+    )
 
 
-def _tables(repeats: Repeats) -> dict[str, Pairs]:
-    tables = {"leaks": repeats.leaks, "near_leaks": repeats.near_leaks}
-    tables |= {f"duplicates {split}": pairs for split, pairs in repeats.duplicates.items()}
-    return tables | {f"near {split}": pairs for split, pairs in repeats.near.items()}
+def _tables(duplicates: Duplicates) -> dict[str, Pairs]:
+    tables = {"leaks": duplicates.leaks, "near_leaks": duplicates.near_leaks}
+    tables |= {f"duplicates {split}": pairs for split, pairs in duplicates.exact.items()}
+    return tables | {f"near {split}": pairs for split, pairs in duplicates.near.items()}
 
 
-def _write(folder: Path, repeats: Repeats) -> None:
-    tables = _tables(repeats)
+def _write(folder: Path, duplicates: Duplicates) -> None:
+    tables = _tables(duplicates)
     totals = {name: [pairs.total, pairs.differing] for name, pairs in tables.items()}
-    facts = {"complete": repeats.complete, "totals": totals}
+    facts = {"complete": duplicates.complete, "totals": totals}
     (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
     parts = [
         pa.table(
@@ -192,18 +215,7 @@ def _write(folder: Path, repeats: Repeats) -> None:
     pq.write_table(pa.concat_tables(parts), folder / _PAIRS, compression="zstd")
 
 
-_SCHEMA = pa.schema(
-    [
-        ("table", pa.string()),
-        ("first", pa.int64()),
-        ("second", pa.int64()),
-        ("similarity", pa.float64()),
-        ("labels_differ", pa.bool_()),
-    ]
-)
-
-
-def _read(folder: Path, index: Index) -> Repeats:
+def _read(folder: Path, index: Index) -> Duplicates:
     facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
     table = pq.read_table(folder / _PAIRS)
 
@@ -212,6 +224,103 @@ def _read(folder: Path, index: Index) -> Repeats:
         columns: list[NDArray[Any]] = [own.column(column).to_numpy() for column in _COLUMNS]
         return Pairs(*facts["totals"][name], *columns)
 
-    duplicates = {split: pairs(f"duplicates {split}") for split in index.splits}
+    exact = {split: pairs(f"duplicates {split}") for split in index.splits}
     near = {split: pairs(f"near {split}") for split in index.splits}
-    return Repeats(duplicates, near, pairs("leaks"), pairs("near_leaks"), facts["complete"])
+    return Duplicates(
+        exact=exact,
+        near=near,
+        leaks=pairs("leaks"),
+        near_leaks=pairs("near_leaks"),
+        complete=facts["complete"],
+    )
+
+
+class _NearPairs(NamedTuple):
+    """Pairs of rows (n,), the lower number first, in rising order, and their similarity.
+
+    `complete` is False if there are more than `MOST_PAIRS`, at which the search stops.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    complete: bool
+
+
+def _near_pairs(index: Index, rows: NDArray[np.int64], progress: ProgressReporter) -> _NearPairs:
+    """The pairs among some rows with a similarity of `THRESHOLD` or more.
+
+    If more than `NEIGHBOURS` rows are in a bucket, each is compared only with that many of the
+    preceding ones, band by band, so that texts from one template take no quadratic time.
+
+    Args:
+        index: Of the data set.
+        rows: Numbers of rows that have words, in rising order, (n,).
+        progress: Receives how many texts have their signature.
+    """
+    folded = index.vocabulary.folded_ids
+    pairs, similarity = np.zeros(0, np.int64), np.zeros(0)
+    for first, second in _all_candidates(index, rows, progress):
+        new = np.setdiff1d(first * len(index) + second, pairs)
+        alike = similarities(index.tokens, folded, *np.divmod(new, len(index)))
+        near = alike >= THRESHOLD
+        pairs, order = np.unique(np.append(pairs, new[near]), return_index=True)
+        similarity = np.append(similarity, alike[near])[order]
+        if len(pairs) > MOST_PAIRS:
+            break
+    return _NearPairs(*np.divmod(pairs, len(index)), similarity, len(pairs) <= MOST_PAIRS)
+
+
+def _all_candidates(
+    index: Index, rows: NDArray[np.int64], progress: ProgressReporter
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    with tempfile.TemporaryDirectory() as name:
+        _write_keys(index, Path(name), progress)
+        for band in range(BANDS):
+            keys = np.fromfile(Path(name) / str(band), np.uint64)[rows]
+            yield from _candidates(rows, keys)
+
+
+def _candidates(
+    rows: NDArray[np.int64], keys: NDArray[np.uint64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs of rows with equal keys (n,): neighbours in order, then those two apart, and so on."""
+    order = keys.argsort(kind="stable")
+    rows, keys = rows[order], keys[order]
+    for step in range(1, NEIGHBOURS + 1):
+        same = keys[step:] == keys[:-step]
+        if not same.any():
+            return
+        yield rows[:-step][same], rows[step:][same]
+
+
+def _write_keys(index: Index, folder: Path, progress: ProgressReporter) -> None:
+    """Writes the keys of all rows in order to a file per band; 0 for a row without words."""
+    folded, tokens = index.vocabulary.folded_ids, index.tokens
+
+    def keys_of(rows: tuple[int, int]) -> NDArray[np.uint64]:
+        first, stop = rows
+        lengths = np.diff(tokens.offsets[first : stop + 1])
+        words = _shortened(RowWords(folded[tokens.read(first, stop)], lengths))
+        keys = np.zeros((BANDS, stop - first), np.uint64)
+        keys[:, lengths > 0] = band_keys(shingles(words))
+        return keys
+
+    with ExitStack() as stack:
+        files = [stack.enter_context((folder / str(band)).open("wb")) for band in range(BANDS)]
+        pool = stack.enter_context(ThreadPoolExecutor(THREADS))
+        ranges = tokens.ranges([len(index)], _CHUNK_WORDS)
+        while some := list(islice(ranges, 2 * THREADS)):  # which bounds the keys in memory
+            for keys in pool.map(keys_of, some):
+                for file, own in zip(files, keys, strict=True):
+                    own.tofile(file)
+                progress.on_texts(keys.shape[1])
+
+
+def _shortened(words: RowWords) -> RowWords:
+    """The first `LONGEST` words of each text."""
+    if not (words.lengths > LONGEST).any():
+        return words
+    starts = words.lengths.cumsum() - words.lengths
+    place = np.arange(len(words.ids)) - np.repeat(starts, words.lengths)
+    return RowWords(words.ids[place < LONGEST], np.minimum(words.lengths, LONGEST))

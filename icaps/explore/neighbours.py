@@ -1,45 +1,41 @@
-"""The training texts that a model takes for most like a text, by the class capsules it gives them.
+"""The training texts that are most similar to a text, by their class capsules.
 
-nearest/KEY/ready/facts.json    classes, and how many texts there are in all
+nearest/KEY/ready/facts.json    classes, and the number of all texts
                   texts.arrow   the texts, a random sample
                   labels.npy, vectors.npy
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from icaps.data.cache import data_folder, make_ready, ready_folder
-from icaps.data.fingerprint import home_of
+from icaps.classifier import ICapsClassifier
+from icaps.data.cache import Artifact, artifact_home
+from icaps.data.fingerprint import check_unchanged, fingerprint
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
-from icaps.errors import DataError
-from icaps.explore.text_map import text_vectors
-from icaps.explore.texts import Texts, TextsWriter
+from icaps.data.text_file import TextFile, TextFileWriter
+from icaps.explore.text_projection import text_vectors
 
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
-
-SAMPLE = 20_000  # texts that are kept at most
-_VERSION = 1
+SAMPLE = 20_000  # texts at most
+_VERSION = 2  # of the files
+_PARTS = ("train",)
 _FACTS, _TEXTS, _LABELS, _VECTORS = "facts.json", "texts.arrow", "labels.npy", "vectors.npy"
 _PAIRS = 2_000  # random pairs of the control
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A training text, the name of its class, and the cosine of its class capsules with those of
-    the text that is explained; all class capsules stand end to end."""
+    """A training text, the name of its class, and the cosine similarity of its class capsules,
+    concatenated, with those of the text that is explained."""
 
     text: str
     label: str
@@ -51,10 +47,10 @@ class Nearest:
     """The training texts nearest to a text.
 
     Attributes:
-        neighbours: The nearest first; none of a text without a known word.
-        sampled, texts: How many training texts were looked at, a random sample, of how many.
-        random: Mean similarity of two random ones, the control.
-        random_alike: The same for two of one class; NaN where no two were drawn.
+        neighbours: The nearest first; empty for a text without a known word.
+        sampled, texts: The number of training texts in the random sample, and of all.
+        random: The mean similarity of two random training texts, the control.
+        random_alike: The same for two of one class; NaN if no two were drawn.
     """
 
     neighbours: tuple[Neighbour, ...]
@@ -74,24 +70,24 @@ class Nearest:
 
 @dataclass(frozen=True)
 class TrainingSample:
-    """A sample of training texts with the direction of each one's class capsules.
+    """A sample of training texts with the direction of the class capsules of each.
 
     Attributes:
         classes: Names of the data's classes.
-        total: How many texts the sample was drawn from.
-        texts: Read where they lie.
+        total: The number of texts from which the sample was drawn.
+        texts: Read from their file.
         labels: (sample,), numbers in `classes`.
         vectors: (sample, J d_c), of length 1, or 0 for a text without a known word; half precision.
     """
 
     classes: tuple[str, ...]
     total: int
-    texts: Texts
+    texts: TextFile
     labels: NDArray[np.int32]
     vectors: NDArray[np.float16]
 
     def nearest(self, classifier: ICapsClassifier, text: str, count: int = 5) -> Nearest:
-        """The training texts nearest to a text, which the same classifier reads.
+        """The training texts nearest to a text, for the classifier of the sample.
 
         A text without a known word has none.
         """
@@ -104,8 +100,8 @@ class TrainingSample:
         pairs, same = pairs[one != other], (self.labels[one] == self.labels[other])[one != other]
         return Nearest(
             tuple(
-                Neighbour(found, self.classes[self.labels[n]], float(similar[n]))
-                for n, found in zip(order.tolist(), self.texts.take(order), strict=True)
+                Neighbour(neighbour, self.classes[self.labels[n]], float(similar[n]))
+                for n, neighbour in zip(order.tolist(), self.texts.take(order), strict=True)
             ),
             sampled=len(self.texts),
             texts=self.total,
@@ -114,78 +110,69 @@ class TrainingSample:
         )
 
 
-def sample_home(weights: str, place: Path, reading: Mapping[str, Any]) -> Path:
-    """Where the sample of training texts is kept, for these weights and files.
+def sample_artifact(
+    weights: str, place: Path, reading: Mapping[str, Any]
+) -> Artifact[TrainingSample]:
+    """Where the sample of training texts is stored, for these weights and files.
 
     Args:
-        weights: The model's, by their fingerprint: `interpret.global_view.weights_fingerprint`.
-        place: A file or a folder, as `icaps.data.resolve` gives it.
+        weights: Fingerprint of the model: `icaps.interpret.global_view.weights_fingerprint`.
+        place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
         reading: Options of `open_source`.
 
     Raises:
-        DataError: There is no data at `place`.
+        DataError: There is no training data at `place`.
     """
-    told = [_VERSION, SAMPLE, weights, home_of(place, reading).name]
-    key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:24]
-    return data_folder() / "nearest" / key
+    skips = reading.get("on_bad_rows") == "skip"
+    files = fingerprint(place, _PARTS, reading)
+    return Artifact(artifact_home("nearest", _VERSION, SAMPLE, weights, files, skips), _load)
 
 
 def make_sample(
-    classifier: ICapsClassifier, place: Path, reading: Mapping[str, Any], home: Path
-) -> None:
-    """Draws the sample and keeps it in `home`, unless that was done before.
+    classifier: ICapsClassifier, weights: str, place: Path, reading: Mapping[str, Any]
+) -> TrainingSample:
+    """The sample of training texts, drawn unless it is stored.
 
     The training texts are read once, as a stream; memory holds the sample.
 
     Args:
         classifier: Fitted, with no capsule switched off.
-        place, reading, home: See `sample_home`.
+        weights, place, reading: See `sample_artifact`.
 
     Raises:
-        DataError: The texts can't be read, or the folder can't be written.
+        DataError: The texts can't be read or are changed meanwhile, or the cache can't be written.
     """
+    before = fingerprint(place, _PARTS, reading)
 
     def fill(folder: Path) -> None:
         source = open_source(place, "train", **reading)
         sample = draw_sample(source, SAMPLE, math.inf)
         facts = {"classes": sample.classes, "texts": sample.texts}
         (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
-        with TextsWriter(folder / _TEXTS) as writer:
+        with TextFileWriter(folder / _TEXTS) as writer:
             for text in sample.drawn:
                 writer.add(text)
         np.save(folder / _LABELS, np.array(sample.labels, np.int32))
         vectors = _directions(text_vectors(classifier, sample.drawn))
         np.save(folder / _VECTORS, vectors.astype(np.float16))
+        check_unchanged(place, _PARTS, reading, before)
 
-    make_ready(home, fill)
+    return sample_artifact(weights, place, reading).make(fill)
 
 
-def load_sample(home: Path) -> TrainingSample | None:
-    """What `make_sample` kept; None where it was not called.
-
-    Raises:
-        DataError: It is damaged.
-    """
-    ready = ready_folder(home)
-    if ready is None:
-        return None
-    try:
-        facts = json.loads((ready / _FACTS).read_text(encoding="utf-8"))
-        texts = Texts(ready / _TEXTS)
-        labels, vectors = (np.load(ready / name, mmap_mode="r") for name in (_LABELS, _VECTORS))
-        if not len(texts) == len(labels) == len(vectors):
-            raise ValueError("its columns are not of one length")
-        return TrainingSample(tuple(facts["classes"]), facts["texts"], texts, labels, vectors)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise DataError(
-            f"{ready} can't be read ({error}). Delete the folder {home}, so that it is made anew."
-        ) from error
+def _load(folder: Path) -> TrainingSample:
+    facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+    texts = TextFile(folder / _TEXTS)
+    labels, vectors = (np.load(folder / name, mmap_mode="r") for name in (_LABELS, _VECTORS))
+    if not len(texts) == len(labels) == len(vectors):
+        raise ValueError("its columns are not of one length")
+    return TrainingSample(tuple(facts["classes"]), facts["texts"], texts, labels, vectors)
 
 
 def _directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors (texts, d) of length 1; one of length 0 stays so."""
+    """Vectors (texts, d) scaled to length 1; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: NDArray[np.float32] = np.divide(
+    directions: NDArray[np.float32] = np.divide(
         vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0
     )
-    return found
+    return directions

@@ -1,26 +1,79 @@
-"""The lengths of texts, the growth of the vocabulary, and what a vocabulary or vectors cover."""
+"""Statistics of a data set: lengths of texts, growth of the vocabulary, and what one covers."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.explore.distinctive_words import ClassCounts
-from icaps.explore.facts import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.text.clean import split_words
 from icaps.text.sentences import sentence_lengths
 
-if TYPE_CHECKING:
-    from icaps.explore.index import Index
-
-SENTENCE_TEXTS = 20_000  # of a split, the first: finding sentences takes longer than all else
-SENTENCE_CHARACTERS = 100_000  # of a text, the first, which bounds the memory for its words
+SENTENCE_TEXTS = 20_000  # the first texts of a split, as splitting sentences is slow
+SENTENCE_CHARACTERS = 100_000  # the first of a text, which bounds memory
 FREQUENCIES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # F of `Cut`
 _POINTS = 50  # of the vocabulary's growth
+
+
+class Lengths(NamedTuple):
+    """How many texts have each length: `texts[n]` of them have `lengths[n]`, in rising order."""
+
+    lengths: tuple[int, ...]
+    texts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """What is counted in a split of a data set.
+
+    Attributes:
+        name: "train" or "test".
+        rows: Texts with a label.
+        bad_rows: How many rows of each kind of problem were left out.
+        class_rows: How many texts each class has, in the order of `Facts.classes`.
+        running_words: Of all texts together.
+        words: How many texts have each number of words.
+        sentences: How many texts have each number of sentences with a word, among the first
+            `sampled` texts of the split, and of these in the first 100,000 characters.
+        sampled: Of how many texts sentences were counted.
+    """
+
+    name: str
+    rows: int
+    bad_rows: dict[str, int]
+    class_rows: tuple[int, ...]
+    running_words: int
+    words: Lengths
+    sentences: Lengths
+    sampled: int
+
+
+class Growth(NamedTuple):
+    """After so many texts of the first split: its running words and its different words.
+
+    How they grow is Heaps' law (Heaps 1978): different = k running^b.
+    """
+
+    texts: int
+    running: int
+    different: int
+
+
+class Cut(NamedTuple):
+    """The vocabulary of the words that occur more than F times in the first split.
+
+    frequency: F; words: their number; covered: their share of each split's running words, 0 to 1,
+    0 for a split without words.
+    """
+
+    frequency: int
+    words: int
+    covered: tuple[float, ...]
 
 
 class Coverage(NamedTuple):
@@ -30,10 +83,104 @@ class Coverage(NamedTuple):
     running: float
 
 
-def sentence_count(text: str) -> int:
-    """How many sentences with a word a text has, as `icaps.text.sentences` finds them.
+@dataclass(frozen=True)
+class Facts:
+    """What is counted in a data set.
 
-    Of a longer text those of the first `SENTENCE_CHARACTERS` characters are counted.
+    Attributes:
+        data: Its file or folder.
+        reading: The options with which it was read, without defaults.
+        classes: Their names, in the order of their codes.
+        splits: In the order of their rows: "train" before "test".
+        different_words: Of all splits together, cased, as `split_words` gives them.
+        growth: Of the first split's vocabulary, at some 50 points; texts are in the data's order.
+        cuts: Of that vocabulary at several F.
+        distinctive_of: How many of the most frequent words the distinctive ones were chosen from;
+            their counts are exact.
+    """
+
+    data: str
+    reading: dict[str, Any]
+    classes: tuple[str, ...]
+    splits: tuple[SplitFacts, ...]
+    different_words: int
+    growth: tuple[Growth, ...]
+    cuts: tuple[Cut, ...]
+    distinctive_of: int
+
+    @property
+    def rows(self) -> int:
+        """Of all splits together."""
+        return sum(split.rows for split in self.splits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; tuples with named parts become objects."""
+        facts = dataclasses.asdict(self)
+        facts["telling_of"] = facts.pop("distinctive_of")
+        facts["growth"] = [point._asdict() for point in self.growth]
+        facts["cuts"] = [cut._asdict() for cut in self.cuts]
+        for split, plain in zip(self.splits, facts["splits"], strict=True):
+            plain["words"] = split.words._asdict()
+            plain["sentences"] = split.sentences._asdict()
+        return facts
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Facts:
+        """The facts from the output of `to_dict`.
+
+        Raises:
+            KeyError, TypeError: It is something else.
+        """
+        return cls(
+            data=plain["data"],
+            reading=plain["reading"],
+            classes=tuple(plain["classes"]),
+            splits=tuple(_split(split) for split in plain["splits"]),
+            different_words=plain["different_words"],
+            growth=tuple(Growth(**point) for point in plain["growth"]),
+            cuts=tuple(
+                Cut(cut["frequency"], cut["words"], tuple(cut["covered"])) for cut in plain["cuts"]
+            ),
+            distinctive_of=plain["telling_of"],
+        )
+
+    def to_text(self) -> str:
+        """Lines for a terminal."""
+        lines = []
+        for split in self.splits:
+            bad = sum(split.bad_rows.values())
+            lines.append(
+                f"{split.name}: {split.rows:,} rows{f', {bad:,} bad' if bad else ''}, "
+                f"{split.running_words:,} words"
+            )
+            named = zip(self.classes, split.class_rows, strict=True)
+            lines += [f"  class {name}: {rows:,}" for name, rows in named]
+        lines.append(f"different words: {self.different_words:,}")
+        names = [split.name for split in self.splits]
+        for cut in self.cuts:
+            shares = zip(cut.covered, names, strict=True)
+            covered = ", ".join(f"{share:.1%} of {name}" for share, name in shares)
+            lines.append(f"  seen more than {cut.frequency} times: {cut.words:,}, {covered}")
+        return "\n".join(lines)
+
+
+def _split(plain: dict[str, Any]) -> SplitFacts:
+    frozen = {
+        "class_rows": tuple(plain["class_rows"]),
+        "words": _lengths(plain["words"]),
+        "sentences": _lengths(plain["sentences"]),
+    }
+    return SplitFacts(**{**plain, **frozen})
+
+
+def _lengths(plain: dict[str, Any]) -> Lengths:
+    return Lengths(tuple(plain["lengths"]), tuple(plain["texts"]))
+
+
+def sentence_count(text: str) -> int:
+    """The number of sentences with a word, as `icaps.text.sentences` splits a text.
+
+    Only the first `SENTENCE_CHARACTERS` characters of a text are counted.
     """
     text = text[:SENTENCE_CHARACTERS]
     starts = np.array([word.start for word in split_words(text)], np.int64)
@@ -47,7 +194,7 @@ def lengths(counts: Counter[int]) -> Lengths:
 
 
 class WordStatistics:
-    """What is counted from the numbers of the words, which fall with the words' frequency.
+    """Counts words by their numbers, which are in the order of falling frequency.
 
     Args:
         counts: How often each split has each word, (splits, V).
@@ -85,47 +232,28 @@ class WordStatistics:
         classes: tuple[str, ...],
         splits: tuple[SplitFacts, ...],
     ) -> Facts:
-        """All facts of the data set, when all words have been counted."""
+        """All facts of the data set, after all words were counted."""
         cuts = tuple(cut(self._counts, frequency) for frequency in FREQUENCIES)
         different = self._counts.shape[1]
-        telling_of = self.by_class.words
-        growth = tuple(self._growth)
-        return Facts(data, reading, classes, splits, different, growth, cuts, telling_of)
+        return Facts(
+            data=data,
+            reading=reading,
+            classes=classes,
+            splits=splits,
+            different_words=different,
+            growth=tuple(self._growth),
+            cuts=cuts,
+            distinctive_of=self.by_class.words,
+        )
 
 
 def cut(counts: NDArray[np.int64], frequency: int) -> Cut:
-    """What the words seen more than `frequency` times in the first split cover.
+    """The vocabulary of words seen more than `frequency` times in the first split.
 
     Args:
         counts: How often each split has each word, (splits, V).
         frequency: F; 0 keeps all words of the first split.
     """
-    kept = counts[0] > frequency
-    shares = counts[:, kept].sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
-    return Cut(frequency, int(kept.sum()), tuple(shares.tolist()))
-
-
-def vector_coverage(index: Index, words: Collection[str]) -> dict[str, Coverage]:
-    """What of each split's words has a vector, by the split's name.
-
-    A word has one as it is or in lower case, as when vectors are aligned to a vocabulary
-    (`icaps.text.vectors.align_vectors`).
-
-    Args:
-        index: Of the data set.
-        words: That have a vector, such as gensim's `KeyedVectors.key_to_index`; what tells fast
-            whether it holds one, so no list.
-    """
-    table = index.vocabulary
-    found = np.array(
-        [word in words or word.lower() in words for batch in table.batches() for word in batch],
-        np.bool_,
-    )
-    return {
-        split.name: Coverage(_share(counts > 0, found), _share(counts, found))
-        for split, counts in zip(index.facts.splits, table.counts, strict=True)
-    }
-
-
-def _share(weights: NDArray[Any], found: NDArray[np.bool_]) -> float:
-    return float(weights[found].sum() / max(int(weights.sum()), 1))
+    mask = counts[0] > frequency
+    shares = counts[:, mask].sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+    return Cut(frequency, int(mask.sum()), tuple(shares.tolist()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
-from icaps.evaluate.cache import Evaluated
+from icaps.evaluate.evaluation import Evaluation
 from icaps.faithfulness.eraser import measure_rankings
 from icaps.faithfulness.rankings import LEAVE_ONE_OUT
 from icaps.faithfulness.table import CONTROL, PAPER, make_rows, verdicts
@@ -26,13 +26,13 @@ _ROW_ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
 
 
 def measure_faithfulness(
-    classifier: ICapsClassifier, evaluated: Evaluated, limit: int, seed: int = 0
+    classifier: ICapsClassifier, evaluation: Evaluation, limit: int, seed: int = 0
 ) -> dict[str, Any]:
     """Faithfulness on a random sample of evaluated texts, as `icaps faithfulness --json` has it.
 
     Args:
         classifier: The model that was evaluated.
-        evaluated: Its evaluation with the texts.
+        evaluation: Its evaluation with the texts.
         limit: Largest number of texts.
         seed: Of the sample and of the random ranking.
 
@@ -42,10 +42,10 @@ def measure_faithfulness(
     """
     if limit < 1:
         raise ConfigError(f"The limit is {limit}; it must be at least 1.")
-    count, random = len(evaluated.texts), np.random.default_rng(seed)
+    count, random = len(evaluation.texts), np.random.default_rng(seed)
     numbers = np.sort(random.choice(count, min(limit, count), replace=False))
     network, muted = classifier.network_, classifier.muted_
-    sample = evaluated.texts.take(numbers)
+    sample = evaluation.texts.take(numbers)
     batches = read_texts(network, classifier.vocabulary_, sample, muted)
     texts = Texts.predicted(network, muted, tuple(chain.from_iterable(batches)))
     if not len(texts):

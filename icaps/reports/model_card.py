@@ -191,7 +191,7 @@ def _commands(
 def _data_facts(data: EvaluatedData, classifier: ICapsClassifier) -> dict[str, Any]:
     """The texts: their number, classes and lengths, and the share of words that are unknown."""
     predictions, config = data.report.predictions, classifier.network_.config
-    words = predictions.words
+    words = data.report.evaluation.words
     cut = None
     if config.max_words is not None and not config.hierarchical:
         cut = int((words > config.max_words).sum())
@@ -205,7 +205,7 @@ def _data_facts(data: EvaluatedData, classifier: ICapsClassifier) -> dict[str, A
             **{name: float(np.quantile(words, share)) for name, share in _QUANTILES.items()},
             "mean": float(words.mean()),
         },
-        "unknown_words": float(predictions.unknown.astype(float).mean()),
+        "unknown_words": float(data.report.evaluation.unknown.astype(float).mean()),
         "cut": cut,
     }
 

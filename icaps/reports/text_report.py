@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from icaps.config import ExplainOptions
+from icaps.data.encoding import replace_surrogates
 from icaps.html import Table, decimals, percent, plain, render_html, render_markdown
 from icaps.reports.files import DIGITS, ModelName, check_format, to_csv, to_json
 from icaps.results import Explanation
-from icaps.text.clean import replace_surrogates
 
 _COLUMNS = ["K-gram", "start", "end", "capsule", "capsule name", "routing", "attention"]
 _COLUMNS += ["contribution", "sentence", "sentence attention", "class", "norm of class"]

@@ -385,7 +385,7 @@ def _position(record: dict[str, Any]) -> tuple[int, float]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.data.encoding import replace_surrogates
 from icaps.text.batch import UNK
 from icaps.text.pieces import Pieces, split
 from icaps.text.words import words_alone
@@ -33,7 +34,6 @@ _ENTITY = re.compile(
     r"|(?:(?<=[nN])\x20(?=#39;[tT]\b))?(?P<number>#0*(?:3[2-9]|[4-9]\d|[1-9]\d{2,6});)"
     rf"|(?<![^\W_])(?:amp;)*(?P<damaged>(?:{_DAMAGED});))"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Word(NamedTuple):
@@ -60,11 +60,6 @@ def _entity_text(match: re.Match[str]) -> str:
     # A joiner shows nothing by itself, yet it is part of a word or of an emoji.
     text = html.unescape(f"&{match[match.lastgroup or 0]}")
     return text if text in ("\u200c", "\u200d") or (text and text.isprintable()) else " "
-
-
-def replace_surrogates(text: str) -> str:
-    """`text` as Rust can take it, of the same length: lone surrogates become U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def clean_text(text: str) -> Clean:

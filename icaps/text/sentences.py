@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sentencex import get_sentence_boundaries
 
 from icaps.config import ModelConfig
+from icaps.data.encoding import replace_surrogates
 from icaps.text.batch import TokenBatch
-from icaps.text.clean import replace_surrogates
 from icaps.text.vocabulary import Vocabulary
 
 

@@ -218,7 +218,7 @@ def _as_bytes(vectors: Tensor) -> Tensor:
 
 def _read_history(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in read_text(path).splitlines()]
+        return [json.loads(line) for line in read_text(path).split("\n") if line]
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
 

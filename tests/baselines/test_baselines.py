@@ -17,7 +17,7 @@ from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.networks import NetworkBaseline
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, ConfigError, DataError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.checkpoint import load_checkpoint
 from tests.baselines.small import QUICK, fit

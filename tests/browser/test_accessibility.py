@@ -14,7 +14,7 @@ import pytest
 
 from dashboard import nav
 from icaps.classifier import ICapsClassifier
-from icaps.evaluate.cache import Evaluation, evaluate_kept
+from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
 from icaps.interpret.global_view import weights_fingerprint
 from tests.browser.visitor import wait_for_rest
@@ -98,7 +98,7 @@ def shop(
         patch.setenv("ICAPS_DATA", str(place / "data"))
         make_index(data, {})
         weights = weights_fingerprint(place / "models" / "small")
-        evaluate_kept(classifier, Evaluation(weights, classes, data, "test", {}))
+        evaluate_data(classifier, weights, EvaluationData(data, "test", {}))
     (explanation,) = classifier.explain(make_texts(1, seed=3)[0])
     told = {"classes": classes, "frequency": [[9, 1, 0], [0, 8, 1], [2, 0, 7]]}
     told["explanation"] = explanation.to_dict()

@@ -10,7 +10,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.source import open_source
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def test_all_that_it_tells(
     assert any(line.startswith("length, ") for line in lines)
     assert any("McNemar p = 1" in line for line in lines)
     row = told["errors"][0]
-    assert any(f"text {row['text number']}: {row['class']}, taken for" in line for line in lines)
+    assert any(f"text {row['text number']}: {row['class']}, predicted as" in line for line in lines)
 
 
 def test_a_part_of_a_folder(

@@ -105,7 +105,7 @@ def test_mistakes(data: str) -> None:
 def test_it_brings_no_torch(data: str) -> None:
     code = (
         "import argparse, sys; from icaps.cli.explore import add_parser\n"
-        "import icaps.explore.near_duplicates, icaps.explore.saved_slices\n"
+        "import icaps.explore.near_duplicates, icaps.data.saved_slices\n"
         "print(sorted({'torch', 'sklearn', 'gensim', 'streamlit'} & set(sys.modules)))"
     )
     done = subprocess.run(

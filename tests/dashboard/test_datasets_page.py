@@ -23,15 +23,16 @@ from dashboard.widgets.data_picker import PATH, UPLOAD
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import _parser
 from icaps.config import PRESETS
+from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.data.uploads import keep_upload
 from icaps.errors import RunError
-from icaps.explore.facts import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.explore.index import make_index
-from icaps.explore.label_issues import judge, judged_folder
-from icaps.explore.near_duplicates import make_repeats
-from icaps.explore.saved_slices import slices
+from icaps.explore.label_issues import predict_rows, row_predictions
+from icaps.explore.near_duplicates import find_duplicates
+from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.html import printable
+from icaps.interpret.global_view import weights_fingerprint
 from icaps.reports import charts
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
@@ -109,10 +110,7 @@ def found(at: AppTest) -> str:
 
 
 def judged_by(place: Path, classifier: ICapsClassifier, models: Path) -> None:
-    index = indexed(place)
-    texts = index.text(np.arange(len(index)))
-    folder = judged_folder(index.folder, models / "small")
-    judge(classifier, texts, index.labels, index.classes, folder, lambda _: None)
+    predict_rows(classifier, weights_fingerprint(models / "small"), indexed(place))
 
 
 def test_each_part_of_the_page(data: Path) -> None:
@@ -133,7 +131,7 @@ def test_each_part_of_the_page(data: Path) -> None:
     at.toggle(key="table telling-words").set_value(True)
     table = run(at).dataframe[0].value
     index = indexed(data)
-    assert list(table.itertuples(index=False, name=None)) == index.telling("Cooking")
+    assert list(table.itertuples(index=False, name=None)) == index.distinctive_words("Cooking")
     open_tab(at, "Rows")
     shown = rows_shown(at)
     assert shown["text"].tolist() == index.text(np.arange(PAGE))
@@ -446,7 +444,7 @@ def test_repeats(tmp_path: Path) -> None:
     place = write(
         tmp_path / "data", train=[*rows, rows[0], (rows[0][0], "b")], test=[rows[1], ("new", "a")]
     )
-    make_repeats(indexed(place))
+    find_duplicates(indexed(place))
     at = open_data(place, "Repeats")
     summary = at.dataframe[0].value.set_index("what recurs")
     assert summary["pairs"].to_dict() == {
@@ -471,7 +469,7 @@ def test_strange_classes_and_texts(
 ) -> None:
     rows = [(text, name) for name in STRANGE for text in (*STRANGE[:6], "")]
     place = small(tmp_path, rows)
-    make_repeats(indexed(place))
+    find_duplicates(indexed(place))
     judged_by(place, classifier, models)
     at = open_data(place)
     for tab in TABS:
@@ -520,7 +518,7 @@ def test_class_names_without_half_characters_can_be_trained_on(tmp_path: Path) -
 )
 def test_few_and_many(rows: Rows, tmp_path: Path) -> None:
     place = small(tmp_path, rows)
-    make_repeats(indexed(place))
+    find_duplicates(indexed(place))
     at = open_data(place)
     assert metrics(at)["Texts"] == f"{len(rows):,}"
     for tab in TABS[1:]:
@@ -551,7 +549,7 @@ def test_data_that_is_gone_is_told(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["facts.json", "labels.npy", "texts.arrow", "words.parquet", "telling.parquet"]
+    "name", ["facts.json", "labels.npy", "texts.arrow", "words.parquet", "distinctive.parquet"]
 )
 @pytest.mark.parametrize("content", [b"", b"\xff\x00 nonsense"])
 def test_a_damaged_index_is_told(name: str, content: bytes, data: Path) -> None:
@@ -568,11 +566,11 @@ def test_a_damaged_index_is_told(name: str, content: bytes, data: Path) -> None:
 
 def test_a_damaged_judgement_is_told(data: Path, classifier: ICapsClassifier, models: Path) -> None:
     judged_by(data, classifier, models)
-    folder = judged_folder(indexed(data).folder, models / "small")
-    np.save(folder / "ready" / "predicted.npy", np.zeros(3, np.int16))
+    weights = weights_fingerprint(models / "small")
+    folder = row_predictions(classifier, weights, indexed(data)).home / "ready"
+    np.zeros(3, np.int32).tofile(folder / "labels.bin")
     assert "can't be read" in errors(open_data(data, "Rows"))[0]
-    for name in ("predicted", "probability", "label_probability"):
-        np.save(folder / "ready" / f"{name}.npy", np.zeros(3, np.float32))
+    np.zeros((3, 3), np.float32).tofile(folder / "scores.bin")
     assert "can't be read" in errors(open_data(data, "Rows"))[0]
 
 

@@ -20,14 +20,14 @@ from dashboard.model_registry import SHIPPED
 from dashboard.url_state import COUNTS, SHARES
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import _parser
-from icaps.evaluate.cache import Evaluation, evaluate_kept
 from icaps.evaluate.compare import compare
+from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.learning_curve import Point
 from icaps.evaluate.report import EvaluationReport
-from icaps.evaluate.selective import kept_at, rejection_curve
+from icaps.evaluate.selective import coverage_curve, select_at
 from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
-from icaps.explore.index import make_index, open_index
-from icaps.explore.saved_slices import save_slice
+from icaps.explore.index import make_index
+from icaps.explore.search import save_slice
 from icaps.interpret.global_view import weights_fingerprint
 from icaps.reports.charts import INK, image
 from icaps.reports.files import to_csv
@@ -65,9 +65,8 @@ def data(tmp_path: Path) -> Path:
 def kept(model: Path, place: Path) -> EvaluationReport:
     """The evaluation as the command keeps it."""
     classifier = ICapsClassifier.load(model)
-    classes = [str(name) for name in classifier.classes_]
-    evaluation = Evaluation(weights_fingerprint(model), classes, place, "test", {})
-    return EvaluationReport(evaluate_kept(classifier, evaluation))
+    data = EvaluationData(place, "test", {})
+    return EvaluationReport(evaluate_data(classifier, weights_fingerprint(model), data))
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def test_the_scores(report: EvaluationReport, data: Path) -> None:
 
 
 def test_saved_slices_are_there(report: EvaluationReport, data: Path) -> None:
-    index = open_index(make_index(data, {}))
+    index = make_index(data, {})
     save_slice(index, np.array([30, 31, 50]), "mine", {})  # of the test part
     table = as_table(opened(data), "slices")
     row = table[table["kind"] == "saved slice"].iloc[0]
@@ -174,7 +173,7 @@ def test_the_confusion_matrix_and_its_texts(report: EvaluationReport, data: Path
     ]
     assert len(cards(at)) == PAGE
     assert f"Text {rows[0]} of class Gardens" in cards(at)[0]
-    assert shown_text(at).startswith(report.evaluated.texts.take(rows[:1])[0])
+    assert shown_text(at).startswith(report.evaluation.texts.take(rows[:1])[0])
     at.number_input(key="confusion page").set_value(2)
     assert f"Text {rows[PAGE]} of class" in cards(run(at))[0]
     at.segmented_control(key="cells show").set_value(SHARES)
@@ -201,9 +200,9 @@ def test_a_click_in_the_matrix_picks_its_cell(
 def test_calibration_and_the_threshold(report: EvaluationReport, data: Path) -> None:
     told = report.predictions
     at = opened(data, "Calibration", threshold="90")
-    assert metrics(at)["Calibration error"] == f"{report.calibration.error.value:.2%}"
+    assert metrics(at)["Calibration error"] == f"{report.reliability.error.value:.2%}"
     assert at.slider(key="threshold").value == 90
-    kept_texts = kept_at(told.confidence, told.correct, 0.9)
+    kept_texts = select_at(told.confidence, told.correct, 0.9)
     (sentence,) = [m.value for m in at.markdown if "It predicts" in m.value]
     assert f"{kept_texts.coverage:.1%}".replace(".", r"\.") in sentence
     assert len(at.get("vega_lite_chart")) == 2
@@ -322,7 +321,7 @@ def test_strange_texts_are_shown_as_they_are(report: EvaluationReport, data: Pat
 
 
 def test_damage_is_told(report: EvaluationReport, data: Path) -> None:
-    (report.evaluated.folder / "facts.json").write_text("{")
+    (report.evaluation.folder / "facts.json").write_text("{")
     assert "Delete the folder" in errors(opened(data))[0]
 
 
@@ -342,7 +341,7 @@ def test_our_own_sentences_with_the_model_that_ships(
 @pytest.mark.parametrize("ink", INK.values())
 def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
     told = report.predictions
-    kept_texts = kept_at(told.confidence, told.correct, 0.8)
+    kept_texts = select_at(told.confidence, told.correct, 0.8)
     cells = figures.confusion_table(told.confusion, told.classes)
     points = [
         Point("a", "a", 100, 1, 0.8, None, 0),
@@ -351,8 +350,8 @@ def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
     charts = [
         figures.confusion_chart(cells, COUNTS, ("Sailing", "Cooking"), ink),
         figures.confusion_chart(cells, SHARES, ("Sailing", "Cooking"), ink),
-        figures.reliability_chart(figures.reliability_table(report.calibration), ink),
-        figures.selective_chart(figures.selective_table(report.rejection), kept_texts, 0.8, ink),
+        figures.reliability_chart(figures.reliability_table(report.reliability), ink),
+        figures.selective_chart(figures.selective_table(report.coverage), kept_texts, 0.8, ink),
         figures.slice_chart(figures.slice_table(report.slices), ink),
         figures.learning_chart(figures.learning_table(points), "validation accuracy", ink),
     ]
@@ -371,9 +370,9 @@ def test_what_says_little_is_not_drawn() -> None:
     random = np.random.default_rng(0)
     confidence, correct = random.uniform(0.5, 0.9, 1_000), np.ones(1_000, bool)
     confidence[0], correct[0] = 0.99, False
-    table = figures.selective_table(rejection_curve(confidence, correct))
+    table = figures.selective_table(coverage_curve(confidence, correct))
     assert table["accuracy"].min() == 0
-    chart = figures.selective_chart(table, kept_at(confidence, correct, 0), 0.999, "#000000")
+    chart = figures.selective_chart(table, select_at(confidence, correct, 0), 0.999, "#000000")
     drawn = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert drawn["accuracy"].min() > 0.85
     few = np.arange(1_000) < 3

@@ -20,7 +20,7 @@ from dashboard.url_state import (
     in_address,
 )
 from icaps.classifier import ICapsClassifier
-from icaps.evaluate.cache import Evaluation, evaluate_kept
+from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
 from icaps.interpret.global_view import weights_fingerprint
 from icaps.runs.folder import DONE, Status
@@ -89,9 +89,8 @@ def test_many() -> None:
 
 def test_evaluate(seen: Path, data_file: Path) -> None:
     classifier = ICapsClassifier.load(seen / "one")
-    classes = [str(name) for name in classifier.classes_]
     weights = weights_fingerprint(seen / "one")
-    evaluate_kept(classifier, Evaluation(weights, classes, data_file, "test", {}))
+    evaluate_data(classifier, weights, EvaluationData(data_file, "test", {}))
     asked = {"cells_show": "shares of the class", "card_limit": "50"}
     at = open_page("evaluate", model="one", data=str(data_file), evaluate_tab="Confusion", **asked)
     assert not at.warning

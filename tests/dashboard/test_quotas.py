@@ -13,8 +13,8 @@ from streamlit import config
 from dashboard import file_access, quotas, tasks
 from dashboard.many import table
 from dashboard.quotas import NotAllowedError, Rate
+from icaps.data.saved_slices import Slice
 from icaps.data.uploads import delete_old, keep_upload, uploads
-from icaps.explore.saved_slices import Slice
 from icaps.runs.folder import QUEUED, Status
 from tests.dashboard.run_folders import at_work, done, open_page, write_run
 from tests.dashboard.visitor import errors, open_app, run, type_text, verdict

@@ -17,8 +17,8 @@ from dashboard.shortcuts import view
 from dashboard.shortcuts.predictions import predict_without
 from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
+from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
-from icaps.explore.saved_slices import slices
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import shown_text

@@ -17,10 +17,20 @@ from icaps.cli.main import main
 from icaps.data.catalog import DATASETS
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.evaluate import comparison_tables
-from icaps.evaluate.answers import Answers, Texts, ask, load_scorer, num_weights, read_texts
+from icaps.evaluate.compare import (
+    LabelledTexts,
+    TimedPredictions,
+    agreement_table,
+    disagreement_table,
+    disagreements,
+    num_weights,
+    predict_timed,
+    sample_texts,
+    score_table,
+)
+from icaps.evaluate.predictions import load_scorer
 from icaps.evaluate.published import COLUMNS, KINDS, published
-from icaps.evaluate.same_reasons import jaccard, shared_predictions
+from icaps.evaluate.shared_reasons import jaccard, shared_reasons
 from tests.conftest import make_texts
 
 CLASSES = ("a", "b", "c")
@@ -45,13 +55,13 @@ class Fixed:
         return self.classes_[self.predict_proba(X).argmax(1)]
 
 
-ASKED = Texts(tuple(map(str, range(6))), LABELS, CLASSES)
+ASKED = LabelledTexts(tuple(map(str, range(6))), LABELS, CLASSES)
 
 
-def answers() -> list[Answers]:
+def answers() -> list[TimedPredictions]:
     return [
-        ask("one", Fixed("abc", "aabbca"), ASKED),  # the last is wrong
-        ask("two", Fixed("cab", "abbbab", 0.6), ASKED),  # wrong: 1, 4, 5
+        predict_timed("one", Fixed("abc", "aabbca"), ASKED),  # the last is wrong
+        predict_timed("two", Fixed("cab", "abbbab", 0.6), ASKED),  # wrong: 1, 4, 5
     ]
 
 
@@ -63,11 +73,11 @@ def test_answers_are_in_the_order_of_the_texts_classes() -> None:
     assert two.correct.tolist() == [True, False, True, True, False, False]
     assert one.texts_per_second == len(LABELS) / one.seconds
     with pytest.raises(DataError, match="x has the classes a, b, and not a, b, c"):
-        ask("x", Fixed("ab", "ababab"), ASKED)
+        predict_timed("x", Fixed("ab", "ababab"), ASKED)
 
 
 def test_scores() -> None:
-    first, second = comparison_tables.scores(answers()).to_dict("records")
+    first, second = score_table(answers()).to_dict("records")
     assert first["accuracy"] == pytest.approx(5 / 6)
     assert second["accuracy"] == pytest.approx(3 / 6)
     assert first["low"] < 5 / 6 < first["high"]
@@ -81,42 +91,48 @@ def test_scores() -> None:
 
 
 def test_agreement_and_disagreement() -> None:
-    (pair,) = comparison_tables.agreements(answers()).to_dict("records")
+    (pair,) = agreement_table(answers()).to_dict("records")
     assert (pair["one"], pair["other"], pair["both_wrong"]) == ("one", "two", 0)
     assert pair["same"] == pytest.approx(3 / 6)
     # one says a, b, c 3, 2, 1 times; two 2, 4, 0 times.
     assert pair["chance"] == pytest.approx((3 * 2 + 2 * 4) / 36)
-    numbers = comparison_tables.disagreeing(answers())
+    numbers = disagreements(answers())
     assert numbers.tolist() == [1, 4, 5]
-    rows = comparison_tables.disagreements(ASKED, answers(), numbers[:2]).to_dict("records")
+    rows = disagreement_table(ASKED, answers(), numbers[:2]).to_dict("records")
     assert rows[0] == {"number": 1, "class": "a", "text": "1", "one": "a 80%", "two": "b 60%"}
-    assert comparison_tables.disagreeing(answers()[:1]).tolist() == []
+    assert disagreements(answers()[:1]).tolist() == []
+
+
+def timed(name: str, probabilities: np.ndarray) -> TimedPredictions:
+    with np.errstate(divide="ignore"):
+        scores = np.log(probabilities)
+    return TimedPredictions(CLASSES, LABELS[:3], scores, name=name, seconds=1)
 
 
 def test_the_surest_disagreement_comes_first() -> None:
-    one = Answers("one", CLASSES, LABELS[:3], np.array([[0.9, 0.1, 0], [0.5, 0.3, 0.2]] * 2)[:3], 1)
-    two = Answers("two", CLASSES, LABELS[:3], np.array([[0.2, 0.4, 0.4], [0, 0.9, 0.1]] * 2)[:3], 1)
+    one = timed("one", np.array([[0.9, 0.1, 0], [0.5, 0.3, 0.2]] * 2)[:3])
+    two = timed("two", np.array([[0.2, 0.4, 0.4], [0, 0.9, 0.1]] * 2)[:3])
     # The least sure of the two are 0.4, 0.5 and 0.4.
-    assert comparison_tables.disagreeing([one, two]).tolist() == [1, 0, 2]
+    assert disagreements([one, two]).tolist() == [1, 0, 2]
 
 
 def test_a_sample_of_texts() -> None:
     pairs = [(str(n), CLASSES[n % 3]) for n in range(40)]
-    whole = read_texts(pairs, CLASSES)
+    whole = sample_texts(pairs, CLASSES)
     assert whole.texts == tuple(str(n) for n in range(40))
     assert whole.labels.tolist() == [n % 3 for n in range(40)]
-    part = read_texts(pairs, CLASSES, 10)
+    part = sample_texts(pairs, CLASSES, 10)
     numbers = [int(text) for text in part.texts]
     assert numbers == sorted(set(numbers))
     assert part.labels.tolist() == [n % 3 for n in numbers]
-    assert part.texts == read_texts(pairs, CLASSES, 10).texts
-    drawn = [read_texts(pairs, CLASSES, 10, seed).texts for seed in range(200)]
+    assert part.texts == sample_texts(pairs, CLASSES, 10).texts
+    drawn = [sample_texts(pairs, CLASSES, 10, seed).texts for seed in range(200)]
     counts = np.array([sum(str(n) in texts for texts in drawn) for n in range(40)])
     assert 25 < counts.min() <= counts.max() < 80  # 50 expected, with a deviation of 6
     with pytest.raises(DataError, match="no texts"):
-        read_texts([], CLASSES)
+        sample_texts([], CLASSES)
     with pytest.raises(DataError, match="class 'z'"):
-        read_texts([("x", "z")], CLASSES)
+        sample_texts([("x", "z")], CLASSES)
 
 
 def test_jaccard() -> None:
@@ -128,7 +144,7 @@ def test_jaccard() -> None:
 
 def test_reasons_of_a_model_beside_its_own(classifier: ICapsClassifier) -> None:
     texts, _ = make_texts(30, seed=5)
-    found = shared_predictions(classifier, classifier, ["zzzz", *texts])
+    found = shared_reasons(classifier, classifier, ["zzzz", *texts])
     assert [shared.number for shared in found] == list(range(1, 31))  # the blank one is left out
     assert all(shared.overlap == 1 and shared.divergence == 0 for shared in found)
     assert 0 < np.mean([shared.random for shared in found]) < 1
@@ -138,7 +154,7 @@ def test_reasons_of_a_model_beside_its_own(classifier: ICapsClassifier) -> None:
 def test_reasons_beside_a_model_without_some_capsules(classifier: ICapsClassifier) -> None:
     texts, _ = make_texts(40, seed=6)
     other = classifier.without([0, 1])
-    found = shared_predictions(classifier, other, texts)
+    found = shared_reasons(classifier, other, texts)
     same = classifier.predict(texts) == other.predict(texts)
     assert sorted(shared.number for shared in found) == np.flatnonzero(same).tolist()
     overlaps = [shared.overlap for shared in found]
@@ -215,7 +231,7 @@ def test_the_command(
     assert "reasons" not in found  # of one capsule network
     assert "published" not in found
     text = compare(capsys, *both, "--limit", 50)
-    assert text.startswith(f"50 texts; differences are to {model_folder}\n")
+    assert text.startswith(f"50 texts; differences are from {model_folder}\n")
     assert "McNemar p" in text
 
 

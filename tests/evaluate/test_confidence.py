@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from icaps.evaluate.calibration import calibrate
-from icaps.evaluate.selective import kept_at, rejection_curve
+from icaps.evaluate.reliability import measure_reliability
+from icaps.evaluate.selective import coverage_curve, select_at
 from icaps.evaluate.slices import LENGTH, by_length, by_unknown, score_slice
 
 CONFIDENCE = np.array([0.95, 0.9, 0.85, 0.6, 0.55, 0.5])
@@ -15,7 +15,7 @@ CORRECT = np.array([True, True, False, True, False, False])
 
 def test_calibration_by_hand() -> None:
     """Bins (0.4, 0.6] of 0.55 mean and 1/3 right, (0.8, 1.0] of 0.9 and 2/3 right."""
-    found = calibrate(CONFIDENCE, CORRECT, bins=5)
+    found = measure_reliability(CONFIDENCE, CORRECT, bins=5)
     assert [(b.low, b.high, b.texts) for b in found.bins] == [(0.4, 0.6, 3), (0.8, 1.0, 3)]
     assert [b.confidence for b in found.bins] == pytest.approx([0.55, 0.9])
     assert [b.accuracy.value for b in found.bins] == pytest.approx([1 / 3, 2 / 3])
@@ -27,7 +27,7 @@ def test_calibration_by_hand() -> None:
 
 
 def test_the_extremes_have_a_bin() -> None:
-    found = calibrate(np.array([0.0, 1.0, 1.0]), np.array([False, True, True]))
+    found = measure_reliability(np.array([0.0, 1.0, 1.0]), np.array([False, True, True]))
     assert [b.texts for b in found.bins] == [1, 2]
     assert found.error.value == found.perfect == 0
 
@@ -36,7 +36,7 @@ def test_the_error_of_a_calibrated_model_is_chance() -> None:
     random = np.random.default_rng(1)
     confidence = random.uniform(0.3, 1, 4_000)
     correct = random.random(4_000) < confidence
-    found = calibrate(confidence, correct)
+    found = measure_reliability(confidence, correct)
     assert found.error.low == 0
     assert found.error.value < found.perfect_high
     drawn = [calibrate_error(confidence, random.random(4_000) < confidence) for _ in range(60)]
@@ -57,33 +57,33 @@ def test_the_interval_holds_the_error_of_a_model_that_is_too_sure() -> None:
     held = 0
     for seed in range(40):
         correct = random.random(1_000) < 0.7
-        found = calibrate(np.full(1_000, 0.9), correct, seed=seed)
+        found = measure_reliability(np.full(1_000, 0.9), correct, seed=seed)
         assert found.error.value > found.perfect_high
         held += found.error.low <= 0.2 <= found.error.high
     assert held >= 34
 
 
 def test_a_threshold_by_hand() -> None:
-    kept = kept_at(CONFIDENCE, CORRECT, 0.85)
+    kept = select_at(CONFIDENCE, CORRECT, 0.85)
     assert (kept.texts, kept.coverage) == (3, 0.5)
     assert kept.accuracy.value == pytest.approx(2 / 3)
     assert kept.rejected_accuracy.value == pytest.approx(1 / 3)
-    nothing = kept_at(CONFIDENCE, CORRECT, 0.99)
+    nothing = select_at(CONFIDENCE, CORRECT, 0.99)
     assert nothing.texts == 0
     assert nothing.to_dict()["accuracy"] is None
 
 
 def test_the_curve_goes_from_all_texts_to_the_surest() -> None:
-    curve = rejection_curve(CONFIDENCE, CORRECT)
+    curve = coverage_curve(CONFIDENCE, CORRECT)
     assert [kept.texts for kept in curve] == [6, 5, 4, 3, 2, 1]
     assert curve[0].accuracy.value == 0.5
     assert curve[-1].accuracy.value == 1
     many = np.random.default_rng(0).random(5_000)
-    curve = rejection_curve(many, many > 0.5, points=50)
+    curve = coverage_curve(many, many > 0.5, points=50)
     assert (curve[0].texts, curve[-1].texts) == (5_000, 1)
     assert len(curve) <= 52
     assert [kept.coverage for kept in curve] == sorted((k.coverage for k in curve), reverse=True)
-    same = rejection_curve(np.full(9, 0.5), np.ones(9, bool))
+    same = coverage_curve(np.full(9, 0.5), np.ones(9, bool))
     assert [kept.texts for kept in same] == [9]
 
 

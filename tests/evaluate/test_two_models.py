@@ -115,6 +115,14 @@ def model(place: Path, name: str, texts: int, **changed: Any) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("odd", ["a\u2028b", "a\x85b", "a\x0bb", "a\x1cb"])
+def test_class_names_with_odd_line_ends_have_a_curve(tmp_path: Path, odd: str) -> None:
+    """Lines of classes.txt end at a line feed alone, as in `load`."""
+    classes = [odd, "c"]
+    folders = [model(tmp_path, f"m{n}", n, classes=classes) for n in (10, 20)]
+    assert [point.training_texts for point in learning_points(folders, classes)] == [10, 20]
+
+
 def test_learning_from_data_size(tmp_path: Path) -> None:
     folders = [
         model(tmp_path, "large", 400, test=0.9),

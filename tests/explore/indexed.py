@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from icaps.explore.index import Index, make_index, open_index
+from icaps.explore.index import Index, make_index
 
 Rows = Sequence[tuple[str, str]]  # text and label
 
@@ -20,4 +20,4 @@ def write(folder: Path, **parts: Rows) -> Path:
 
 
 def indexed(place: Path, **reading: Any) -> Index:
-    return open_index(make_index(place, reading))
+    return make_index(place, reading)

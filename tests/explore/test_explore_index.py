@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from icaps.data import text_file
 from icaps.data.source import open_source
 from icaps.errors import DataError
-from icaps.explore import texts as texts_module
-from icaps.explore import tokens, word_table
-from icaps.explore.index import Index, Query, index_of, make_index, open_index
-from icaps.explore.word_table import words_of
+from icaps.explore import word_numbers
+from icaps.explore.index import Index, load_index, make_index
+from icaps.explore.search import Query, search
+from icaps.explore.word_numbers import words_of
 from icaps.text.clean import split_words
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
@@ -40,14 +41,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows fill a block, a range and the words at hand."""
-    monkeypatch.setattr(texts_module, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(tokens, "RANGE", 4)
-    monkeypatch.setattr(word_table, "_AT_HAND", 5)
-    monkeypatch.setattr(word_table, "_BATCH", 2)
+    monkeypatch.setattr(text_file, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(word_numbers, "RANGE", 4)
+    monkeypatch.setattr(word_numbers, "_AT_HAND", 5)
+    monkeypatch.setattr(word_numbers, "_BATCH", 2)
 
 
 def found(index: Index, *arguments: object, **query: object) -> list[int]:
-    rows = index.find(Query(**query), *arguments)  # type: ignore[arg-type]
+    rows = search(index, Query(**query), *arguments)  # type: ignore[arg-type]
     assert rows.dtype == np.int64
     return rows.tolist()
 
@@ -158,7 +159,7 @@ def test_words_are_those_of_the_library(monkeypatch: pytest.MonkeyPatch, text: s
     expected = [word.text for word in split_words(text)]
     assert list(words_of(text)) == expected
     for size in (1, 3, 7):
-        monkeypatch.setattr(word_table, "_PIECE", size)
+        monkeypatch.setattr(word_numbers, "_PIECE", size)
         assert list(words_of(text)) == expected
     monkeypatch.undo()
 
@@ -184,7 +185,7 @@ def test_queries_that_are_wrong(tmp_path: Path, query: dict[str, object], messag
 def test_masks_and_numbers_that_are_wrong(tmp_path: Path) -> None:
     index = indexed(write(tmp_path / "data", train=MANY))
     with pytest.raises(ValueError, match="mask"):
-        index.find(Query(), np.ones(3, bool))
+        search(index, Query(), np.ones(3, bool))
     for number in (-1, 4):
         with pytest.raises(IndexError, match="0 to 3"):
             index.text([number])
@@ -192,29 +193,34 @@ def test_masks_and_numbers_that_are_wrong(tmp_path: Path) -> None:
 
 def test_changed_data_are_indexed_anew(tmp_path: Path) -> None:
     place = write(tmp_path / "data", train=MANY)
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
     first = make_index(place, {})
-    assert index_of(place, {"text": None, "on_bad_rows": "strict"}) == first
-    assert index_of(place / "train.jsonl", {}) is None
-    assert index_of(place, {"label": "label"}) is None
+    same = load_index(place, {"text": None, "on_bad_rows": "strict"})
+    assert same is not None
+    assert same.folder == first.folder
+    assert load_index(place / "train.jsonl", {}) is None
+    assert load_index(place, {"label": "label"}) is None
     write(place, train=[*MANY, ("x", "a")])
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
     second = make_index(place, {})
-    assert len(open_index(second)) == 5
-    assert len(open_index(first)) == 4
+    assert len(second) == 5
+    assert len(Index(first.folder)) == 4
     os.utime(place / "train.jsonl", ns=(1, 1))
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
     make_index(place, {})
     (place / "classes.txt").write_text("x\n")
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
     write(place, test=MANY)
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
 
 
 def test_one_index_for_options_that_say_the_same(tmp_path: Path) -> None:
     place = write(tmp_path / "data", train=MANY)
-    folder = make_index(place, {"text": "text", "encoding": None})
-    assert index_of(place, {"text": ("text",)}) == index_of(place, {"text": ["text"]}) == folder
+    folder = make_index(place, {"text": "text", "encoding": None}).folder
+    for text in (("text",), ["text"]):
+        same = load_index(place, {"text": text})
+        assert same is not None
+        assert same.folder == folder
 
 
 def test_data_that_change_while_they_are_read(tmp_path: Path) -> None:
@@ -226,7 +232,7 @@ def test_data_that_change_while_they_are_read(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="changed while it was read"):
         make_index(place, {}, Meddler())
-    assert index_of(place, {}) is None
+    assert load_index(place, {}) is None
 
 
 def test_a_folder_of_texts_by_class(tmp_path: Path) -> None:
@@ -236,7 +242,7 @@ def test_a_folder_of_texts_by_class(tmp_path: Path) -> None:
     index = indexed(tmp_path / "data")
     assert index.text([0, 1, 2]) == ["y y", "z", "x"]
     (tmp_path / "data" / "a" / "2.txt").write_text("z changed")
-    assert index_of(tmp_path / "data", {}) is None
+    assert load_index(tmp_path / "data", {}) is None
 
 
 class _Told:
@@ -258,13 +264,13 @@ def test_progress_and_bad_rows(tmp_path: Path) -> None:
     place = tmp_path / "data.csv"
     place.write_text("label,text\n" + "a,one\nb\n,two\n" * 1100 + "b,three\n")
     told = _Told()
-    folder = make_index(place, {}, told)
+    index = make_index(place, {}, told)
     assert told.texts == 1101
     assert told.lines[0] == f"reading {place}"
-    (split,) = open_index(folder).facts.splits
+    (split,) = index.facts.splits
     assert split.rows == 1101
     assert split.bad_rows == {"ragged row": 1100, "missing label": 1100}
-    assert make_index(place, {}, told) == folder
+    assert make_index(place, {}, told).folder == index.folder
     assert told.texts == 1101
 
 
@@ -281,19 +287,20 @@ def test_data_that_can_not_be_indexed(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(DataError, match="no rows"):
         make_index(tmp_path / "empty.csv", {})
     assert not list(cache.rglob("*.arrow"))
-    assert index_of(tmp_path / "empty.csv", {}) is None
+    assert load_index(tmp_path / "empty.csv", {}) is None
 
 
 @pytest.mark.parametrize("name", ["facts.json", "texts.arrow", "labels.npy"])
 @pytest.mark.parametrize("content", [b"", b"{}", None])
 def test_a_damaged_index(tmp_path: Path, name: str, content: bytes | None) -> None:
-    folder = make_index(write(tmp_path / "data", train=MANY), {})
+    place = write(tmp_path / "data", train=MANY)
+    folder = make_index(place, {}).folder
     if content is None:
         (folder / name).unlink()
     else:
         (folder / name).write_bytes(content)
     with pytest.raises(DataError, match="Delete the folder"):
-        open_index(folder)
+        load_index(place, {})
 
 
 def test_threads_share_an_index(tmp_path: Path) -> None:
@@ -305,7 +312,8 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
         texts = pool.map(index.text, pages)
         for page, got in zip(pages, texts, strict=True):
             assert got == [rows[number][0] for number in page]
-        for hits in pool.map(index.find, [Query(words="777"), Query(regex=r"\b777$")] * 8):
+        queries = [Query(words="777"), Query(regex=r"\b777$")] * 8
+        for hits in pool.map(lambda query: search(index, query), queries):
             assert hits.tolist() == [777]
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from icaps.explore import distinctive_words, statistics, tokens, word_table
+from icaps.explore import distinctive_words, statistics, word_numbers
 from icaps.explore.distinctive_words import PRIOR, log_odds_z
-from icaps.explore.facts import Facts
-from icaps.explore.statistics import FREQUENCIES, Coverage, vector_coverage
+from icaps.explore.statistics import FREQUENCIES, Coverage, Facts
 from icaps.text.clean import split_words
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import TOPICS, make_texts
@@ -28,9 +27,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def small_bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once with the bounds as they are, and once with those that a few texts reach."""
     if request.param:
-        monkeypatch.setattr(tokens, "RANGE", 4)
-        monkeypatch.setattr(word_table, "_AT_HAND", 2)
-        monkeypatch.setattr(word_table, "_BATCH", 3)
+        monkeypatch.setattr(word_numbers, "RANGE", 4)
+        monkeypatch.setattr(word_numbers, "_AT_HAND", 2)
+        monkeypatch.setattr(word_numbers, "_BATCH", 3)
 
 
 @pytest.mark.usefixtures("small_bounds")
@@ -53,7 +52,7 @@ def test_facts_by_hand(tmp_path: Path) -> None:
     assert cuts[1] == (1, 3, (0.7, 1 / 3))  # two 3, Two 2, . 2
     assert cuts[2] == (2, 1, (0.3, 0.0))
     assert cuts[3] == (3, 0, (0.0, 0.0))
-    assert facts.telling_of == 8
+    assert facts.distinctive_of == 8
     assert facts.rows == 6
 
 
@@ -98,9 +97,9 @@ def test_sentences_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("small_bounds")
 def test_words_that_have_vectors(tmp_path: Path) -> None:
     index = indexed(write(tmp_path / "data", train=TRAIN, test=TEST))
-    found = vector_coverage(index, {"two", "One", "new"})  # "Two" by its lower case
+    found = index.vector_coverage({"two", "One", "new"})  # "Two" by its lower case
     assert found == {"train": Coverage(3 / 6, 6 / 10), "test": Coverage(2 / 3, 2 / 3)}
-    assert vector_coverage(index, {}) == {"train": Coverage(0, 0), "test": Coverage(0, 0)}
+    assert index.vector_coverage({}) == {"train": Coverage(0, 0), "test": Coverage(0, 0)}
 
 
 def test_log_odds_as_in_the_paper() -> None:
@@ -119,7 +118,7 @@ def test_log_odds_as_in_the_paper() -> None:
 
 
 @pytest.mark.usefixtures("small_bounds")
-def test_telling_words(tmp_path: Path) -> None:
+def test_distinctive_words(tmp_path: Path) -> None:
     texts, labels = make_texts(300, seed=3)
     rows = list(zip(texts, labels, strict=True))
     index = indexed(write(tmp_path / "data", train=rows, test=[("bread bread", "Sailing")]))
@@ -127,7 +126,7 @@ def test_telling_words(tmp_path: Path) -> None:
     for text, label in rows:
         seen[label].update(word.text for word in split_words(text))
     for name in index.classes:
-        told = index.telling(name)
+        told = index.distinctive_words(name)
         assert told
         assert [word.z for word in told] == sorted((word.z for word in told), reverse=True)
         assert {word.word for word in told[:6]} <= set(TOPICS[name].split())
@@ -137,15 +136,19 @@ def test_telling_words(tmp_path: Path) -> None:
             assert word.z > 0
 
 
-def test_telling_words_are_of_the_most_frequent(
+def test_distinctive_words_are_of_the_most_frequent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distinctive_words, "_MOST_CELLS", 4)
     rows = [("x x x y y z", "a"), ("x y y y w", "b")]
     index = indexed(write(tmp_path / "data", train=rows))
-    assert index.facts.telling_of == 2
-    assert [(word.word, word.here, word.elsewhere) for word in index.telling("a")] == [("x", 3, 1)]
-    assert [(word.word, word.here, word.elsewhere) for word in index.telling("b")] == [("y", 3, 2)]
+    assert index.facts.distinctive_of == 2
+    assert [(word.word, word.here, word.elsewhere) for word in index.distinctive_words("a")] == [
+        ("x", 3, 1)
+    ]
+    assert [(word.word, word.here, word.elsewhere) for word in index.distinctive_words("b")] == [
+        ("y", 3, 2)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -153,5 +156,5 @@ def test_telling_words_are_of_the_most_frequent(
 )
 def test_nothing_to_tell(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     index = indexed(write(tmp_path / "data", train=rows))
-    assert index.telling("a") == []
+    assert index.distinctive_words("a") == []
     assert index.facts.splits[0].rows == len(rows)

@@ -1,4 +1,4 @@
-"""What a model says of the texts of a data set."""
+"""Rows whose label a model contradicts."""
 
 import itertools
 from collections.abc import Iterator
@@ -8,197 +8,156 @@ import numpy as np
 import pytest
 
 from icaps.classifier import ICapsClassifier
-from icaps.errors import CheckpointError, DataError
-from icaps.explore import label_issues
-from icaps.explore.label_issues import (
-    BLANK,
-    Judged,
-    correct,
-    judge,
-    judged_folder,
-    load_judged,
-    suspicious,
-)
+from icaps.errors import DataError
+from icaps.evaluate import predictions as predictions_module
+from icaps.evaluate.predictions import UNKNOWN_CLASS, Predictions
+from icaps.explore import label_issues as label_issues_module
+from icaps.explore.index import Index
+from icaps.explore.label_issues import is_right, label_issues, predict_rows, row_predictions
 from tests.conftest import make_texts
 from tests.explore.indexed import indexed, write
 
-CLASSES = ("Sailing", "Stars", "Cooking", "Gardens")  # another order, and one that is not known
+WEIGHTS = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def rows() -> tuple[list[str], np.ndarray]:
-    """Texts of three topics with their labels; two blank ones, two of an unknown class."""
+def index(tmp_path: Path) -> Index:
+    """Texts of three topics in two splits; two blank ones, and two of a class of their own."""
     texts, names = make_texts(60, seed=4)
     texts[7], texts[8] = "", "zzzz qqqq"
     names[9] = names[10] = "Stars"
-    return texts, np.array([CLASSES.index(name) for name in names], np.int32)
+    rows = list(zip(texts, names, strict=True))
+    return indexed(write(tmp_path / "data", train=rows[:40], test=rows[40:]))
 
 
-def judged(classifier: ICapsClassifier, rows: tuple[list[str], np.ndarray], folder: Path) -> Judged:
-    judge(classifier, iter(rows[0]), rows[1], CLASSES, folder, lambda _: None)
-    made = load_judged(folder)
-    assert made is not None
-    return made
-
-
-def test_it_is_what_the_classifier_says(
-    classifier: ICapsClassifier, rows: tuple[list[str], np.ndarray], tmp_path: Path
-) -> None:
-    texts, labels = rows
-    made = judged(classifier, rows, tmp_path / "judged")
+def test_they_are_what_the_classifier_predicts(classifier: ICapsClassifier, index: Index) -> None:
+    made = predict_rows(classifier, WEIGHTS, index)
+    texts = index.text(range(len(index)))
     predicted, probabilities = classifier.predict(texts), classifier.predict_proba(texts)
     column = {name: n for n, name in enumerate(classifier.classes_)}
-    assert made.classes == CLASSES
-    assert made.predicted.dtype == np.int16
-    assert made.probability.dtype == made.label_probability.dtype == np.float32
+    assert made.classes == tuple(classifier.classes_)
+    assert len(made.labels) == len(index) == 60
     for n in range(len(texts)):
-        blank = n in (7, 8)
-        assert made.predicted[n] == (BLANK if blank else CLASSES.index(predicted[n]))
-        assert made.probability[n] == pytest.approx(probabilities[n].max(), abs=1e-6)
-        name = CLASSES[labels[n]]
+        assert made.blank[n] == (n in (7, 8))
+        assert made.classes[made.predicted[n]] == predicted[n]
+        assert made.confidence[n] == pytest.approx(probabilities[n].max(), abs=1e-6)
+        name = index.classes[index.labels[n]]
         if name == "Stars":
+            assert made.labels[n] == UNKNOWN_CLASS
             assert np.isnan(made.label_probability[n])
         else:
             expected = probabilities[n, column[name]]
+            assert made.classes[made.labels[n]] == name
             assert made.label_probability[n] == pytest.approx(expected, abs=1e-6)
-    assert made.probability[7] == pytest.approx(1 / 3)
+    assert made.confidence[7] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("size", [1, 7, 59, 60, 61])
 def test_chunks_make_no_difference(
-    classifier: ICapsClassifier,
-    rows: tuple[list[str], np.ndarray],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    size: int,
+    classifier: ICapsClassifier, index: Index, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    whole = judged(classifier, rows, tmp_path / "whole")
-    monkeypatch.setattr(label_issues, "CHUNK", size)
-    told: list[int] = []
-    judge(classifier, rows[0], rows[1], CLASSES, tmp_path / "parts", told.append)
-    parts = load_judged(tmp_path / "parts")
-    assert parts is not None
+    whole = predict_rows(classifier, WEIGHTS, index)
+    monkeypatch.setattr(predictions_module, "CHUNK", size)
+    monkeypatch.setattr(predictions_module, "_ROWS", size)
+    monkeypatch.setattr(label_issues_module, "_BATCH", size)
+    counts: list[int] = []
+    parts = predict_rows(classifier, f"x{WEIGHTS}", index, counts.append)
     assert np.array_equal(whole.predicted, parts.predicted)
-    assert whole.probability == pytest.approx(np.array(parts.probability), abs=1e-6)
-    assert max(told) <= size
-    assert sum(told) == 60
+    assert whole.scores == pytest.approx(np.array(parts.scores), abs=1e-6)
+    assert whole.confidence == pytest.approx(parts.confidence, abs=1e-6)
+    assert whole.label_probability == pytest.approx(parts.label_probability, abs=1e-6, nan_ok=True)
+    assert max(counts) <= size
+    assert sum(counts) == 60
 
 
 def test_texts_are_streamed(
     classifier: ICapsClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more than a chunk is read before it is judged."""
-    monkeypatch.setattr(label_issues, "CHUNK", 5)
+    """No more than a chunk is read before it is predicted and written."""
+    monkeypatch.setattr(predictions_module, "CHUNK", 5)
     read = itertools.count()
     done = 0
 
-    def texts() -> Iterator[str]:
+    def labelled() -> Iterator[tuple[str, str]]:
         for _ in range(20):
             assert next(read) < done + 5
-            yield "soup"
+            yield "soup", "Cooking"
 
-    def progress(count: int) -> None:
+    def on_chunk(texts: list[str]) -> None:
         nonlocal done
-        done += count
+        done += len(texts)
 
-    judge(classifier, texts(), np.zeros(20, int), CLASSES, tmp_path / "judged", progress)
-    assert done == 20
+    chunks = predictions_module.predict_chunks(classifier, labelled())
+    assert predictions_module.write_predictions(chunks, tmp_path, on_chunk) == done == 20
 
 
-def test_it_is_done_once(
-    classifier: ICapsClassifier, rows: tuple[list[str], np.ndarray], tmp_path: Path
+def test_they_are_computed_once(
+    classifier: ICapsClassifier, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_judged(tmp_path / "judged") is None
-    first = judged(classifier, rows, tmp_path / "judged")
-    never = (pytest.fail("it was read again") for _ in range(1))
-    judge(classifier, never, rows[1], CLASSES, tmp_path / "judged", lambda _: None)
-    again = load_judged(tmp_path / "judged")
-    assert again is not None
+    assert row_predictions(classifier, WEIGHTS, index).load() is None
+    first = predict_rows(classifier, WEIGHTS, index)
+    monkeypatch.setattr(ICapsClassifier, "class_norms", lambda *_: pytest.fail("computed again"))
+    again = predict_rows(classifier, WEIGHTS, index)
     assert np.array_equal(first.predicted, again.predicted)
+    artifact = row_predictions(classifier, WEIGHTS, index)
+    assert index.folder.parent in artifact.home.parents
+    assert row_predictions(classifier, f"x{WEIGHTS}", index).load() is None
 
 
 def test_a_class_that_the_data_lack(classifier: ICapsClassifier, tmp_path: Path) -> None:
-    judge(classifier, ["anchor sail"], np.array([0]), ["Cooking"], tmp_path / "j", lambda _: None)
-    made = load_judged(tmp_path / "j")
-    assert made is not None
-    assert made.classes == ("Cooking", "Gardens", "Sailing")
+    index = indexed(write(tmp_path / "data", train=[("anchor sail", "Cooking")]))
+    made = predict_rows(classifier, WEIGHTS, index)
     assert made.classes[made.predicted[0]] == "Sailing"
+    assert label_issues(made).tolist() == [0]
 
 
-def test_nothing_to_judge(classifier: ICapsClassifier, tmp_path: Path) -> None:
-    made = judged(classifier, ([], np.zeros(0, int)), tmp_path / "judged")
-    assert made.predicted.shape == suspicious(made, np.zeros(0, int)).shape == (0,)
-
-
-@pytest.mark.parametrize("texts", [1, 3, 5_000])
-def test_texts_and_labels_must_match(
-    classifier: ICapsClassifier, tmp_path: Path, texts: int
-) -> None:
-    labels = np.zeros(2, int)
-    with pytest.raises(ValueError, match="labels"):
-        judge(classifier, ["soup"] * texts, labels, CLASSES, tmp_path / "j", lambda _: None)
-    assert load_judged(tmp_path / "j") is None
-
-
-def test_damage_is_told(
-    classifier: ICapsClassifier, rows: tuple[list[str], np.ndarray], tmp_path: Path
-) -> None:
-    judged(classifier, rows, tmp_path / "judged")
-    file = tmp_path / "judged" / "ready" / "probability.npy"
-    np.save(file, np.zeros(3, np.float32))
-    with pytest.raises(DataError, match=r"can't be read .* Delete the folder .*judged,"):
-        load_judged(tmp_path / "judged")
-    file.write_bytes(b"")
+def test_damage_is_reported(classifier: ICapsClassifier, index: Index) -> None:
+    predict_rows(classifier, WEIGHTS, index)
+    artifact = row_predictions(classifier, WEIGHTS, index)
+    file = artifact.home / "ready" / "labels.bin"
+    np.zeros(3, np.int32).tofile(file)
+    with pytest.raises(DataError, match=r"can't be read .* Delete the folder"):
+        artifact.load()
+    file.unlink()
     with pytest.raises(DataError, match="can't be read"):
-        load_judged(tmp_path / "judged")
+        predict_rows(classifier, WEIGHTS, index)
 
 
-def test_an_index_and_a_model_have_a_folder(
-    classifier: ICapsClassifier, model_folder: Path, tmp_path: Path
-) -> None:
-    texts, labels = make_texts(12, seed=5)
-    index = indexed(write(tmp_path / "data", train=list(zip(texts, labels, strict=True))))
-    folder = judged_folder(index.folder, model_folder)
-    assert index.folder.parent in folder.parents
-    stream = (index.text([n])[0] for n in range(len(index)))
-    judge(classifier, stream, index.labels, index.classes, folder, lambda _: None)
-    made = load_judged(folder)
-    assert made is not None
-    assert [made.classes[n] for n in made.predicted] == classifier.predict(texts).tolist()
-    with pytest.raises(CheckpointError, match="can't be read"):
-        judged_folder(index.folder, tmp_path)
-
-
-def by_hand() -> tuple[Judged, np.ndarray]:
+def by_hand() -> Predictions:
     """Right, wrong by .5, wrong by .8, blank, of an unknown class, wrong by .5."""
-    nan = float("nan")
-    made = Judged(
-        ("a", "b", "c"),
-        np.array([0, 1, 0, BLANK, 1, 0], np.int16),
-        np.array([0.9, 0.7, 0.9, 0.5, 0.99, 0.75], np.float32),
-        np.array([0.9, 0.2, 0.1, 0.5, nan, 0.25], np.float32),
-    )
-    return made, np.array([0, 0, 1, 0, 2, 1])
+    probabilities = [[0.9, 0.1], [0.25, 0.75], [0.9, 0.1], [0.5, 0.5], [0.01, 0.99], [0.75, 0.25]]
+    scores = np.log(probabilities)
+    scores[3] = 0
+    labels = np.array([0, 0, 1, 1, UNKNOWN_CLASS, 1])
+    return Predictions(("a", "b"), labels, scores)
 
 
-def test_suspicious_ones_come_by_confidence() -> None:
-    made, labels = by_hand()
-    assert suspicious(made, labels).tolist() == [2, 1, 5]
-    assert suspicious(made, labels).dtype == np.int64
+def test_issues_come_by_confidence() -> None:
+    assert label_issues(by_hand()).tolist() == [2, 1, 5]
+    assert label_issues(by_hand()).dtype == np.int64
 
 
-def test_what_is_correct() -> None:
-    made, labels = by_hand()
-    assert correct(made, labels).tolist() == [True, False, False, False, False, False]
+def test_what_is_right() -> None:
+    assert is_right(by_hand()).tolist() == [True, False, False, False, False, False]
+
+
+def test_a_blank_text_is_never_right() -> None:
+    blank = Predictions(("a", "b"), np.array([0]), np.zeros((1, 2)))
+    assert blank.correct.tolist() == [True]  # the first class, as `predict` returns
+    assert is_right(blank).tolist() == [False]
 
 
 def test_changed_labels_are_found(classifier: ICapsClassifier, tmp_path: Path) -> None:
-    """Of texts of which the model is sure, those of another topic's label."""
+    """Of texts of which the model is sure, those with the label of another topic."""
     texts, names = make_texts(90, seed=6)
-    labels = np.array([CLASSES.index(name) for name in names])
     changed = [3, 30, 61]
-    labels[changed] = [
-        CLASSES.index("Sailing" if names[n] != "Sailing" else "Cooking") for n in changed
-    ]
-    made = judged(classifier, (texts, labels), tmp_path / "judged")
-    assert set(changed) <= set(suspicious(made, labels)[:6].tolist())
+    for n in changed:
+        names[n] = "Sailing" if names[n] != "Sailing" else "Cooking"
+    index = indexed(write(tmp_path / "data", train=list(zip(texts, names, strict=True))))
+    made = predict_rows(classifier, WEIGHTS, index)
+    assert set(changed) <= set(label_issues(made)[:6].tolist())

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icaps.errors import DataError
-from icaps.explore import near as near_module
-from icaps.explore import near_duplicates
-from icaps.explore import shingles as shingles_module
+from icaps.explore import minhash, near_duplicates
 from icaps.explore.index import Index
-from icaps.explore.near import NEIGHBOURS, THRESHOLD
-from icaps.explore.near_duplicates import Pairs, make_repeats, repeats_of
-from icaps.explore.shingles import BANDS, WIDTH, band_keys, shingles
-from icaps.explore.tokens import Words
+from icaps.explore.minhash import BANDS, WIDTH, band_keys, shingles
+from icaps.explore.near_duplicates import (
+    NEIGHBOURS,
+    THRESHOLD,
+    Pairs,
+    find_duplicates,
+    load_duplicates,
+)
+from icaps.explore.word_numbers import RowWords
 from icaps.text.clean import split_words
 from tests.explore.indexed import Rows, indexed, write
 
@@ -89,17 +92,17 @@ def expected(index: Index, texts: list[str]) -> dict[str, dict[tuple[int, int], 
 def test_all_pairs_as_by_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(near_module, "_WORDS", 100 if seed % 2 else 1 << 17)
-    monkeypatch.setattr(shingles_module, "_AT_ONCE", 200 if seed % 2 else 1 << 20)
+    monkeypatch.setattr(near_duplicates, "_CHUNK_WORDS", 100 if seed % 2 else 1 << 17)
+    monkeypatch.setattr(minhash, "_AT_ONCE", 200 if seed % 2 else 1 << 20)
     train, test = near_copies(120, seed), near_copies(60, seed + 100)
     test = [*test, *train[:10], *((f"{text} more", "a") for text, _ in train[10:30])]
     index = indexed(write(tmp_path / "data", train=train, test=test))
     texts = [text for text, _ in (*train, *test)]
-    assert repeats_of(index) is None
-    repeats = make_repeats(index)
+    assert load_duplicates(index) is None
+    repeats = find_duplicates(index)
     tables = {"leaks": repeats.leaks, "near_leaks": repeats.near_leaks}
     for split in index.splits:
-        tables[f"duplicates {split}"] = repeats.duplicates[split]
+        tables[f"duplicates {split}"] = repeats.exact[split]
         tables[f"near {split}"] = repeats.near[split]
     wanted = expected(index, texts)
     assert all(map(len, wanted.values()))
@@ -118,24 +121,24 @@ def test_they_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near_duplicates, "LISTED", 2)
     rows = [("x y", "a"), ("x y", "a"), ("x y", "a"), ("x y", "b"), ("z", "a")]
     index = indexed(write(tmp_path / "data", train=rows))
-    made = make_repeats(index)
-    read = repeats_of(index)
+    made = find_duplicates(index)
+    read = load_duplicates(index)
     assert read is not None
-    pairs = read.duplicates["train"]
+    pairs = read.exact["train"]
     assert (pairs.total, pairs.differing) == (3, 1)
-    assert listed(pairs) == listed(made.duplicates["train"]) == {(0, 3): 1.0, (0, 1): 1.0}
+    assert listed(pairs) == listed(made.exact["train"]) == {(0, 3): 1.0, (0, 1): 1.0}
     assert pairs.labels_differ.tolist() == [True, False]
     assert read.leaks.total == read.near_leaks.total == 0
-    (path,) = index.folder.parent.glob("repeats*/ready/repeats.json")
+    (path,) = index.folder.parent.glob("duplicates*/ready/duplicates.json")
     path.write_text("{}")
     with pytest.raises(DataError, match="Delete the folder"):
-        repeats_of(index)
+        load_duplicates(index)
 
 
 def test_nothing_but_blank_texts(tmp_path: Path) -> None:
     index = indexed(write(tmp_path / "data", train=[("", "a"), ("", "a")], test=[("", "b")]))
-    repeats = make_repeats(index)
-    assert repeats.duplicates["train"].total == repeats.leaks.total == 0
+    repeats = find_duplicates(index)
+    assert repeats.exact["train"].total == repeats.leaks.total == 0
 
 
 def test_one_template_takes_no_quadratic_time(
@@ -144,30 +147,30 @@ def test_one_template_takes_no_quadratic_time(
     template = " ".join(f"w{n}" for n in range(60))
     rows = [(f"{template} {n}", "a") for n in range(200)]
     index = indexed(write(tmp_path / "data", train=rows))
-    repeats = make_repeats(index)
+    repeats = find_duplicates(index)
     near = repeats.near["train"]
     assert repeats.complete
     assert set(near.second.tolist()) == set(range(1, 200))  # each is told of
     assert near.total < 200 * NEIGHBOURS * 3
-    monkeypatch.setattr(near_module, "MOST_PAIRS", 100)
-    found = near_module.near_pairs(index, np.arange(200), near_duplicates.SILENT)
+    monkeypatch.setattr(near_duplicates, "MOST_PAIRS", 100)
+    found = near_duplicates._near_pairs(index, np.arange(200), near_duplicates.SILENT)
     assert not found.complete
     assert len(found.first) < 400
 
 
 def test_long_texts_by_their_first_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shingles_module, "LONGEST", 10)
-    monkeypatch.setattr(near_module, "LONGEST", 10)
+    monkeypatch.setattr(minhash, "LONGEST", 10)
+    monkeypatch.setattr(near_duplicates, "LONGEST", 10)
     start = "a b c d e f g h i j"
     rows = [(f"{start} {' '.join(tail)}", "x") for tail in ("klmno", "pqrst")]
-    near = make_repeats(indexed(write(tmp_path / "data", train=rows))).near["train"]
+    near = find_duplicates(indexed(write(tmp_path / "data", train=rows))).near["train"]
     assert listed(near) == {(0, 1): 1.0}
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=8))
 def test_shingles_are_windows(texts: list[list[int]]) -> None:
     ids = np.array([number for text in texts for number in text], np.int32)
-    found = shingles(Words(ids, np.array([len(text) for text in texts], np.int64)))
+    found = shingles(RowWords(ids, np.array([len(text) for text in texts], np.int64)))
     windows = [
         tuple(text[n : n + WIDTH])
         for text in texts
@@ -190,7 +193,7 @@ def test_bands_agree_as_often_as_the_similarity_says() -> None:
             hashes = rng.integers(0, 1 << 63, shared + 2 * own, np.uint64)
             texts += [hashes[: shared + own], np.append(hashes[:shared], hashes[shared + own :])]
         counts = np.array([len(text) for text in texts], np.int64)
-        keys = band_keys(shingles_module.Shingles(np.concatenate(texts), counts))
+        keys = band_keys(minhash.Shingles(np.concatenate(texts), counts))
         assert keys.shape == (BANDS, 2 * pairs)
         similarity = shared / (shared + 2 * own)
         agreeing = (keys[:, ::2] == keys[:, 1::2]).mean()

@@ -9,29 +9,32 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.data.cache import Artifact
 from icaps.errors import DataError
-from icaps.explore.neighbours import TrainingSample, load_sample, make_sample, sample_home
-from icaps.explore.text_map import text_vectors
+from icaps.explore.neighbours import TrainingSample, make_sample, sample_artifact
+from icaps.explore.text_projection import text_vectors
 from icaps.interpret.global_view import weights_fingerprint
 
 TEXT = "Bake bread and soup with butter."
 
 
 @pytest.fixture
-def home(
+def stored(
     model_folder: Path, data_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+) -> Artifact[TrainingSample]:
     monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
-    return sample_home(weights_fingerprint(model_folder), data_file, {})
+    return sample_artifact(weights_fingerprint(model_folder), data_file, {})
 
 
 @pytest.fixture
-def sample(classifier: ICapsClassifier, data_file: Path, home: Path) -> TrainingSample:
-    assert load_sample(home) is None
-    make_sample(classifier, data_file, {}, home)
-    found = load_sample(home)
-    assert found is not None
-    return found
+def sample(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    stored: Artifact[TrainingSample],
+) -> TrainingSample:
+    assert stored.load() is None
+    return make_sample(classifier, weights_fingerprint(model_folder), data_file, {})
 
 
 def test_the_nearest_by_plain_cosines(classifier: ICapsClassifier, sample: TrainingSample) -> None:
@@ -72,17 +75,20 @@ def test_a_blank_text_has_no_neighbours(
     assert one.nearest(classifier, TEXT).to_dict()["random_alike"] is None
 
 
-def test_a_damaged_sample_is_told(sample: TrainingSample, home: Path) -> None:
-    np.save(home / "ready" / "labels.npy", np.zeros(3, np.int32))
+def test_a_damaged_sample_is_told(sample: TrainingSample, stored: Artifact[TrainingSample]) -> None:
+    np.save(stored.home / "ready" / "labels.npy", np.zeros(3, np.int32))
     with pytest.raises(DataError, match="not of one length"):
-        load_sample(home)
-    (home / "ready" / "facts.json").write_text("{")
+        stored.load()
+    (stored.home / "ready" / "facts.json").write_text("{")
     with pytest.raises(DataError, match="Delete the folder"):
-        load_sample(home)
+        stored.load()
 
 
 def test_the_command(
-    model_folder: Path, data_file: Path, home: Path, capsys: pytest.CaptureFixture[str]
+    model_folder: Path,
+    data_file: Path,
+    stored: Artifact[TrainingSample],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = ["explore", str(data_file), "--like", TEXT]
     assert main(given) == 2

@@ -10,7 +10,7 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.errors import ConfigError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.interpret import ablation
 from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
 from icaps.interpret.corpus import count_corpus

@@ -13,7 +13,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig
 from icaps.data.source import open_source
 from icaps.errors import DataError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.inference import read_labelled
 from icaps.interpret import corpus
 from icaps.interpret.corpus import (

@@ -14,7 +14,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.interpret import tables
 from icaps.interpret.corpus import count_corpus
 from icaps.interpret.global_view import load_view

@@ -10,7 +10,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
-from icaps.evaluate.cache import Evaluation, evaluate_kept
+from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.report import EvaluationReport
 from icaps.interpret.global_view import load_view, weights_fingerprint
 from icaps.reports.card_faithfulness import RANKINGS, measure_faithfulness, read_faithfulness
@@ -22,9 +22,9 @@ from tests.reports.pages import Page
 
 @pytest.fixture(scope="module")
 def evaluated(classifier: ICapsClassifier, model_folder: Path, data_file: Path) -> EvaluationReport:
-    classes = [str(name) for name in classifier.classes_]
-    evaluation = Evaluation(weights_fingerprint(model_folder), classes, data_file, "test", {})
-    return EvaluationReport(evaluate_kept(classifier, evaluation))
+    weights = weights_fingerprint(model_folder)
+    data = EvaluationData(data_file, "test", {})
+    return EvaluationReport(evaluate_data(classifier, weights, data))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def view(classifier: ICapsClassifier, interpreted: Path) -> GlobalReport:
 
 @pytest.fixture(scope="module")
 def told(classifier: ICapsClassifier, evaluated: EvaluationReport) -> dict[str, object]:
-    return measure_faithfulness(classifier, evaluated.evaluated, 6)
+    return measure_faithfulness(classifier, evaluated.evaluation, 6)
 
 
 def make(classifier: ICapsClassifier, folder: Path, *parts: object) -> ModelCard:
@@ -62,11 +62,11 @@ def test_its_numbers_are_the_librarys(
     facts = card.facts
     assert facts["evaluation"]["accuracy"] == round(evaluated.predictions.correct.mean(), 6)
     assert facts["evaluation"]["confusion"] == evaluated.predictions.confusion.tolist()
-    assert facts["evaluation"]["calibration"] == rounded(evaluated.calibration.to_dict())
+    assert facts["evaluation"]["calibration"] == rounded(evaluated.reliability.to_dict())
     assert facts["capsules"]["frequency"] == view.view.tally.frequency.tolist()
     assert facts["capsules"]["rows"][0]["shuffled_top_1"] is not None
     assert facts["data"]["classes"] == {"Cooking": 40, "Gardens": 40, "Sailing": 40}
-    assert facts["data"]["words"]["median"] == np.median(evaluated.predictions.words)
+    assert facts["data"]["words"]["median"] == np.median(evaluated.evaluation.words)
     assert facts["numbers"] == sum(v.numel() for v in classifier.network_.state_dict().values())
     known = facts["training"]["training_classes"]
     assert sum(known.values()) == facts["training"]["training_texts"] == 324
@@ -163,4 +163,4 @@ def test_a_limit_is_a_number_of_texts(
     classifier: ICapsClassifier, evaluated: EvaluationReport
 ) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
-        measure_faithfulness(classifier, evaluated.evaluated, 0)
+        measure_faithfulness(classifier, evaluated.evaluation, 0)

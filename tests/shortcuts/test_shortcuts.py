@@ -14,9 +14,9 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
-from icaps.explore.saved_slices import slices
 from icaps.shortcuts import find, interventions
 from icaps.shortcuts.checks import Check, checks_of, dump_checks, load_checks, run_checks
 from icaps.shortcuts.find import KGRAM, Candidate, candidates, find_shortcuts

@@ -15,9 +15,10 @@ from tokenizers.pre_tokenizers import Split
 
 import icaps.text.pieces as pieces_module
 import icaps.text.words as words_module
+from icaps.data.encoding import replace_surrogates
 from icaps.errors import CheckpointError
 from icaps.text.batch import PAD, UNK
-from icaps.text.clean import Word, replace_surrogates, split_words, words_of
+from icaps.text.clean import Word, split_words, words_of
 from icaps.text.pieces import Pieces, split
 from icaps.text.vocabulary import Vocabulary
 

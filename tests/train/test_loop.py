@@ -4,7 +4,7 @@ import torch
 
 from icaps.config import TrainConfig
 from icaps.errors import DataError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step

@@ -1,7 +1,7 @@
-"""Texts in a file, of which any is read at once, and all a block at a time.
+"""A file of texts with access to any of them, and a search through all, block by block.
 
-The file is Arrow's, so that its search runs over the bytes as they stand there. Texts are UTF-8 in
-a binary column: unlike a column of strings, that holds lone surrogates too.
+It is an Arrow file, so that a search runs over its bytes as they are. Texts are UTF-8 in a binary
+column, which, unlike a column of strings, can hold lone surrogates too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from icaps.errors import DataError
-
 _SCHEMA = pa.schema([pa.field("text", pa.binary(), nullable=False)])
-_BLOCK_ROWS, _BLOCK_BYTES = 4096, 1 << 20  # of a block, which a longer text fills alone
-THREADS = 2  # blocks that are searched at once; each holds one in memory
+_BLOCK_ROWS, _BLOCK_BYTES = 4096, 1 << 20  # of a block; a longer text is a block of its own
+THREADS = 2  # of a search; each holds one block in memory
 
 
-class TextsWriter:
-    """Writes texts to a file, a block at a time."""
+class TextFileWriter:
+    """Writes texts to a file, block by block."""
 
     def __init__(self, path: Path) -> None:
         self._writer = pa.ipc.new_file(path, _SCHEMA)
@@ -33,19 +31,19 @@ class TextsWriter:
         self._bytes = 0
 
     def add(self, text: str) -> None:
-        """Takes the next text."""
+        """Adds the next text."""
         encoded = text.encode("utf-8", "surrogatepass")
         self._block.append(encoded)
         self._bytes += len(encoded)
         if len(self._block) == _BLOCK_ROWS or self._bytes >= _BLOCK_BYTES:
             self._flush()
 
-    def __enter__(self) -> TextsWriter:
-        """Itself, to be closed at the end."""
+    def __enter__(self) -> TextFileWriter:
+        """The writer, which is closed at the end of the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Writes what is left, unless there was an error, and the end of the file."""
+        """Writes the last block unless there was an error, and closes the file."""
         if kind is None:
             self._flush()
         self._writer.close()
@@ -56,19 +54,19 @@ class TextsWriter:
             self._block, self._bytes = [], 0
 
 
-class Texts:
-    """The texts of a file that `TextsWriter` wrote."""
+class TextFile:
+    """The texts of a file that `TextFileWriter` wrote, (texts,)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Mapped into memory, a page of texts costs no more than its own bytes.
+        # Memory-mapped, so that reading a few texts reads only their bytes.
         self._mapped = pa.ipc.open_file(pa.memory_map(str(path)))
         blocks = range(self._mapped.num_record_batches)
         rows = [self._mapped.get_batch(block).num_rows for block in blocks]
         self._starts = np.cumsum([0, *rows])
 
     def __len__(self) -> int:
-        """How many texts there are."""
+        """The number of texts."""
         return int(self._starts[-1])
 
     def take(self, numbers: NDArray[np.int64]) -> list[str]:
@@ -83,26 +81,26 @@ class Texts:
                 texts[place] = decoded(encoded)
         return texts.tolist()
 
-    def keep_matching(self, pattern: str, kept: NDArray[np.bool_]) -> None:
-        """Takes out of the mask `kept` (texts,) the texts in which the pattern is nowhere.
+    def match(self, pattern: str, mask: NDArray[np.bool_]) -> None:
+        """Clears the mask (texts,) for each text in which the pattern does not occur.
 
-        Only the texts that are still in it are read, in `THREADS` threads.
+        Only the texts of the mask are read, in `THREADS` threads.
 
         Args:
-            pattern: Of RE2; see `check_pattern`.
-            kept: Changed in place.
+            pattern: A regular expression of RE2.
+            mask: Changed in place.
         """
 
         def keep(first: int, texts: Any) -> None:
-            own = kept[first : first + len(texts)]
+            own = mask[first : first + len(texts)]
             rows = np.flatnonzero(own)
             if len(rows) < len(own):
                 texts = texts.take(pa.array(rows))
-            # As strings, so that a "." is a character; to RE2 a lone surrogate is one, too.
+            # As strings, so that "." matches a character; for RE2 a lone surrogate is one, too.
             found = pc.match_substring_regex(texts.view(pa.string()), pattern)
             own[rows] = found.to_numpy(zero_copy_only=False)
 
-        self._scan(keep, kept)
+        self._scan(keep, mask)
 
     def hashes(self, wanted: NDArray[np.bool_]) -> NDArray[np.uint64]:
         """A hash of each text (texts,), 0 for those that are not in the mask `wanted` (texts,)."""
@@ -110,8 +108,7 @@ class Texts:
 
         def hash_all(first: int, texts: Any) -> None:
             for number in np.flatnonzero(wanted[first : first + len(texts)]).tolist():
-                digest = blake2b(texts[number].as_buffer(), digest_size=8).digest()
-                hashes[first + number] = int.from_bytes(digest, "little")
+                hashes[first + number] = _hash(texts[number].as_buffer())
 
         self._scan(hash_all, wanted)
         return hashes
@@ -119,8 +116,8 @@ class Texts:
     def _scan(self, visit: Callable[[int, Any], None], wanted: NDArray[np.bool_]) -> None:
         """Calls `visit` with the first number of each block that has wanted texts, and its texts.
 
-        The texts are a binary Arrow array. Blocks are read, not mapped, so that memory holds one a
-        thread, and not all that was read.
+        The texts are a binary Arrow array. Blocks are read, not memory-mapped, so that memory holds
+        one block per thread.
         """
         starts = self._starts[:-1]
         blocks = np.flatnonzero(np.logical_or.reduceat(wanted, starts)) if len(starts) else starts
@@ -136,28 +133,14 @@ class Texts:
 
 
 def decoded(text: bytes) -> str:
-    """A text as it was before it was written."""
+    """A text from its bytes in the file."""
     return text.decode("utf-8", "surrogatepass")
 
 
-def check_pattern(pattern: str) -> None:
-    """Passes where RE2 can read the pattern.
+def text_hash(text: str) -> int:
+    """The hash of a text, as `TextFile.hashes` computes it."""
+    return _hash(text.encode("utf-8", "surrogatepass"))
 
-    Raises:
-        DataError: It can't; the message says what is wrong, and where.
-    """
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid as error:
-        fault, _, part = str(error).removeprefix("Invalid regular expression: ").partition(": ")
-        place = pattern.find(part) + 1
-        raise DataError(
-            f"The regular expression {pattern!r} has a mistake at character {place}, {part!r}: "
-            f"{fault}. Mend it; https://github.com/google/re2/wiki/Syntax says what there is, and "
-            r"\Q...\E takes what stands between as it is."
-        ) from error
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"The regular expression {pattern!r} has half a character at character "
-            f"{error.start + 1}, which no text can be compared with; take it out."
-        ) from error
+
+def _hash(encoded: bytes | pa.Buffer) -> int:
+    return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")

@@ -1,57 +1,32 @@
-"""Texts in the plane, by the capsules that a trained model gives them."""
+"""Texts in the plane, by the capsules that a trained model computes for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.classifier import ICapsClassifier
 from icaps.inference import capsule_mask, read_texts
-from icaps.interpret.projection import check_choice, map_vectors
-
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
+from icaps.interpret.projection import PlaneMap, check_choice, map_vectors
 
 SPACES = ("class", "primary")
 SAMPLE = 2_000  # texts of a map: t-SNE takes 20 seconds or more for them, and memory by the square
 PERPLEXITY = 30.0
-_CONTROLS = 3
-
-
-@dataclass(frozen=True)
-class TextMap:
-    """Texts in the plane.
-
-    Attributes:
-        points: (texts, 2).
-        method, seed: How it was made.
-        perplexity: Of t-SNE, brought below the number of texts; None for PCA.
-        trustworthiness: 1 where neighbours in the plane are neighbours in the space (Venna and
-            Kaski 2001); None for fewer than four texts.
-        shuffled: The same for the points dealt out anew, a mean of three; about 0.5.
-    """
-
-    points: NDArray[np.float64]
-    method: str
-    seed: int
-    perplexity: float | None
-    trustworthiness: float | None
-    shuffled: float | None
+_CONTROLS = 3  # shuffles of the points
 
 
 def text_vectors(
     classifier: ICapsClassifier, texts: Sequence[str], space: str = "class"
 ) -> NDArray[np.float32]:
-    """The capsules of texts, a row a text; zeros for a text without a known word.
+    """The capsules of texts, a row per text; zeros for a text without a known word.
 
     Args:
-        classifier: Fitted; capsules that it has switched off count for nothing.
+        classifier: Fitted; capsules that are switched off count as zeros.
         texts: In memory.
         space: "class", the class capsules (texts, J d_c), whose lengths are the scores; or
-            "primary", the primary capsules (texts, I d_p), which know no classes yet.
+            "primary", the primary capsules (texts, I d_p), which do not depend on the classes.
 
     Raises:
         ConfigError: There is no such space.
@@ -73,20 +48,17 @@ def text_vectors(
     return vectors
 
 
-def map_texts(
+def project_texts(
     vectors: NDArray[np.float32],
     method: str = "tsne",
     seed: int = 0,
     perplexity: float = PERPLEXITY,
-) -> TextMap:
-    """Vectors of texts (texts, d) in the plane: see `interpret.plane.map_vectors`.
+) -> PlaneMap:
+    """Vectors of texts (texts, d) in the plane: see `icaps.interpret.projection.map_vectors`.
 
-    The caller draws a sample, of `SAMPLE` texts or so.
+    The caller draws a sample of about `SAMPLE` texts.
 
     Raises:
         ConfigError: There is no such method, or the perplexity isn't above 0.
     """
-    made = map_vectors(vectors, method, seed, perplexity, _CONTROLS)
-    return TextMap(
-        made.points, made.method, made.seed, made.perplexity, made.preservation, made.shuffled
-    )
+    return map_vectors(vectors, method, seed, perplexity, _CONTROLS)

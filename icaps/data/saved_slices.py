@@ -1,44 +1,41 @@
-"""Rows of a data set that are kept under a name, as a file that is a data set itself."""
+"""Saved slices: texts of a data set stored under a name, as a file that is a data set itself."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from icaps.data.cache import FOLDER_SETTING, data_folder
+from icaps.data.encoding import replace_surrogates
 from icaps.errors import ConfigError, DataError
-from icaps.explore.index import Index
-from icaps.text.clean import replace_surrogates
 
 _SUFFIX = ".parquet"
-_ORIGIN = b"icaps slice"  # the key of the file's own metadata
+_ORIGIN = b"icaps slice"  # the key in the metadata of the file
 _LONGEST = 60  # characters of a name
-_BATCH = 1024  # rows held at once
+_BATCH = 1024  # rows in memory at a time
 _FIELDS = [("text", pa.string()), ("label", pa.string())]
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Rows that are kept.
+    """A saved slice.
 
     Attributes:
-        name: By which they were saved.
+        name: Under which it was saved.
         path: A Parquet file with the columns text and label, which `--data` and `open_source` take.
-        rows: How many there are.
-        origin: Where they come from: "data", "reading", "created" (UTC, ISO 8601), and what
-            `save_slice` was given.
+        rows: Its number of rows.
+        origin: Where it comes from: "data", "reading", "created" (UTC, ISO 8601), and what else
+            `save_texts` was given.
     """
 
     name: str
@@ -47,47 +44,28 @@ class Slice:
     origin: dict[str, Any]
 
 
-def save_slice(index: Index, rows: NDArray[np.int64], name: str, origin: dict[str, Any]) -> Path:
-    """Writes rows of a data set to a file in the cache, whole or not at all.
-
-    Texts and names of classes come back exactly, but for lone surrogates, which Parquet can't hold:
-    they are U+FFFD, as which they are read everywhere.
-
-    Args:
-        index: Of the data set.
-        rows: Numbers of rows, in the order in which they are written, (n,).
-        name: 1 to 60 printable characters without slashes, the first of which is no dot.
-        origin: What else is to be remembered, such as {"query": query.to_dict()}; plain data.
-
-    Raises:
-        ConfigError: The name is none, as said above.
-        DataError: There is a slice of that name, there are no rows, or the file can't be written.
-    """
-    about = {"data": index.facts.data, "reading": index.facts.reading}
-    return _save(_labelled(index, rows), len(rows), name, {**about, **origin})
-
-
-def save_texts(labelled: Sequence[tuple[str, str]], name: str, origin: dict[str, Any]) -> Path:
-    """Writes texts and names of their classes, as `save_slice` does with rows of an index.
-
-    Args:
-        labelled: In memory, in the order in which they are written.
-        name: See `save_slice`.
-        origin: What is to be remembered: "data", "reading" and what else there is; plain data.
-
-    Raises:
-        ConfigError: The name is none.
-        DataError: There is a slice of that name, there are no texts, or the file can't be written.
-    """
-    return _save(iter(labelled), len(labelled), name, origin)
-
-
-def _save(
-    labelled: Iterator[tuple[str, str]], count: int, name: str, origin: dict[str, Any]
+def save_texts(
+    labelled: Iterable[tuple[str, str]], count: int, name: str, origin: Mapping[str, Any]
 ) -> Path:
+    """Writes texts with the names of their classes to a file in the cache, whole or not at all.
+
+    They are read back exactly, except that lone surrogates, which Parquet cannot hold, become
+    U+FFFD, as which they are read everywhere.
+
+    Args:
+        labelled: In the order in which they are written.
+        count: How many there are.
+        name: 1 to 60 printable characters without slashes, the first of which is not a dot.
+        origin: What is stored with them: "data", "reading" and anything else; plain data.
+
+    Raises:
+        ConfigError: The name is not allowed.
+        DataError: A slice of that name exists, there are no texts, or the file can't be written.
+    """
     path = _path(name)
     if not count:
         raise DataError(f"No rows were chosen, so that {name!r} would be empty; choose some.")
+    stream = iter(labelled)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     stored = json.dumps({"created": created, **origin, "name": name, "rows": count}).encode()
     schema = pa.schema(_FIELDS, metadata={_ORIGIN: stored})
@@ -96,7 +74,7 @@ def _save(
         with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
             written = Path(folder) / path.name
             with pq.ParquetWriter(written, schema, compression="zstd") as writer:
-                while batch := list(islice(labelled, _BATCH)):
+                while batch := list(islice(stream, _BATCH)):
                     columns = [list(map(replace_surrogates, c)) for c in zip(*batch, strict=True)]
                     writer.write_batch(pa.record_batch(columns, schema=schema))
             _publish(written, path)
@@ -109,7 +87,7 @@ def _save(
 
 
 def slices() -> list[Slice]:
-    """All slices that are kept, by name.
+    """All saved slices, by name.
 
     Raises:
         DataError: One is damaged.
@@ -121,8 +99,8 @@ def delete_slice(name: str) -> None:
     """Deletes a slice.
 
     Raises:
-        ConfigError: This can't be the name of one.
-        DataError: There is none of that name, or it can't be deleted.
+        ConfigError: A slice cannot have this name.
+        DataError: There is no slice of that name, or it can't be deleted.
     """
     path = _path(name)
     try:
@@ -155,14 +133,6 @@ def _publish(written: Path, path: Path) -> None:
         raise DataError(
             f"There is a slice {path.stem!r} already; give another name, or delete it first."
         ) from error
-
-
-def _labelled(index: Index, rows: NDArray[np.int64]) -> Iterator[tuple[str, str]]:
-    """Texts of rows and the names of their classes, a batch in memory."""
-    for start in range(0, len(rows), _BATCH):
-        some = rows[start : start + _BATCH]
-        labels = (index.classes[code] for code in index.labels[some].tolist())
-        yield from zip(index.text(some), labels, strict=True)
 
 
 def _read(path: Path) -> Slice:

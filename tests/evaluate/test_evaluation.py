@@ -1,5 +1,6 @@
-"""A model's judgement of texts: what it says, where it is kept, and what becomes of it."""
+"""The evaluation of a model on a data set: predictions, where they are stored, the report."""
 
+import copy
 import csv
 import json
 import shutil
@@ -11,15 +12,21 @@ import pandas as pd
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.evaluate import predictions
-from icaps.evaluate.cache import Evaluated, Evaluation, evaluate_kept, load_evaluated
-from icaps.evaluate.metrics import evaluate
-from icaps.evaluate.predictions import predict_stream
+from icaps.evaluate.evaluation import (
+    Evaluation,
+    EvaluationData,
+    evaluate_data,
+    evaluation_artifact,
+)
+from icaps.evaluate.predictions import predict_chunks, predict_stream
 from icaps.evaluate.report import EvaluationReport
-from icaps.explore.index import make_index, open_index
-from icaps.explore.saved_slices import save_slice, slices
+from icaps.evaluate.scores import evaluate
+from icaps.explore.index import make_index
+from icaps.explore.search import save_slice
 from icaps.interpret.global_view import weights_fingerprint
 from icaps.text.clean import split_words
 from tests.conftest import TOPICS, make_texts
@@ -50,9 +57,15 @@ def place(tmp_path: Path) -> Path:
     return path
 
 
-def made(classifier: ICapsClassifier, model_folder: Path, place: Path) -> Evaluated:
-    evaluation = Evaluation(weights_fingerprint(model_folder), CLASSES, place, "test", {})
-    return evaluate_kept(classifier, evaluation)
+def made(classifier: ICapsClassifier, model_folder: Path, place: Path) -> Evaluation:
+    weights = weights_fingerprint(model_folder)
+    return evaluate_data(classifier, weights, EvaluationData(place, "test", {}))
+
+
+def with_classes(classifier: ICapsClassifier, classes: Sequence[str]) -> ICapsClassifier:
+    other = copy.copy(classifier)
+    other.classes_ = np.array(list(classes), dtype=object)
+    return other
 
 
 def test_it_is_what_the_classifier_says(
@@ -60,20 +73,21 @@ def test_it_is_what_the_classifier_says(
 ) -> None:
     monkeypatch.setattr(predictions, "CHUNK", 40)
     texts, labels = labelled()
-    kept: list[str] = []
-    told: list[int] = []
-    found = predict_stream(classifier, zip(texts, labels, strict=True), kept.append, told.append)
-    assert kept == texts
-    assert told == [40, 40, 10]
+    pairs = list(zip(texts, labels, strict=True))
+    found = predict_stream(classifier, pairs)
+    chunks = list(predict_chunks(classifier, pairs, count_words=True))
+    assert [chunk.texts for chunk in chunks] == [texts[:40], texts[40:80], texts[80:]]
+    words = np.concatenate([chunk.words for chunk in chunks if chunk.words is not None])
+    unknown = np.concatenate([chunk.unknown for chunk in chunks if chunk.unknown is not None])
     names = np.array(found.classes, dtype=object)
     assert names[found.predicted].tolist() == classifier.predict(texts).tolist()
     assert names[found.labels].tolist() == labels
     assert found.probabilities == pytest.approx(classifier.predict_proba(texts), abs=1e-6)
     assert np.flatnonzero(found.blank).tolist() == [7]
     assert found.confidence[7] == pytest.approx(1 / 3)
-    assert found.words.tolist() == [len(split_words(text)) for text in texts]
-    assert found.unknown[8] == 0.75
-    assert found.unknown[7] == 0
+    assert words.tolist() == [len(split_words(text)) for text in texts]
+    assert unknown[8] == 0.75
+    assert unknown[7] == 0
     scores = evaluate(classifier, zip(texts, labels, strict=True))
     assert found.confusion.tolist() == scores["confusion"]
     assert found.correct.mean() == scores["accuracy"]
@@ -111,14 +125,19 @@ def test_it_is_kept(
     monkeypatch.setattr(ICapsClassifier, "class_norms", lambda *_: pytest.fail("it was read again"))
     again = made(classifier, model_folder, place)
     assert again.folder == first.folder
-    for name in ("labels", "norms", "words", "unknown"):
-        values = getattr(again.predictions, name)
-        assert np.array_equal(values, getattr(first.predictions, name))
+    assert np.array_equal(again.predictions.labels, first.predictions.labels)
+    assert np.array_equal(again.predictions.scores, first.predictions.scores)
+    assert np.array_equal(again.words, first.words)
+    assert np.array_equal(again.unknown, first.unknown)
     assert again.texts.take(np.arange(90)) == [
         r.text.replace("\ud83d", "\ufffd") for r in open_source(place)
     ]
-    hot = load_evaluated(first.folder.parent, 100.0)
+    other = copy.copy(classifier)
+    other.inverse_temperature_ = 100.0
+    weights = weights_fingerprint(model_folder)
+    hot = evaluation_artifact(other, weights, EvaluationData(place, "test", {})).load()
     assert hot is not None
+    assert hot.folder == first.folder
     assert hot.predictions.confidence.mean() > first.predictions.confidence.mean()
 
 
@@ -133,14 +152,15 @@ def test_other_texts_weights_and_options_have_another_place(
         classes: Sequence[str] = CLASSES,
         **reading: str,
     ) -> Path:
-        return Evaluation(weights, classes, at, part, reading, muted).home()
+        model = with_classes(classifier, classes).without(muted)
+        return evaluation_artifact(model, weights, EvaluationData(at, part, reading)).home
 
     folder = tmp_path / "both"
     folder.mkdir()
     for part in ("train", "test"):
         shutil.copy(place, folder / f"{part}.jsonl")
     homes = [home(), home("v"), home(muted=(1,)), home(label="text"), home(on_bad_rows="skip")]
-    homes += [home(classes="ab"), home(at=folder), home(at=folder, part="train")]
+    homes += [home(classes="abc"), home(at=folder), home(at=folder, part="train")]
     assert len(set(homes)) == len(homes)
     assert home(part="train") == home()  # a file has no parts
     assert home(on_bad_rows="strict") == home()
@@ -152,28 +172,55 @@ def test_other_texts_weights_and_options_have_another_place(
 def test_texts_that_change_meanwhile(
     classifier: ICapsClassifier, model_folder: Path, place: Path
 ) -> None:
-    evaluation = Evaluation("w", CLASSES, place, "test", {})
+    data = EvaluationData(place, "test", {})
 
     def change(_: int) -> None:
         place.write_text('{"label": "Cooking", "text": "soup"}')
 
-    home = evaluation.home()
+    artifact = evaluation_artifact(classifier, "w", data)
     with pytest.raises(DataError, match="was changed while it was read"):
-        evaluate_kept(classifier, evaluation, change)
-    assert load_evaluated(home, 1.0) is None
+        evaluate_data(classifier, "w", data, change)
+    assert artifact.load() is None
 
 
-@pytest.mark.parametrize("name", ["facts.json", "norms.npy", "texts.arrow", "labels.npy"])
+def test_any_part_is_evaluated_anew_after_it_changed(
+    classifier: ICapsClassifier, tmp_path: Path
+) -> None:
+    """Also a part that is neither train nor test, and a text deep in a folder of its class."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.csv").write_text("text,label\nsoup,Cooking\nmast,Sailing\n")
+    dev = folder / "dev.csv"
+    dev.write_text("text,label\nbread and soup,Cooking\nanchor,Sailing\n")
+    data = EvaluationData(folder, "dev", {})
+    first = evaluate_data(classifier, "w", data)
+    assert first.predictions.correct.all()
+    dev.write_text("text,label\nbread and soup,Sailing\nanchor,Cooking\nmast,Sailing\n")
+    again = evaluate_data(classifier, "w", data)
+    assert len(again.predictions.labels) == 3
+    assert again.predictions.correct.sum() <= 1
+    for name in ("Cooking", "Sailing"):
+        (folder / "valid" / name).mkdir(parents=True)
+        (folder / "valid" / name / "1.txt").write_text("soup")
+    data = EvaluationData(folder, "valid", {})
+    first = evaluate_data(classifier, "w", data)
+    (folder / "valid" / "Sailing" / "2.txt").write_text("anchor")
+    assert len(evaluate_data(classifier, "w", data).predictions.labels) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["facts.json", "scores.bin", "texts.arrow", "labels.bin", "words.bin"]
+)
 def test_damage_is_told(
     classifier: ICapsClassifier, model_folder: Path, place: Path, name: str
 ) -> None:
     folder = made(classifier, model_folder, place).folder
     (folder / name).write_bytes(b"")
     with pytest.raises(DataError, match=r"can't be read .* Delete the folder"):
-        load_evaluated(folder.parent, 1.0)
-    np.save(folder / "labels.npy", np.zeros(3))
+        made(classifier, model_folder, place)
+    np.zeros(3, np.int32).tofile(folder / "labels.bin")
     with pytest.raises(DataError, match="can't be read"):
-        load_evaluated(folder.parent, 1.0)
+        made(classifier, model_folder, place)
 
 
 def test_rows_left_out_are_remembered(
@@ -181,9 +228,9 @@ def test_rows_left_out_are_remembered(
 ) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("text,label\nsoup,Cooking\nanchor\nmast,Sailing\n")
-    evaluation = Evaluation("w", CLASSES, path, "test", {"on_bad_rows": "skip"})
+    data = EvaluationData(path, "test", {"on_bad_rows": "skip"})
     for _ in range(2):
-        found = evaluate_kept(classifier, evaluation)
+        found = evaluate_data(classifier, "w", data)
         assert len(found.predictions.labels) == 2
         assert found.problems.total == 1
         (problem,) = found.problems.first.popitem()[1]
@@ -240,11 +287,11 @@ def test_saved_slices(
 ) -> None:
     """Those that were saved of these texts are found in them, and those of others are not."""
     report = EvaluationReport(made(classifier, model_folder, place))
-    index = open_index(make_index(place, {}))
+    index = make_index(place, {})
     save_slice(index, np.array([3, 20, 21]), "mine", {})
     other = tmp_path / "other.csv"
     other.write_text("text,label\nunheard of,Cooking\n")
-    save_slice(open_index(make_index(other, {})), np.array([0]), "theirs", {})
+    save_slice(make_index(other, {}), np.array([0]), "theirs", {})
     (found,) = report.saved_slices(slices())
     assert (found.kind, found.name, found.texts) == ("saved slice", "mine", 3)
     assert found.accuracy.value == report.predictions.correct[[3, 20, 21]].mean()

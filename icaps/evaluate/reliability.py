@@ -1,4 +1,4 @@
-"""Whether a model is right as often as it says: the reliability curve and its error."""
+"""Whether confidences are calibrated: the reliability curve and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from icaps.results import Interval
 from icaps.stats import RESAMPLES, TAILS, Counts, Values, bootstrap, wilson
 
 BINS = 15
-_STEPS = 1_000  # of confidence, within which texts are alike to a resample
+_STEPS = 1_000  # of confidence; texts within one are the same to a resample
 
 
 class Bin(NamedTuple):
-    """Texts of a confidence from `low` to `high`: their number, mean confidence, accuracy."""
+    """Texts with a confidence from `low` to `high`: their number, mean confidence and accuracy."""
 
     low: float
     high: float
@@ -26,17 +26,17 @@ class Bin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """How confidence and accuracy agree.
+class Reliability:
+    """How well confidence and accuracy agree.
 
     Attributes:
-        bins: Those that have texts, by rising confidence.
+        bins: Those with texts, by rising confidence.
         error: The expected calibration error (Guo et al. 2017, section 2): the mean over texts of
-            how far a bin's accuracy is from its mean confidence. Its interval is the basic
-            bootstrap's, which takes off what chance adds to each resample; it begins at 0 where
-            the error is below `perfect_high`.
-        perfect: The mean error of a model whose confidences are exactly right, on as many texts.
-        perfect_high: What the error of such a model stays below in 95% of cases.
+            the distance of a bin's accuracy from its mean confidence. Its interval is the basic
+            bootstrap interval, which corrects for the error that chance adds to each resample; it
+            starts at 0 if the error is below `perfect_high`.
+        perfect: The mean error of a perfectly calibrated model on as many texts.
+        perfect_high: The 95% quantile of the error of such a model.
         seed: Of the draws.
     """
 
@@ -68,15 +68,15 @@ class Calibration:
         }
 
 
-def calibrate(
+def measure_reliability(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], bins: int = BINS, seed: int = 0
-) -> Calibration:
-    """The calibration of one or more predictions.
+) -> Reliability:
+    """The reliability of one or more predictions.
 
     Args:
         confidence: Probabilities of the predicted classes, (texts,).
         correct: Whether each is the label, (texts,).
-        bins: Of the same width, from 0 to 1; a text on an edge belongs to the lower one.
+        bins: How many of equal width, from 0 to 1; a text on an edge belongs to the lower one.
         seed: Of the draws.
     """
     places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
@@ -95,7 +95,7 @@ def calibrate(
     perfect_high = float(np.quantile(perfect, 0.95))
     lowest = 0.0 if error <= perfect_high else max(2 * error - float(high), 0.0)
     highest = max(2 * error - float(low), 0.0)
-    return Calibration(
+    return Reliability(
         tuple(parts),
         Interval(error, lowest, highest),
         float(perfect.mean()),
@@ -116,8 +116,7 @@ def _drawn_errors(
     gaps = _spread(sums / counts, cells, bins)
 
     def errors(drawn: Counts) -> Values:
-        found: Values = np.abs(drawn @ gaps).sum(1) / len(confidence)
-        return found
+        return np.asarray(np.abs(drawn @ gaps).sum(1) / len(confidence))
 
     return bootstrap(counts, errors, seed)
 
@@ -125,7 +124,7 @@ def _drawn_errors(
 def _perfect_errors(
     confidence: NDArray[np.float64], places: NDArray[np.int64], bins: int, seed: int
 ) -> Values:
-    """The error where each text is right with the probability of its confidence, (RESAMPLES,)."""
+    """The error if each text is right with the probability of its confidence, (RESAMPLES,)."""
     cells, counts, sums = _cells(places, confidence, confidence, np.zeros(len(places), bool))
     random = np.random.default_rng(seed)
     hits = random.binomial(counts, np.clip(sums / counts, 0, 1), (RESAMPLES, len(counts)))
@@ -139,7 +138,7 @@ def _cells(
     values: NDArray[np.float64],
     correct: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Texts that are alike: each cell's bin, number of texts, and sum of their `values`."""
+    """Cells of equal texts: the bin, the number of texts and the sum of `values` of each."""
     steps = (confidence * _STEPS).astype(np.int64)
     codes = (places * (_STEPS + 1) + steps) * 2 + correct
     found, inverse = np.unique(codes, return_inverse=True)

@@ -7,7 +7,7 @@ import torch
 from icaps import inference
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
-from icaps.explore.text_map import SPACES, map_texts, text_vectors
+from icaps.explore.text_projection import SPACES, project_texts, text_vectors
 from icaps.text.sentences import encode
 from tests.conftest import MODEL, make_texts
 
@@ -73,32 +73,32 @@ def test_capsules_that_are_off_count_for_nothing(
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 def test_texts_of_a_class_lie_together(classifier: ICapsClassifier, method: str) -> None:
     texts, labels = make_texts(60, seed=8)
-    made = map_texts(text_vectors(classifier, texts, "class"), method, perplexity=10)
+    made = project_texts(text_vectors(classifier, texts, "class"), method, perplexity=10)
     assert made.points.shape == (60, 2)
     near = np.linalg.norm(made.points[:, None] - made.points, axis=2).argsort(1)[:, 1]
     assert np.mean([labels[n] == labels[other] for n, other in enumerate(near)]) > 0.9
-    assert made.trustworthiness is not None
+    assert made.preservation is not None
     assert made.shuffled is not None
-    assert made.trustworthiness > 0.8 > made.shuffled + 0.1
+    assert made.preservation > 0.8 > made.shuffled + 0.1
     assert made.perplexity == (10 if method == "tsne" else None)
 
 
 def test_a_map_is_the_same_each_time(classifier: ICapsClassifier, texts: list[str]) -> None:
     vectors = text_vectors(classifier, texts, "primary")
-    one, again = (map_texts(vectors, seed=3) for _ in range(2))
+    one, again = (project_texts(vectors, seed=3) for _ in range(2))
     assert np.array_equal(one.points, again.points)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_few_texts(classifier: ICapsClassifier, texts: list[str], count: int) -> None:
-    made = map_texts(text_vectors(classifier, texts[:count]), "tsne")
+    made = project_texts(text_vectors(classifier, texts[:count]), "tsne")
     assert made.points.shape == (count, 2)
-    assert made.trustworthiness is None
+    assert made.preservation is None
 
 
 @pytest.mark.filterwarnings("error")
 def test_blank_texts_alone(classifier: ICapsClassifier) -> None:
-    made = map_texts(text_vectors(classifier, [""] * 6), "pca")
+    made = project_texts(text_vectors(classifier, [""] * 6), "pca")
     assert not made.points.any()
 
 
@@ -106,6 +106,6 @@ def test_mistakes_are_told(classifier: ICapsClassifier, texts: list[str]) -> Non
     with pytest.raises(ConfigError, match="class or primary"):
         text_vectors(classifier, texts, "words")
     with pytest.raises(ConfigError, match="tsne or pca"):
-        map_texts(np.zeros((5, 2), np.float32), "umap")
+        project_texts(np.zeros((5, 2), np.float32), "umap")
     with pytest.raises(ConfigError, match="above 0"):
-        map_texts(np.zeros((5, 2), np.float32), perplexity=0)
+        project_texts(np.zeros((5, 2), np.float32), perplexity=0)

@@ -1,15 +1,16 @@
-"""The different words of a data set: their numbers while it is read, and the table that is kept."""
+"""The words of a data set as numbers: the different words, and the running words of all texts."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from icaps.data.text_file import THREADS
 from icaps.text.clean import words_of as words_at_once
 
-_AT_HAND = 500_000  # words in a dict, at some 200 bytes each; the others are packed away
-_BATCH = 100_000  # words that are Python's strings at once
-_PIECE = 100_000  # characters of a text that are split at once, or more where nothing allows a cut
+DTYPE = np.dtype("<i4")
+RANGE = 1 << 21  # words that are read at a time, unless one text has more
+_AT_HAND = 500_000  # words in a dict, at some 200 bytes each; the others are packed in Arrow arrays
+_BATCH = 100_000  # words that are Python strings at a time
+_PIECE = 100_000  # characters of a text that are split at a time, or more where it cannot be cut
 # Where a cut changes no word: at a space between letters or digits, of which those left out here
 # may be in one grapheme with it; and in scripts without spaces between two letters, each of which
 # starts a grapheme.
@@ -49,10 +53,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 class Numbering:
-    """Numbers words as they come, in memory of some 20 bytes a different word.
+    """Numbers words in the order of their occurrence, in some 20 bytes per different word.
 
-    A word gets a number of its own whenever it isn't at hand, so it may have several; `unite` tells
-    which are of one word.
+    A word that is no longer in the dict gets another number; `unite` maps the numbers of a word to
+    one.
     """
 
     def __init__(self) -> None:
@@ -68,7 +72,7 @@ class Numbering:
         return numbers
 
     def unite(self) -> tuple[Any, NDArray[np.int32]]:
-        """The different words, an Arrow array (V,), and which of them each number means."""
+        """The different words, an Arrow array (V,), and the index of each number's word in it."""
         self._pack()
         united = pa.concat_arrays(self._packed).dictionary_encode()
         self._packed = []
@@ -91,10 +95,10 @@ class WordTable:
         self._splits = splits
 
     def ids(self, word: str) -> list[int]:
-        """The numbers of the words that are this one but for upper and lower case."""
+        """The numbers of the words that equal this one, ignoring case."""
         same = pc.equal(self._folded, pa.scalar(word.casefold(), pa.large_string()))
-        found: list[int] = pc.indices_nonzero(same).to_pylist()
-        return found
+        matches: list[int] = pc.indices_nonzero(same).to_pylist()
+        return matches
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -105,13 +109,13 @@ class WordTable:
 
     @cached_property
     def folded_ids(self) -> NDArray[np.int32]:
-        """A number for each word, (V,), that words which differ in case alone share."""
+        """A number for each word, (V,), the same for words that differ only in case."""
         encoded = self._folded.combine_chunks().dictionary_encode()
         numbers: NDArray[np.int32] = encoded.indices.to_numpy()
         return numbers
 
     def batches(self) -> Iterator[list[str]]:
-        """The words in order, some at a time."""
+        """The words in order, in batches."""
         for batch in pq.ParquetFile(self._path).iter_batches(_BATCH, columns=["word"]):
             yield batch.column(0).to_pylist()
 
@@ -137,3 +141,77 @@ def write_words(path: Path, words: Any, counts: NDArray[np.int64]) -> None:
             folded = [word.casefold() for word in some.to_pylist()]
             own = counts[:, start : start + _BATCH]
             writer.write_batch(pa.record_batch([some, folded, *own], schema=schema))
+
+
+class RowWords(NamedTuple):
+    """The words of rows: their numbers (words,), and how many each row has, (rows,)."""
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+
+class Tokens:
+    """The numbers of the running words in a file, row after row.
+
+    Args:
+        path: A file of 32-bit numbers.
+        words: How many words each row has, (rows,).
+    """
+
+    def __init__(self, path: Path, words: NDArray[np.int32]) -> None:
+        self._path = path
+        self.offsets = np.zeros(len(words) + 1, np.int64)  # of the first word of each row
+        np.cumsum(words, out=self.offsets[1:])
+
+    def read(self, first: int, stop: int) -> NDArray[np.int32]:
+        """The words of the rows from `first` to before `stop`, (words,)."""
+        start, end = self.offsets[first], self.offsets[stop]
+        return np.fromfile(self._path, DTYPE, int(end - start), offset=int(start) * DTYPE.itemsize)
+
+    def gather(self, rows: NDArray[np.int64], most: int) -> RowWords:
+        """The first `most` words of each of these rows (n,), in their order."""
+        starts = self.offsets[rows]
+        lengths = np.minimum(self.offsets[rows + 1] - starts, most)
+        ends = lengths.cumsum()
+        places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            starts - ends + lengths, lengths
+        )
+        return RowWords(self._mapped[places], lengths)
+
+    def ranges(self, stops: Sequence[int], words: int = RANGE) -> Iterator[tuple[int, int]]:
+        """Ranges of rows of about `words` words each; every stop ends one, the last of them all."""
+        first = 0
+        for stop in stops:
+            while first < stop:
+                most = int(self.offsets[first]) + words
+                end = int(np.searchsorted(self.offsets, most, side="right")) - 1
+                end = min(max(end, first + 1), stop)
+                yield first, end
+                first = end
+
+    def rows_with(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows contain one of these words, (rows,)."""
+        matches = np.zeros(len(self.offsets) - 1, np.bool_)
+        if not ids:
+            return matches
+
+        def mark(rows: tuple[int, int]) -> None:
+            first, stop = rows
+            words = self.read(first, stop)
+            hits = np.zeros(len(words), np.bool_)
+            for number in ids:
+                hits |= words == number
+            starts = self.offsets[first:stop] - self.offsets[first]
+            filled = np.diff(self.offsets[first : stop + 1]) > 0
+            if filled.any():  # `reduceat` takes no row without words
+                matches[first:stop][filled] = np.logical_or.reduceat(hits, starts[filled])
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(mark, self.ranges([len(matches)])))
+        return matches
+
+    @cached_property
+    def _mapped(self) -> NDArray[np.int32]:
+        if not self.offsets[-1]:  # an empty file can't be mapped
+            return np.zeros(0, np.int32)
+        return np.memmap(self._path, DTYPE, "r")

@@ -5,10 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from icaps.data.saved_slices import delete_slice, slices
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
-from icaps.explore.index import Index, Query
-from icaps.explore.saved_slices import delete_slice, save_slice, slices
+from icaps.explore.index import Index
+from icaps.explore.search import Query, save_slice, search
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
 
@@ -39,7 +40,7 @@ def read(path: Path) -> list[tuple[str, str]]:
 
 def test_a_slice_is_a_data_set(index: Index, cache: Path) -> None:
     query = Query(fewest_words=0)
-    path = save_slice(index, index.find(query), "all of it", {"query": query.to_dict()})
+    path = save_slice(index, search(index, query), "all of it", {"query": query.to_dict()})
     assert path == cache / "slices" / "all of it.parquet"
     assert read(path) == [*HOSTILE, ("z", "1")]
     (only,) = slices()

@@ -1,9 +1,10 @@
-"""Which texts share most of their words, without comparing every text with every other.
+"""MinHash: which texts share most of their words, without comparing all pairs of texts.
 
-A text's shingles are its runs of three words (Broder 1997), in any case; a shorter text is one. The
+The shingles of a text are its runs of three words (Broder 1997), ignoring case; a shorter text is
+one. The
 similarity of two texts is the Jaccard index of their sets of shingles. MinHash signatures whose
-bands are compared by equality (Leskovec, Rajaraman and Ullman 2014, chapter 3) find the pairs to
-look at: of those of similarity 0.8 it misses one in 3,000, of those of 0.9 practically none.
+bands are compared by equality (Leskovec, Rajaraman and Ullman 2014, chapter 3) select the pairs to
+compare: one in 3,000 pairs of similarity 0.8 is missed, and practically none of 0.9.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.explore.tokens import Tokens, Words
+from icaps.explore.word_numbers import RowWords, Tokens
 
 WIDTH = 3  # words of a shingle
-LONGEST = 10_000  # words of a text that count
+LONGEST = 10_000  # words of a text that are used
 BANDS, _ROWS = 20, 5  # 1 - (1 - 0.8^5)^20 = 0.99965
-_AT_ONCE = 1 << 20  # words whose shingles are held at once
+_AT_ONCE = 1 << 20  # words whose shingles are in memory at a time
 _random = np.random.default_rng(1997).integers(0, 1 << 64, (BANDS, _ROWS, 2), np.uint64)
 _FACTORS, _TERMS = _random[..., 0] | np.uint64(1), _random[..., 1]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Shingles(NamedTuple):
-    """A 64-bit hash of each shingle (shingles,), and how many each text has, (texts,)."""
+    """A 64-bit hash per shingle (shingles,), and the number of shingles per text, (texts,)."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int64]
 
 
-def shingles(words: Words) -> Shingles:
+def shingles(words: RowWords) -> Shingles:
     """The shingles of texts in order; a text without words has none."""
     counts = np.where(words.lengths > 0, np.maximum(words.lengths - WIDTH + 1, 1), 0)
     ends = words.lengths.cumsum()
@@ -49,9 +50,9 @@ def shingles(words: Words) -> Shingles:
 
 
 def band_keys(found: Shingles) -> NDArray[np.uint64]:
-    """A key for each band of the MinHash signature of each text that has shingles, (BANDS, texts).
+    """The key per band of the MinHash signature of each text with shingles, (BANDS, texts).
 
-    Two texts of similarity s have the same key in a band with the probability s^5.
+    Two texts of similarity s have the same key in a band with probability s^5.
     """
     counts = found.counts[found.counts > 0]
     starts = counts.cumsum() - counts
@@ -75,7 +76,7 @@ def similarities(
 
     Args:
         tokens: The words of all rows.
-        folded: The number that each word shares with those that differ in case alone, (V,).
+        folded: A number for each word, the same for words that differ only in case, (V,).
         first, second: Numbers of rows that have words, (n,).
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
@@ -88,7 +89,7 @@ def similarities(
 
 
 def _jaccard(found: Shingles, pairs: int) -> NDArray[np.float64]:
-    """Of text n with text n + pairs, for the first `pairs` texts."""
+    """The Jaccard index of text n and text n + pairs, for the first `pairs` texts."""
     texts = np.repeat(np.arange(2 * pairs), found.counts)
     order = np.lexsort((found.hashes, texts))
     hashes, texts = found.hashes[order], texts[order]
@@ -104,19 +105,19 @@ def _jaccard(found: Shingles, pairs: int) -> NDArray[np.float64]:
 
 
 def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of neighbours of about `_AT_ONCE` together."""
+    """Ranges of pairs with about `_AT_ONCE` words each."""
     runs = sizes.cumsum() // _AT_ONCE
     return pairwise([0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(sizes)])
 
 
 def _places(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`counts[n]` places from `starts[n]` on, for each n."""
+    """For each n, `counts[n]` indices from `starts[n]` on."""
     before = counts.cumsum() - counts
     return np.arange(counts.sum()) + np.repeat(starts - before, counts)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread over all 64 bits (splitmix64, Steele, Lea and Flood 2014)."""
+    """Values mixed over all 64 bits (splitmix64, Steele, Lea and Flood 2014)."""
     values = values + _MIX
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,0 +1,185 @@
+"""The evaluation of a capsule network on a data set, computed once per model and data.
+
+evaluated/KEY/ready/facts.json   the rows that were left out
+                    texts.arrow  the texts
+                    labels.bin, scores.bin, words.bin, unknown.bin
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icaps.classifier import ICapsClassifier
+from icaps.data.cache import Artifact, artifact_home
+from icaps.data.encoding import replace_surrogates
+from icaps.data.fingerprint import check_unchanged, fingerprint
+from icaps.data.problems import Problem, Problems
+from icaps.data.source import open_source
+from icaps.data.text_file import TextFile, TextFileWriter
+from icaps.errors import DataError
+from icaps.evaluate.predictions import (
+    Predictions,
+    predict_chunks,
+    read_predictions,
+    read_word_counts,
+    write_predictions,
+)
+from icaps.nn import distributed
+
+_VERSION = 2  # of the files
+_FACTS, _TEXTS = "facts.json", "texts.arrow"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The predictions for a data set, its texts, and the rows that were left out.
+
+    Attributes:
+        folder: Of its files; another evaluation has another one.
+        predictions: Of the texts.
+        words: The number of words of each whole text, (texts,).
+        unknown: The share of them that the vocabulary lacks, 0 without words, (texts,).
+        texts: Read from their file. Lone surrogates in them are U+FFFD, as the model reads them and
+            as a saved slice stores them.
+        problems: The rows that were left out.
+    """
+
+    folder: Path
+    predictions: Predictions
+    words: NDArray[np.integer[Any]]
+    unknown: NDArray[np.floating[Any]]
+    texts: TextFile
+    problems: Problems
+
+
+@dataclass(frozen=True)
+class EvaluationData:
+    """The texts of an evaluation.
+
+    Attributes:
+        place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
+        part: Of a folder: such as "test" or "train".
+        reading: Options of `open_source`.
+    """
+
+    place: Path
+    part: str
+    reading: Mapping[str, Any]
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the files; see `icaps.data.fingerprint`."""
+        return fingerprint(self.place, (self.part,), self.reading)
+
+
+def evaluation_artifact(
+    classifier: ICapsClassifier, weights: str, data: EvaluationData
+) -> Artifact[Evaluation]:
+    """Where an evaluation is stored; other texts, weights or capsules have another place.
+
+    Args:
+        classifier: Which is evaluated, perhaps with capsules switched off.
+        weights: Its fingerprint: `icaps.interpret.global_view.weights_fingerprint`.
+        data: The texts.
+
+    Raises:
+        DataError: The data does not exist.
+    """
+    classes = [str(name) for name in classifier.classes_]
+
+    def load(folder: Path) -> Evaluation:
+        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        texts = TextFile(folder / _TEXTS)
+        predictions = read_predictions(folder, classes, float(classifier.inverse_temperature_))
+        if len(texts) != len(predictions.labels):
+            raise ValueError("its columns are not of one length")
+        words, unknown = read_word_counts(folder, len(texts))
+        return Evaluation(folder, predictions, words, unknown, texts, _problems(facts))
+
+    skips = data.reading.get("on_bad_rows") == "skip"
+    muted = sorted(classifier.muted_)
+    key = (_VERSION, data.fingerprint(), skips, weights, classes, muted)
+    return Artifact(artifact_home("evaluated", *key), load)
+
+
+def evaluate_data(
+    classifier: ICapsClassifier,
+    weights: str,
+    data: EvaluationData,
+    on_texts: Callable[[int], None] = lambda _: None,
+) -> Evaluation:
+    """The evaluation of a classifier on a data set, computed unless it is stored.
+
+    Of several processes without `torchrun` one computes it, and the others wait. Under `torchrun`
+    all compute it together, stored or not, as their machines may have different caches.
+
+    Args:
+        classifier, weights, data: See `evaluation_artifact`.
+        on_texts: Called with the number of texts that all processes read since the last call.
+
+    Raises:
+        DataError: A file can't be read or is changed meanwhile, a label is none of the model's
+            classes, or the cache can't be written.
+    """
+    before = data.fingerprint()
+    artifact = evaluation_artifact(classifier, weights, data)
+
+    def fill(folder: Path) -> None:
+        _predict(classifier, data, folder, on_texts)
+        check_unchanged(data.place, (data.part,), data.reading, before)
+
+    if distributed.world() == 1:
+        return artifact.make(fill)
+    with tempfile.TemporaryDirectory() as scratch:
+        fill(Path(scratch))
+        return artifact.make(lambda folder: _copy(Path(scratch), folder))
+
+
+def _predict(
+    classifier: ICapsClassifier,
+    data: EvaluationData,
+    folder: Path,
+    on_texts: Callable[[int], None],
+) -> None:
+    source = open_source(data.place, data.part, **data.reading)
+    pairs = ((replace_surrogates(text), label) for text, label in source.pairs())
+    chunks = predict_chunks(classifier, pairs, count_words=True)
+    with TextFileWriter(folder / _TEXTS) as writer:
+
+        def write(texts: list[str]) -> None:
+            for text in texts:
+                writer.add(text)
+            on_texts(len(texts))
+
+        if not write_predictions(chunks, folder, write):
+            raise DataError("There are no texts to score.")
+    facts = {
+        "counts": source.problems.counts,
+        "first": [
+            dataclasses.asdict(problem)
+            for problems in source.problems.first.values()
+            for problem in problems
+        ],
+    }
+    (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _problems(facts: Mapping[str, Any]) -> Problems:
+    first: dict[str, list[Problem]] = {}
+    for values in facts["first"]:
+        first.setdefault(values["kind"], []).append(Problem(**values))
+    return Problems(Counter(facts["counts"]), first)
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, dirs_exist_ok=True)
