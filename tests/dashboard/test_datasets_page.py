@@ -21,7 +21,7 @@ from dashboard.explore.rows import PAGE
 from dashboard.tasks import Task
 from dashboard.widgets.data_picker import PATH, UPLOAD
 from icaps.classifier import ICapsClassifier
-from icaps.cli.main import _parser
+from icaps.cli.main import make_parser
 from icaps.config import PRESETS
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
@@ -213,7 +213,7 @@ def test_how_data_is_read_is_how_it_is_explored(tmp_path: Path, tasks: type[Fake
     at.button(key="task Explore these texts").click()
     run(at)
     (arguments,) = tasks.started
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     assert (options.data, options.text) == (str(path), ["title", "text"])
     assert (options.label, options.delimiter) == ("-kind", ";")
     reading = {"text": ["title", "text"], "label": "-kind", "delimiter": ";"}

@@ -19,7 +19,7 @@ from dashboard.evaluate.view import PAGE
 from dashboard.model_registry import SHIPPED
 from dashboard.url_state import COUNTS, SHARES
 from icaps.classifier import ICapsClassifier
-from icaps.cli.main import _parser
+from icaps.cli.main import make_parser
 from icaps.evaluate.compare import compare
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.learning_curve import Point
@@ -111,7 +111,7 @@ def test_it_is_evaluated_when_that_is_asked(
     at.button(key="task Evaluate small").click()
     assert "Evaluate small" in run(at).info[0].value
     (arguments,) = FakeTask.started
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     assert (options.model, options.data, options.part) == (
         str((models / "small").resolve()),
         str(data),
