@@ -19,8 +19,7 @@ from benchmarks.machine import machine
 from benchmarks.reference import PaddedICapsNet, copy_weights, pad
 from benchmarks.training import Data, made_data, read_data
 from icaps.config import Preset, get_preset
-from icaps.model import ICapsNet
-from icaps.train.loop import margin_loss
+from icaps.model import ICapsNet, margin_loss
 
 MEAN_OF = 10  # steps
 LEARNING_RATE = 0.002  # of the models that ship; the paper's learns little in so few steps

@@ -2,7 +2,7 @@
 
 Every text is padded to N words (or M sentences of N), the convolution runs over all of them, and
 each head has a key and a value product for each word; fp32, dense updates by Adam. Nothing of
-`icaps.nn.layers` is used. `copy_weights` gives it the weights of an `ICapsNet`, with which it must
+`icaps.model` is used. `copy_weights` gives it the weights of an `ICapsNet`, with which it must
 show the same norms.
 """
 

@@ -37,10 +37,12 @@ import torch
 from benchmarks.machine import machine
 from benchmarks.timing import seconds
 from benchmarks.training import Data, own_seconds
+from icaps import inference
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, Preset, TrainConfig
+from icaps.inference import make_lookup_table
 from icaps.model import ICapsNet
-from icaps.nn import lookup
+from icaps.nn.lookup import PAYS
 from icaps.reports.charts import PALETTE, image
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
@@ -123,7 +125,7 @@ class Case:
         self.data = Data(corpus, sizes.vocabulary, sizes.classes)
         self.preset = Preset("made", sizes.model, TrainConfig(batch_size=BATCH))
         self.classifier = self._classifier(sizes)
-        for _ in range(-(-lookup.PAYS * sizes.vocabulary // ids.size) + 1):
+        for _ in range(-(-PAYS * sizes.vocabulary // ids.size) + 1):
             self.classifier.class_norms(self.texts)
 
     def _classifier(self, sizes: Sizes) -> ICapsClassifier:
@@ -145,7 +147,7 @@ class Case:
             "training": own_seconds(self.preset, self.data, steps, seed),
             "prediction": _timed(lambda: self.classifier.class_norms(self.texts)),
             "explanation": _timed(lambda: deque(explain(self.texts), maxlen=0)),
-            "table of words": _timed(lambda: lookup.make_rows(self.classifier.network_)),
+            "table of words": _timed(lambda: make_lookup_table(self.classifier.network_)),
         }
 
 
@@ -254,7 +256,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a .svg or .png to draw")
     options = parser.parse_args()
-    lookup.MOST_BYTES = sys.maxsize
+    inference.MAX_BYTES = sys.maxsize
     rows = [
         row
         for variable in options.variables

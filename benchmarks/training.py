@@ -28,11 +28,10 @@ from benchmarks.reference import PaddedICapsNet, pad
 from icaps.config import Preset, get_preset
 from icaps.data.resolve import resolve
 from icaps.data.source import read_part
-from icaps.model import ICapsNet
+from icaps.model import ICapsNet, margin_loss
 from icaps.train.callbacks import Callback, Step
 from icaps.train.dataset import Corpus, prepare_texts
-from icaps.train.loop import margin_loss, train
-from icaps.train.precision import choose_precision
+from icaps.train.loop import train
 
 SHORT_WORDS, DIFFERENT = (45, 15), 60_000  # mean and spread of a text; words to draw from
 LONG_SENTENCES, SENTENCE_WORDS = 15, 20
@@ -151,7 +150,6 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
         "icaps": round(size / statistics.median(own)),
         **{name: round(size / statistics.median(times), 1) for name, times in others.items()},
         "ratio_to_reference": round(statistics.median(ratios), 2),
-        "precision": str(choose_precision(preset.train.product_precision, ICapsNet(*sizes))),
         "machine": machine(),
     }
 

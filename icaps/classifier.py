@@ -20,7 +20,6 @@ from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import Reasons, explain, find_reasons
-from icaps.nn.lookup import keep_table
 from icaps.results import Explanation
 from icaps.text.fixed_part import Sources
 from icaps.text.sentences import encode
@@ -278,23 +277,17 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     @classmethod
-    def load(
-        cls, folder: str | Path, device: str = "auto", *, keeps_table: bool = True
-    ) -> ICapsClassifier:
+    def load(cls, folder: str | Path, device: str = "auto") -> ICapsClassifier:
         """A fitted classifier from a checkpoint folder.
 
         Args:
             folder: What `save` wrote.
             device: Where the network is.
-            keeps_table: Whether what it computes of each word, once it has read much, is left for
-                the next process that loads the same weights (`icaps.nn.lookup`), in ICAPS_DATA.
 
         Raises:
             CheckpointError: The folder is damaged, or is not a checkpoint.
         """
         checkpoint = load_checkpoint(folder, choose_device(device))
-        if keeps_table:
-            keep_table(checkpoint.network)
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
         return classifier._set(checkpoint)
 

@@ -23,11 +23,16 @@ from typing import (
 from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
-OOV_CHOICES = ("zeros", "mean", "normal")
 CAPSULE_RANKINGS = ("routing", "contribution")
-AUTO, FLOAT32, BFLOAT16 = PRECISIONS = ("auto", "float32", "bfloat16")
 VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
 LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
+# Settings of earlier versions, with the values that mean what is now always done.
+REMOVED: dict[str, tuple[Any, ...]] = {
+    "share_class_weight": (True,),
+    "route_gradient": (True,),
+    "oov": ("zeros",),
+    "product_precision": ("auto", "float32", "bfloat16"),
+}
 LARGEST_SEED = 2**32 - 1  # that all of numpy, scikit-learn, gensim and torch take
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
@@ -74,22 +79,13 @@ class ModelConfig:
         "en", "whose rules split sentences, when hierarchical: an ISO 639 code"
     )
     routing_iterations: int = _setting(3, "iterations of dynamic routing", "r")
-    share_class_weight: bool = _setting(
-        True,
-        "one matrix a class for all primary capsules, as in the paper; else one for each",
-        "W_j",
-    )
     activation: str = _setting("none", "after the convolution; the paper names none")
     squash_primary: bool = _setting(
         False, "squash primary capsules before the votes; the paper's equations do not"
     )
-    route_gradient: bool = _setting(
-        True, "let the loss reach the routing logits of earlier iterations"
-    )
     embedding_dropout: float = _setting(0.3, "on the numbers of word embeddings, in training only")
     dropout: float = _setting(0.3, "on region embeddings, in training only")
     word_dropout: float = _setting(0.2, "share of words read as <unk>, in training only")
-    oov: str = _setting("zeros", "fixed part of a word that the pre-trained vectors lack")
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
@@ -105,7 +101,6 @@ class ModelConfig:
             value = getattr(self, name)
             _check(value is None or value >= 1, name, value, "at least 1, or none to read all")
         _check(self.activation in ACTIVATIONS, "activation", self.activation, _one_of(ACTIVATIONS))
-        _check(self.oov in OOV_CHOICES, "oov", self.oov, _one_of(OOV_CHOICES))
         _check(
             self.region_dim % self.query_dim == 0,
             "region_dim",
@@ -159,10 +154,6 @@ class TrainConfig:
     unk_steps: int = _setting(
         0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
     )
-    # Of `precision.py`.
-    product_precision: str = _setting(
-        AUTO, "of the products of words with the kernel, in training; auto measures what is faster"
-    )
     seed: int = _setting(0, "of all random numbers")
 
     def __post_init__(self) -> None:
@@ -176,8 +167,6 @@ class TrainConfig:
         _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
-        precision = self.product_precision
-        _check(precision in PRECISIONS, "product_precision", precision, _one_of(PRECISIONS))
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
         _check(
             0 < self.validation_share < 1,
@@ -344,13 +333,28 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"The settings are {values!r}, which is no object with their names.")
-    hints = get_type_hints(kind)
+    hints, values = get_type_hints(kind), without_removed(values)
     for name, value in values.items():
         if name not in hints:
             raise ConfigError(f"There is no setting {name!r}. Choose {_one_of(tuple(hints))}.")
         if not _fits(value, hints[name]):
             raise ConfigError(f"The setting {name} is {value!r}, which is no {_say(hints[name])}.")
     return kind(**values)
+
+
+def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data without settings of earlier versions (`REMOVED`).
+
+    Raises:
+        ConfigError: Such a setting has a value that is not supported any more.
+    """
+    for name in REMOVED.keys() & values.keys():
+        if values[name] not in REMOVED[name]:
+            raise ConfigError(
+                f"The setting {name} is {values[name]!r}, which only earlier versions of iCaps "
+                f"support; it is always {REMOVED[name][0]!r} now."
+            )
+    return {name: value for name, value in values.items() if name not in REMOVED}
 
 
 def override(
@@ -365,6 +369,9 @@ def override(
     configs: tuple[ModelConfig, TrainConfig] = (model, train)
     known = {field.name: config for config in configs for field in dataclasses.fields(config)}
     for key, text in settings.items():
+        if key in REMOVED:  # as in a request of an earlier version
+            without_removed({key: _parse(text)})
+            continue
         if key not in known:
             raise ConfigError(f"There is no setting {key!r}. Choose {_one_of(tuple(known))}.")
         kind = type(known[key])
@@ -376,18 +383,25 @@ def override(
 
 
 def _read(key: str, text: str, hint: Any) -> Any:
-    """The value that `text` stands for: JSON where it is JSON (1e-3, true, null), else the text."""
-    try:
-        value = json.loads({"none": "null"}.get(text.lower(), text.lower()))
-    except (ValueError, RecursionError):  # no JSON, or a number of thousands of digits
-        value = text
-    if hint is str:
-        value = text
+    """The value of a setting from text.
+
+    Raises:
+        ConfigError: It has another type.
+    """
+    value = text if hint is str else _parse(text)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not _fits(value, hint):
         raise ConfigError(f"The setting {key} is {text!r}, which is no {_say(hint)}.")
     return value
+
+
+def _parse(text: str) -> Any:
+    """The value that `text` stands for: JSON where it is JSON (1e-3, true, null), else the text."""
+    try:
+        return json.loads({"none": "null"}.get(text.lower(), text.lower()))
+    except (ValueError, RecursionError):  # no JSON, or a number of thousands of digits
+        return text
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -16,7 +16,8 @@ from torch import Tensor
 from icaps.data.records import class_numbers
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
-from icaps.nn.lookup import run
+from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes
+from icaps.nn.packing import lay_out
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
@@ -189,8 +190,53 @@ def _passes(
     routes = network.config.num_capsules * network.num_classes
     for part in tokens.parts(BATCH_WORDS, BATCH_ROUTES // routes):
         with torch.inference_mode():
-            activity = run(network, part, mask)
+            activity = _run(network, part, mask)
         yield part, activity
+
+
+def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
+    """`network(batch, mask)`, from the lookup table if the network has one by now."""
+    table = _find_table(network, len(batch.ids))
+    if table is None:
+        activity: Activity = network(batch, mask)
+        return activity
+    ids = network.ids_of(batch)
+    layout = lay_out(batch.words_per_sentence, network.config.kernel_size, ids.device)
+    embeddings, attention = table.embed_sentences(ids, layout)
+    attended = network.attention.join_sentences(embeddings, attention, batch.sentences_per_text)
+    return network.route(attended, mask)
+
+
+def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
+    """The table of a network that is about to read `words` words, if it has one (`nn.lookup`)."""
+    region, attention = network.region, network.attention
+    size = len(network.fixed_embedding)
+    if network.config.activation != "none":
+        return None
+    if table_bytes(size, region.kernel_size, attention.value_weight) > MAX_BYTES:
+        return None
+    weights = [
+        network.fixed_embedding,
+        network.trained_embedding.weight,
+        region.weight,
+        region.bias,
+        attention.primary_queries,
+        attention.key_weight,
+        attention.value_weight,
+    ]
+    return network.lookup.find(words, size, weights, lambda: make_lookup_table(network))
+
+
+def make_lookup_table(network: ICapsNet) -> LookupTable:
+    """The lookup table of a network in eval mode and without an activation."""
+    return LookupTable(
+        network.projected,
+        vocabulary_size=len(network.fixed_embedding),
+        kernel_size=network.region.kernel_size,
+        queries=network.attention.effective_queries(),
+        value_weight=network.attention.value_weight,
+        bias=network.region.bias,
+    )
 
 
 def _chunks(items: Iterable[Item]) -> Iterator[list[Item]]:

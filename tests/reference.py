@@ -1,6 +1,6 @@
 """The network again, as plain loops over the paper's equations: the oracle of the fast layers.
 
-It takes nothing from `icaps.nn.layers`. Scalars and small vectors of float64 tensors, so that
+It takes nothing from `icaps.model`. Scalars and small vectors of float64 tensors, so that
 autograd gives gradients to compare as well.
 """
 
@@ -119,11 +119,7 @@ def run(
     primary = [squash(capsule) if squash_primary else capsule for capsule, _, _ in attended]
     weight, bias = weights["capsules.capsule_weight"], weights["capsules.capsule_bias"]
     votes = [
-        [
-            ((weight[j] if weight.dim() == 3 else weight[i][j]) @ primary[i] + bias[i][j])
-            * (i not in muted)
-            for j in range(bias.shape[1])
-        ]
+        [(weight[j] @ primary[i] + bias[i][j]) * (i not in muted) for j in range(bias.shape[1])]
         for i in heads
     ]
     outputs, beta = route(votes, iterations)

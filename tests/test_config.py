@@ -100,14 +100,14 @@ def test_override_reads_each_type() -> None:
         TrainConfig(),
         {
             "max_words": "none",
-            "share_class_weight": "false",
+            "squash_primary": "true",
             "activation": "relu",
             "learning_rate": "5e-4",
             "clip_norm": "2",
         },
     )
     assert model.max_words is None
-    assert model.share_class_weight is False
+    assert model.squash_primary is True
     assert model.activation == "relu"
     assert (train.learning_rate, train.clip_norm) == (0.0005, 2.0)
     assert isinstance(train.clip_norm, float)
@@ -120,7 +120,7 @@ def test_what_is_no_object_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"dropout": "0.1"}, {"seed": 1.5}, {"share_class_weight": 1}, {"other": 1}]
+    "values", [{"dropout": "0.1"}, {"seed": 1.5}, {"squash_primary": 1}, {"other": 1}]
 )
 def test_foreign_data_is_refused(values: dict[str, object]) -> None:
     kind = TrainConfig if "seed" in values else ModelConfig

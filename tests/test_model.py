@@ -5,10 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from icaps.config import ModelConfig
-from icaps.model import ICapsNet
-from icaps.nn.dropout import dropped_words
-from icaps.nn.layers import squash
+from icaps.config import ModelConfig, TrainConfig
+from icaps.model import ICapsNet, margin_loss, squash
 from icaps.nn.packing import lay_out
 from icaps.text.batch import TokenBatch
 from tests import reference
@@ -66,25 +64,17 @@ OPTIONS = [
     {"kernel_size": 5, "region_dim": 8, "query_dim": 4, "class_dim": 5},
     {"routing_iterations": 1},
     {"routing_iterations": 5},
-    {"share_class_weight": False},
     {"activation": "relu"},
     {"activation": "tanh", "squash_primary": True},
     {"trained_dim": 0},
     {"fixed_dim": 0},
     {"hierarchical": True},
     {"hierarchical": True, "kernel_size": 4, "region_dim": 8, "query_dim": 4, "class_dim": 5},
-    {"hierarchical": True, "share_class_weight": False, "activation": "relu"},
+    {"hierarchical": True, "activation": "relu"},
     {"hierarchical": True, "squash_primary": True, "routing_iterations": 2, "trained_dim": 0},
 ]
 
 
-@pytest.fixture(params=[True, False], ids=["formed", "implied"])
-def _votes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to route, whatever the sizes; capsules with weights of their own know only one."""
-    monkeypatch.setattr("icaps.nn.layers.FORMED", 10**9 if request.param else 0)
-
-
-@pytest.mark.usefixtures("_votes")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_network_equals_the_equations_forward_and_backward(options: dict[str, object]) -> None:
     network = build(**options)
@@ -128,7 +118,7 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"share_class_weight": False}, {"squash_primary": True}, {"hierarchical": True}],
+    [{}, {"squash_primary": True}, {"hierarchical": True}],
     ids=str,
 )
 def test_gradcheck(options: dict[str, object]) -> None:
@@ -146,26 +136,18 @@ def test_gradcheck(options: dict[str, object]) -> None:
     assert torch.autograd.gradcheck(norms, inputs, atol=1e-7)
 
 
-@pytest.mark.usefixtures("_votes")
-def test_gradient_through_routing_can_be_cut() -> None:
-    networks = [build(route_gradient=on) for on in (True, False)]
-    outputs = [network(pack(TEXTS)).class_norms for network in networks]
-    assert torch.equal(*outputs)
-    for output in outputs:
-        output.sum().backward()
-    gradients = [network.capsules.capsule_weight.grad for network in networks]
-    assert not torch.allclose(*gradients)
-    # Cut, beta is a constant: the gradient is that of the last iteration alone.
-    network = networks[1]
-    primary = network(pack(TEXTS)).primary_capsules.detach()
-    routing = network.capsules(primary).routing.detach()
-    weight, bias = network.capsules.capsule_weight, network.capsules.capsule_bias
-    votes = torch.einsum("bip,jcp->bijc", primary, weight) + bias
-    capsules = squash(torch.einsum("bij,bijc->bjc", routing, votes))
-    loss = torch.linalg.vector_norm(capsules, dim=2).sum()
-    torch.testing.assert_close(
-        *torch.autograd.grad(loss, network.capsules.capsule_weight), gradients[1]
-    )
+def test_capsules_are_switched_off_for_all_texts_or_text_by_text() -> None:
+    network = build()
+    primary = network(pack(TEXTS)).primary_capsules
+    masks = torch.tensor([[1.0, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 1], [1, 0, 0]]).double()
+    together = network.capsules(primary, masks)
+    for n, mask in enumerate(masks):
+        alone = network.capsules(primary[[n]], mask)
+        kept = mask.bool()
+        for found, expected in zip(together, alone, strict=True):
+            torch.testing.assert_close(found[[n]], expected, rtol=0, atol=1e-12)
+        assert (alone.routing[:, ~kept] == 0).all()
+        assert (alone.routing[:, kept].sum(2) - 1).abs().max() < 1e-12  # eq. 9
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
@@ -249,20 +231,6 @@ def test_word_dropout_reads_words_as_unknown_only_in_training() -> None:
     assert abs((ids == 1).double().mean() - 0.9) < 0.02
 
 
-def test_a_share_of_the_words_is_dropped_but_never_a_whole_sentence() -> None:
-    lengths = torch.tensor([10, 0, 1, 4] * 2_000)
-    shares = torch.tensor([0.3, 1.0, 1.0, 1.0] * 2_000)
-    dropped = dropped_words(lengths, shares, torch.Generator().manual_seed(0))
-    counts = torch.stack([part.sum() for part in dropped.split(lengths.tolist())])
-    tens = counts[lengths == 10].double()
-    assert abs(tens.mean() - 0.3 * 9) < 0.1  # one stays, and the others go independently
-    assert abs(tens.var() - 9 * 0.3 * 0.7) < 0.15
-    assert set(counts[lengths == 4].tolist()) == {3}
-    assert not counts[lengths <= 1].any()
-    places = dropped.split(lengths.tolist())[3::4]
-    assert {int((~part).nonzero()) for part in places} == {0, 1, 2, 3}  # any one stays
-
-
 def test_the_fixed_part_is_frozen() -> None:
     network = build()
     network(pack(TEXTS)).class_norms.sum().backward()
@@ -318,3 +286,11 @@ def test_dropout_spares_no_part_of_embeddings_and_acts_in_training_alone() -> No
     assert regions.mean().item() == pytest.approx(3, abs=0.1)
     network.eval()
     assert (network.regions(torch.tensor([1, 2, 3]), lay_out(np.array([3]), 1)) == 3).all()
+
+
+def test_margin_loss_by_hand() -> None:
+    norms = torch.tensor([[0.8, 0.3], [0.95, 0.05]])
+    # (0.9 - 0.8)^2 + 0.5 (0.3 - 0.1)^2 = 0.03; second text: (0.9 - 0.05)^2 + 0.5 (0.95 - 0.1)^2
+    expected = (0.03 + 0.85**2 + 0.5 * 0.85**2) / 2
+    loss = margin_loss(norms, torch.tensor([0, 1]), TrainConfig())
+    assert loss.item() == pytest.approx(expected, abs=1e-6)

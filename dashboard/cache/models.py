@@ -23,7 +23,7 @@ def load(model: ModelFolder) -> ICapsClassifier:
     Raises:
         CheckpointError: The folder is damaged.
     """
-    return ICapsClassifier.load(model.path, device="cpu", keeps_table=not quotas.read_only())
+    return ICapsClassifier.load(model.path, device="cpu")
 
 
 @st.cache_resource(max_entries=5, show_spinner="Loading the baseline …")

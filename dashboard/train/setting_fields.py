@@ -6,18 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from icaps.config import (
-    ACTIVATIONS,
-    OOV_CHOICES,
-    PRECISIONS,
-    About,
-    ModelConfig,
-    TrainConfig,
-    about,
-)
+from icaps.config import ACTIVATIONS, About, ModelConfig, TrainConfig, about
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
-_CHOICES = {"activation": ACTIVATIONS, "oov": OOV_CHOICES, "product_precision": PRECISIONS}
+_CHOICES = {"activation": ACTIVATIONS}
 _OWN = ("hierarchical",)  # what the launcher asks itself
 _ALL = "none"  # of numbers that may be left out
 _MOST = 2**53 - 1  # the largest whole number of a browser

@@ -30,10 +30,10 @@ from icaps.baselines.networks import (
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, TrainingError
+from icaps.model import margin_loss
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split
-from icaps.train.loop import margin_loss
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)
 _CHUNK = 4_096  # validation texts in memory at a time

@@ -26,7 +26,7 @@ from icaps.baselines.base import (
     read_inverse_temperature,
 )
 from icaps.errors import ConfigError
-from icaps.nn.layers import squash
+from icaps.model import squash
 from icaps.text.batch import PAD
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint import read_weights, shapes, without_memory

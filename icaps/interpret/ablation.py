@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.inference import Reading
-from icaps.nn.layers import CapsuleLayer
+from icaps.model import CapsuleLayer
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights at a time, which bounds memory
 SAMPLE = 2_000  # texts in the search for a smallest set
@@ -98,8 +98,10 @@ def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray
     parts = [np.zeros((0, len(mask), classes), np.float32)]
     with torch.inference_mode():
         for part in primary.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
-            norms = torch.linalg.vector_norm(layer.route(part, mask), dim=3)
-            parts.append(norms.cpu().numpy())
+            primary_of_sets = part.repeat_interleave(len(mask), dim=0)  # (texts sets, I, d_p)
+            routed = layer(primary_of_sets, mask.repeat(len(part), 1))
+            norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)
+            parts.append(norms.view(len(part), len(mask), classes).cpu().numpy())
     return np.concatenate(parts)
 
 

@@ -1,4 +1,11 @@
-"""Sentences of like lengths side by side, so that attention works on whole rows."""
+"""Sentences of like lengths side by side, so that attention works on dense blocks.
+
+Padding all sentences of a batch to the longest one would cost time and memory where lengths differ.
+Here a sentence is a row of cells, filled up to one of a few widths, and the rows of one width are a
+block. A row's width depends on its sentence alone and exceeds it by at most an eighth, or by seven
+cells. So memory grows with the number of words whatever their lengths, and the sums over a sentence
+have the same terms in any batch.
+"""
 
 from __future__ import annotations
 
@@ -11,80 +18,102 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _CPU = torch.device("cpu")
-_STEP = 8  # words, to multiples of which short sentences are filled up
-_SHARE = 3  # longer ones to multiples of 2^-_SHARE of the power of two below their length
+_STEP = 8  # words; short sentences are filled up to a multiple of it
+_STEP_BITS = 3  # longer ones to a multiple of 2^-_STEP_BITS of the power of two below their length
 
 
 class Layout(NamedTuple):
-    """Cells in rows, a row a sentence: sentences of one width are a block, and blocks follow.
+    """Where the words of S sentences are among C cells.
 
-    A row's width depends on its sentence alone, and is at most an eighth longer or a few words. So
-    memory follows the number of words whatever the lengths, and a text's sums are taken over the
-    same numbers in any batch.
+    Blocks follow each other, sorted by width, and so do the rows of a block.
 
     Attributes:
-        blocks: Rows and width of each block, of which there is one at least.
-        source: (cells,), the token in each cell; some token in a blank one.
-        blank: (cells,), whether it holds none.
-        regions: (cells, K), the tokens around each, -1 where the sentence ends, -2 for a blank.
-        cells: (tokens,), where each token is.
-        rows: (sentences,), the row of each.
+        blocks: Number of rows and width of each block, of which there is at least one.
+        source: (C,), the word in each cell; any word in a blank cell.
+        blank: (C,), whether a cell has no word.
+        windows: (C, K), the words around each word; -1 beyond the sentence, and in blank cells.
+        cells: (T,), the cell of each word.
+        rows: (S,), the row of each sentence.
     """
 
     blocks: list[tuple[int, int]]
     source: Tensor
     blank: Tensor
-    regions: Tensor
+    windows: Tensor
     cells: Tensor
     rows: Tensor
 
-    def split(self, values: Tensor) -> list[Tensor]:
-        """Values (cells, ...) by block, each (rows, width, ...)."""
-        sizes = [rows * width for rows, width in self.blocks]
-        parts = zip(values.split(sizes), self.blocks, strict=True)
-        return [part.unflatten(0, block) for part, block in parts]
+    def of_words(self, values: Tensor) -> Tensor:
+        """Values of cells (C, ...) in the order of words (T, ...)."""
+        return values.index_select(0, self.cells)
+
+    def of_sentences(self, values: Tensor) -> Tensor:
+        """Values of rows (S, ...) in the order of sentences (S, ...)."""
+        return values.index_select(0, self.rows)
+
+    def has_words(self) -> Tensor:
+        """Whether a sentence has a word (S,); one without is a row of width 0, the first block."""
+        count, width = self.blocks[0]
+        return self.rows >= (count if width == 0 else 0)
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Softmax of scores (cells, heads) over each row's words; 0 where it is blank."""
-        return self.softmax_of_rows(scores.masked_fill(self.blank[:, None], -torch.inf))
+        """Softmax of each head's scores (C, I) over the words of each row; 0 in blank cells."""
+        scores = scores.masked_fill(self.blank[:, None], -torch.inf)
+        return _join([block.softmax(1).flatten(0, 1) for block in self._split(scores)])
 
-    def softmax_of_rows(self, scores: Tensor) -> Tensor:
-        """As `softmax`, of scores that are -inf where it is blank."""
-        return joined([part.softmax(1).flatten(0, 1) for part in self.split(scores)])
+    def pool(self, weights: Tensor, values: Tensor) -> Tensor:
+        """Sum of the values (C, d) of each row's words by each head's weights (C, I): (S, I, d).
 
+        The sums are in the order of rows.
+        """
+        blocks = zip(self._split(weights), self._split(values), strict=True)
+        return _join([torch.bmm(weight.transpose(1, 2), value) for weight, value in blocks])
 
-def joined(blocks: list[Tensor]) -> Tensor:
-    """Blocks end to end; one alone is not copied."""
-    return torch.cat(blocks) if len(blocks) > 1 else blocks[0]
+    def pool_by_head(self, weights: Tensor, values: Tensor) -> Tensor:
+        """As `pool`, where each head has values of its own (C, d, I): (S, d, I), by sentences.
+
+        Heads come last, since numbers that lie side by side are multiplied at once.
+        """
+        blocks = zip(self._split(weights[:, None]), self._split(values), strict=True)
+        return self.of_sentences(_join([(weight * value).sum(1) for weight, value in blocks]))
+
+    def _split(self, values: Tensor) -> list[Tensor]:
+        """Values of cells (C, ...) by block, each (rows, width, ...)."""
+        blocks = values.split([rows * width for rows, width in self.blocks])
+        return [block.unflatten(0, shape) for block, shape in zip(blocks, self.blocks, strict=True)]
 
 
 def lay_out(lengths: NDArray[np.int64], kernel_size: int, device: torch.device = _CPU) -> Layout:
-    """The layout, on `device`, of sentences of so many words each (sentences,).
+    """The layout of sentences, whose tensors are on `device`.
 
-    A region is `kernel_size` words; an even number has one word more on the right.
+    Args:
+        lengths: (S,), words of each sentence.
+        kernel_size: K, words of a window; an even window has one word more on the right.
+        device: That of the network.
     """
-    words = lengths
-    step = np.maximum(np.exp2(np.frexp(words)[1] - 1 - _SHARE), _STEP).astype(np.int64)
-    widths = -(words // -step) * step
+    step = np.maximum(np.exp2(np.frexp(lengths)[1] - 1 - _STEP_BITS), _STEP).astype(np.int64)
+    widths = -(lengths // -step) * step
     order = np.argsort(widths, kind="stable")
-    starts = (words.cumsum() - words)[order]
-    widths, words = widths[order], words[order]
-    place = np.arange(widths.sum()) - np.repeat(widths.cumsum() - widths, widths)
-    until = np.repeat(words, widths)
-    filled = place < until
+    starts = (lengths.cumsum() - lengths)[order]
+    widths, lengths = widths[order], lengths[order]
+    place = np.arange(widths.sum()) - np.repeat(widths.cumsum() - widths, widths)  # in its row
+    ends = np.repeat(lengths, widths)
+    filled = place < ends
     source = np.where(filled, np.repeat(starts, widths) + place, 0)
-    cells = np.empty(words.sum(), dtype=np.int64)
+    cells = np.empty(lengths.sum(), dtype=np.int64)
     cells[source[filled]] = filled.nonzero()[0]
     rows = np.empty_like(order)
     rows[order] = np.arange(len(order))
     offsets = np.arange(kernel_size) - (kernel_size - 1) // 2
     reached = place[:, None] + offsets
-    inside = (reached >= 0) & (reached < until[:, None])
-    regions = np.where(inside, source[:, None] + offsets, -1)
-    regions[~filled] = -2
+    inside = (reached >= 0) & (reached < ends[:, None]) & filled[:, None]
+    windows = np.where(inside, source[:, None] + offsets, -1)
     blocks = [(count, width) for width, count in Counter(widths.tolist()).items()]
-    arrays = (source, ~filled, regions, cells, rows)
-    return Layout(
-        blocks or [(0, 0)],
-        *(torch.from_numpy(array).to(device) for array in arrays),
-    )
+    arrays = (source, ~filled, windows, cells, rows)
+    tensors = (torch.from_numpy(array).to(device) for array in arrays)
+    return Layout(blocks or [(0, 0)], *tensors)
+
+
+def _join(blocks: list[Tensor]) -> Tensor:
+    """Blocks end to end; a single one is not copied."""
+    return torch.cat(blocks) if len(blocks) > 1 else blocks[0]

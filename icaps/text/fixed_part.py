@@ -51,7 +51,6 @@ def fixed_part(
     *,
     texts_dim: int,
     texts_epochs: int,
-    oov: str,
     seed: int,
     say: Callable[[str], None],
 ) -> FixedPart:
@@ -63,13 +62,11 @@ def fixed_part(
         vocabulary: Whose words get vectors.
         texts_dim: Size of vectors that are trained on the texts; 0 is none.
         texts_epochs: Passes over the texts for these.
-        oov: For a word that a source lacks: see `vectors.align_vectors`.
-        seed: Of vectors that are trained, and of random ones.
+        seed: Of vectors that are trained.
         say: Told what is done, a line each.
 
     Raises:
         VectorsError: Vectors can't be loaded or trained.
-        ConfigError: `oov` is none of the choices.
     """
     parts: list[AlignedVectors] = []
     for source in listed(vectors):
@@ -80,7 +77,7 @@ def fixed_part(
             loaded = train_vectors(words, texts_dim, seed=seed, epochs=texts_epochs)
         else:
             continue
-        aligned = align_vectors(loaded, vocabulary, oov, seed)
+        aligned = align_vectors(loaded, vocabulary)
         say(
             f"{names(source)}: vectors for {aligned.vocabulary_coverage:.1%} of "
             f"{len(vocabulary)} words, {aligned.token_coverage:.1%} of the running words"

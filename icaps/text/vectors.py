@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.config import OOV_CHOICES, VECTOR_STEP
+from icaps.config import VECTOR_STEP
 from icaps.data.download import NETWORK_SETTING, offline
-from icaps.errors import ConfigError, VectorsError
+from icaps.errors import VectorsError
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
@@ -128,21 +128,15 @@ def train_vectors(
     return model.wv
 
 
-def align_vectors(
-    vectors: KeyedVectors, vocabulary: Vocabulary, oov: str = "zeros", seed: int = 0
-) -> AlignedVectors:
-    """The vectors of a vocabulary's words: of the word as it is, else of its lower case.
+def align_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> AlignedVectors:
+    """The vector of each word of a vocabulary: of the word as it is, else of its lower case.
 
     A fastText .bin composes a vector of any other word from its parts, which counts as found. A
-    word without any, `<unk>` among them, gets by `oov`: "zeros"; "mean", of the vectors found; or
-    "normal", random by `seed`, of the same spread as those found. `<pad>` is zeros.
+    word without any vector, `<pad>` and `<unk>` among them, gets zeros.
 
     Raises:
-        ConfigError: `oov` is none of these.
         VectorsError: A word's vector has a number that is not finite, or whose square overflows.
     """
-    if oov not in OOV_CHOICES:
-        raise ConfigError(f"oov is {oov!r}; it must be one of {', '.join(OOV_CHOICES)}.")
     words, index = vocabulary.words, vectors.key_to_index
     rows = np.array([index.get(word, index.get(word.lower(), -1)) for word in words])
     rows[:2] = -1
@@ -153,13 +147,6 @@ def align_vectors(
         for n in np.flatnonzero(~found)[2:]:
             matrix[n] = vectors.get_vector(words[n])
             found[n] = matrix[n].any()  # zeros: too short to have a part
-    known = matrix[found]
-    if oov == "mean" and len(known):
-        matrix[~found] = known.mean(0)
-    elif oov == "normal" and len(known):
-        shape = (len(words) - len(known), vectors.vector_size)
-        matrix[~found] = np.random.default_rng(seed).normal(0, known.std(), shape)
-    matrix[0] = 0
     with np.errstate(over="ignore"):
         sound = np.isfinite(np.square(matrix).sum(1))
     if not sound.all():

@@ -29,7 +29,6 @@ from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
 from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
 from icaps.train.optimizer import AveragedAdam
-from icaps.train.precision import choose_precision
 from icaps.train.recipe import Suggestion, suggest
 
 _SAMPLE_TEXTS = 20_000
@@ -141,7 +140,6 @@ def estimate(
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
-        network.region.precision = choose_precision(train.product_precision, network).precision
         pace = measure_pace(network, corpus, train, trained)
     words = float(encoded.words_per_text.mean())
     steps = math.ceil(trained / train.batch_size)

@@ -77,7 +77,6 @@ def fit_checkpoint(
         data.vocabulary,
         texts_dim=model.fixed_dim,
         texts_epochs=config.vector_epochs,
-        oov=model.oov,
         seed=config.seed,
         say=log,
     )
@@ -109,7 +108,6 @@ def fit_checkpoint(
                 **facts,
                 "best_epoch": course.best_epoch,
                 "validation_accuracy": validation.accuracy,
-                "product_precision": course.precision,
                 "interrupted": course.interrupted,
             },
             history=[dataclasses.asdict(record) for record in course.history],

@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from icaps.config import TrainConfig
 from icaps.errors import TrainingError
-from icaps.model import ICapsNet
+from icaps.model import ICapsNet, margin_loss
 from icaps.nn import distributed
 from icaps.train.callbacks import Callback, Epoch, Step, Validation
 from icaps.train.dataset import Corpus
 from icaps.train.objectives import specialisation_loss
 from icaps.train.optimizer import AveragedAdam
-from icaps.train.precision import choose_precision
 from icaps.train.resume import State, StateFolder
 from icaps.train.signals import DeferredInterrupt
 
@@ -42,7 +40,6 @@ class Course:
         step: How many of its steps are done.
         loss: Sum over the texts of these steps.
         seconds: Time of these steps.
-        precision: Of the products with the kernel; "" before it is chosen.
     """
 
     history: list[Epoch] = field(default_factory=list)
@@ -53,13 +50,13 @@ class Course:
     step: int = 0
     loss: float = 0.0
     seconds: float = 0.0
-    precision: str = ""
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Course:
-        """From what `dataclasses.asdict` returned."""
+        """From what `dataclasses.asdict` returned, of this version or an earlier one."""
+        known = {item.name for item in dataclasses.fields(cls)}
         history = [Epoch(**record) for record in facts["history"]]
-        return cls(**facts | {"history": history})
+        return cls(**{name: facts[name] for name in known & facts.keys()} | {"history": history})
 
 
 def train(
@@ -94,7 +91,6 @@ def train(
     """
     distributed.copy_from_first(network.state_dict().values())
     trainer = Trainer(network, training, config, callbacks, state_folder)
-    trainer.settle_precision()
     course, optimizer = trainer.course, trainer.optimizer
     with trainer.interrupt:
         while not trainer.finished and not course.interrupted:
@@ -129,15 +125,6 @@ class Trainer:
             self.course = Course.from_facts(state_folder.state.facts)
             self.course.interrupted = False
             self.optimizer.restore(state_folder.state.tensors)
-
-    def settle_precision(self) -> None:
-        """Chooses that of the products, or takes what was chosen before a training was stopped."""
-        wanted = self.course.precision or self.config.product_precision
-        choice = choose_precision(wanted, self.network)
-        self.course.precision = choice.precision
-        for callback in self._callbacks:
-            callback.on_log(str(choice))
-        self.network.region.precision = self.course.precision
 
     @property
     def finished(self) -> bool:
@@ -291,17 +278,3 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device("cuda")
     mps = torch.backends.mps.is_available() and distributed.world() == 1
     return torch.device("mps" if mps else "cpu")
-
-
-def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
-    """Mean over texts of the summed margin loss of the paper's section 4.
-
-    Args:
-        class_norms: (texts, J).
-        labels: (texts,), class numbers.
-        config: Gives m+, m- and lambda.
-    """
-    present = torch.nn.functional.one_hot(labels, class_norms.shape[1]).to(class_norms.dtype)
-    missing = (config.margin_present - class_norms).clamp(min=0).square()
-    wrong = (class_norms - config.margin_absent).clamp(min=0).square()
-    return (present * missing + config.absent_weight * (1 - present) * wrong).sum(1).mean()

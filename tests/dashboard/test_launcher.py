@@ -20,7 +20,7 @@ from dashboard.widgets.data_picker import PATH
 from icaps.cli.data import reading_options
 from icaps.cli.request import read_arguments
 from icaps.cli.train import settings_of
-from icaps.config import ACTIVATIONS, OOV_CHOICES, PRECISIONS, PRESETS, ModelConfig, TrainConfig
+from icaps.config import ACTIVATIONS, PRESETS, ModelConfig, TrainConfig
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.runs import jobs
@@ -497,11 +497,9 @@ def random_settings(random: Random) -> dict[str, str]:
         "max_words": random.choice(["none", whole(1, 2_000)]),
         "max_sentences": random.choice(["none", whole(1, 50)]),
         "language": random.choice(["en", "de", "fr"]),
-        "share_class_weight": random.choice(["true", "false"]),
+        "squash_primary": random.choice(["true", "false"]),
         "hierarchical": random.choice(["true", "false"]),
         "activation": random.choice(ACTIVATIONS),
-        "oov": random.choice(OOV_CHOICES),
-        "product_precision": random.choice(PRECISIONS),
         "dropout": random.choice([0, random.random()]),
         "word_dropout": random.random() ** 9,
         "min_frequency": whole(0, 500),

@@ -12,7 +12,7 @@ from icaps.faithfulness import post_hoc, rankings, word_scores
 from icaps.faithfulness.rankings import RANKINGS, check_rankings, missing, word_orders
 from icaps.faithfulness.word_scores import Texts, spread
 from icaps.inference import Reading, read_texts
-from icaps.nn.layers import Attended
+from icaps.model import Attended
 from icaps.nn.packing import lay_out
 from tests.faithfulness.test_perturbation import left, plain_norms
 from tests.interpret import plain

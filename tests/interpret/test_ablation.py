@@ -14,7 +14,7 @@ from icaps.evaluate.scores import evaluate
 from icaps.interpret import ablation
 from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
 from icaps.interpret.corpus import count_corpus
-from icaps.nn.layers import CapsuleLayer
+from icaps.model import CapsuleLayer
 from tests import reference
 from tests.conftest import make_texts
 from tests.interpret import plain
@@ -26,7 +26,7 @@ def labelled() -> list[tuple[str, str]]:
     return list(zip(*make_texts(120, seed=7), strict=True))
 
 
-@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"share_class_weight": False}])
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"kernel_size": 2}])
 def test_the_knock_out_table_is_that_of_plain_python(options: dict[str, object]) -> None:
     classifier = untrained(**options)
     network, given = classifier.network_, texts(25, seed=2)
@@ -106,7 +106,7 @@ def test_what_can_not_be_switched_off(classifier: ICapsClassifier) -> None:
 
 def test_sets_of_capsules_in_parts_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    layer = CapsuleLayer(5, 3, 2, 4, iterations=3, share_weight=True, route_gradient=True)
+    layer = CapsuleLayer(5, 3, 2, 4, iterations=3)
     primary = torch.randn(7, 5, 2)
     kept = torch.tensor([[1.0, 1, 1, 1, 1], [1, 0, 1, 0, 1], [0, 0, 0, 0, 1]])
     whole = norms_of_sets(layer, primary, kept)
@@ -114,9 +114,7 @@ def test_sets_of_capsules_in_parts_of_any_size(monkeypatch: pytest.MonkeyPatch) 
     assert norms_of_sets(layer, primary, kept) == pytest.approx(whole, abs=1e-6)
     for n, off in enumerate([[], [1, 3], [0, 1, 2, 3]]):
         left = [i for i in range(5) if i not in off]
-        some = CapsuleLayer(
-            len(left), 3, 2, 4, iterations=3, share_weight=True, route_gradient=True
-        )
+        some = CapsuleLayer(len(left), 3, 2, 4, iterations=3)
         some.load_state_dict(
             {"capsule_weight": layer.capsule_weight, "capsule_bias": layer.capsule_bias[left]}
         )
@@ -126,13 +124,12 @@ def test_sets_of_capsules_in_parts_of_any_size(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_smallest_set_is_found_where_it_can_be_known() -> None:
     """Capsules 1 and 3 tell the two classes, 0 and 2 nothing."""
-    layer = CapsuleLayer(4, 2, 1, 1, iterations=1, share_weight=False, route_gradient=True)
+    layer = CapsuleLayer(4, 2, 2, 1, iterations=1)
     with torch.no_grad():
-        layer.capsule_weight.zero_()
-        layer.capsule_weight[1, 0] = layer.capsule_weight[3, 1] = 1
+        layer.capsule_weight.copy_(torch.eye(2)[:, None])  # a class for each direction
     labels = np.array([0, 1] * 10)
-    primary = np.zeros((20, 4, 1), np.float32)
-    primary[labels == 0, 1] = primary[labels == 1, 3] = 1
+    primary = np.zeros((20, 4, 2), np.float32)
+    primary[labels == 0, 1, 0] = primary[labels == 1, 3, 1] = 1
     sample = Sample(primary, labels, np.arange(20, dtype=np.uint64))
     few = smallest_set(layer, sample)
     # With no vote the first class is taken, so that capsule 3 alone is enough.

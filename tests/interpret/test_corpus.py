@@ -116,7 +116,7 @@ OPTIONS = [
     {},
     {"hierarchical": True},
     {"kernel_size": 2, "squash_primary": True, "activation": "tanh"},
-    {"kernel_size": 5, "share_class_weight": False, "routing_iterations": 2},
+    {"kernel_size": 5, "routing_iterations": 2},
 ]
 
 
@@ -134,30 +134,29 @@ def hand_set() -> ICapsClassifier:
     """Two capsules: 0 reads "bread" and votes for the kitchen, 1 "rose" and the garden.
 
     A word's embedding is a direction of its own; a capsule's query points to its word, its value
-    is the share of attention on it, and its vote goes to its class alone.
+    is the share of attention on it in a direction of its own, which only its class listens to.
     """
     config = ModelConfig(
         fixed_dim=2,
         trained_dim=0,
         kernel_size=1,
-        region_dim=2,
-        query_dim=1,
+        region_dim=4,
+        query_dim=2,
         class_dim=1,
         routing_iterations=1,
-        share_class_weight=False,
     )
     vocabulary = Vocabulary(("<pad>", "<unk>", "bread", "rose", "the"), (0, 0, 1, 1, 1))
     vectors = torch.tensor([[0.0, 0], [0, 0], [1, 0], [0, 1], [0, 0]])
     network = ICapsNet(config, 5, 3, vectors)
     with torch.no_grad():
-        network.region.weight.copy_(torch.eye(2)[None])
-        network.region.bias.zero_()
-        network.attention.primary_queries.fill_(10)
-        network.attention.key_weight.copy_(torch.eye(2)[:, None])
-        network.attention.value_weight.copy_(torch.eye(2)[:, None])
-        network.capsules.capsule_bias.zero_()
-        network.capsules.capsule_weight.zero_()
-        network.capsules.capsule_weight[0, 0] = network.capsules.capsule_weight[1, 1] = 3
+        for parameter in network.parameters():
+            parameter.zero_()
+        network.region.weight[0, :, :2] = torch.eye(2)
+        for i in range(2):
+            network.attention.primary_queries[i, i] = 10 * 2**0.5  # over sqrt(d_q): 10
+            network.attention.key_weight[i, i, i] = 1
+            network.attention.value_weight[i, i, i] = 1
+            network.capsules.capsule_weight[i, 0, i] = 3
     return of_network(network.eval(), vocabulary)
 
 

@@ -9,13 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from icaps import model
+from icaps import inference, model
 from icaps.config import TrainConfig
-from icaps.model import ICapsNet
-from icaps.nn import layers, lookup
-from icaps.nn.lookup import WordTable, make_rows
+from icaps.model import ICapsNet, margin_loss
+from icaps.nn import lookup
 from icaps.nn.packing import Layout, lay_out
-from icaps.train.loop import margin_loss
 from icaps.train.objectives import specialisation_loss
 from tests.nn.test_lookup import BATCHES
 from tests.test_model import build
@@ -43,7 +41,7 @@ def layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
         made.append(lay_out(lengths, kernel_size, device))
         return made[-1]
 
-    for module in (layers, model, lookup):
+    for module in (model, inference):
         monkeypatch.setattr(module, "lay_out", kept)
     return made
 
@@ -52,7 +50,7 @@ def check(layouts: list[Layout], kind: str) -> None:
     """One of words, and for long texts one of sentences, all of them on the device."""
     assert len(layouts) == (2 if kind == "long" else 1)
     for layout in layouts:
-        found = (layout.source, layout.blank, layout.regions, layout.cells, layout.rows)
+        found = (layout.source, layout.blank, layout.windows, layout.cells, layout.rows)
         assert {values.device for values in found} == {DEVICE}
 
 
@@ -77,12 +75,13 @@ def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_a_table_is_made_and_read_where_the_network_is(kind: str, layouts: list[Layout]) -> None:
+def test_a_table_is_made_and_read_where_the_network_is(
+    kind: str, layouts: list[Layout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "PAYS", 0)
     net, batch = network(kind).eval(), BATCHES[kind]
     with torch.inference_mode():
-        table = WordTable(net, make_rows(net))
-        activity = net.route(
-            table.attend(net, batch), torch.ones(net.config.num_capsules).to(DEVICE)
-        )
+        activity = inference._run(net, batch, torch.ones(net.config.num_capsules).to(DEVICE))
+    assert net.lookup._entry.table is not None
     assert {values.device for values in activity} == {DEVICE}
     check(layouts, kind)

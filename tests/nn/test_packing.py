@@ -1,15 +1,12 @@
 """Sentences in rows: which cell holds which word, softmax over them, and attention by blocks."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from icaps.nn.layers import weighted_sums
 from icaps.nn.packing import lay_out
-from icaps.nn.pooling import pool
 
 LENGTHS = [7, 0, 1, 23, 8, 9, 7, 64, 65, 3]
 REACH = {1: (0, 0), 2: (0, 1), 3: (1, 1), 4: (1, 2), 5: (2, 2)}  # words to the left and right
@@ -24,12 +21,13 @@ def test_every_word_has_its_cell(lengths: list[int], kernel_size: int) -> None:
     assert torch.equal(layout.blank.nonzero()[:, 0].sort().values, rest_of(layout.cells, layout))
     starts = [sum(lengths[:n]) for n in range(len(lengths))]
     for start, length in zip(starts, lengths, strict=True):
-        around = layout.regions[layout.cells[start : start + length]].tolist()
+        around = layout.windows[layout.cells[start : start + length]].tolist()
         inside = range(start, start + length)
         assert around == [
             [m if m in inside else -1 for m in range(n - left, n + right + 1)] for n in inside
         ]
-    assert (layout.regions[layout.blank] == -2).all()
+    assert (layout.windows[layout.blank] == -1).all()
+    assert layout.has_words().tolist() == [length > 0 for length in lengths]
     rows = [row for count, size in layout.blocks for row in [size] * count]
     for row, length in zip(layout.rows.tolist(), lengths, strict=True):
         assert length <= rows[row] < max(length + 8, 1.125 * length + 1)
@@ -57,7 +55,7 @@ def test_a_row_is_as_wide_in_any_company() -> None:
 
 
 def plain(regions: list[Tensor], directions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Equations 1 to 4, a sentence at a time: values first, then their weighted sum."""
+    """Equations 1 to 4, sentence by sentence: values first, then their weighted sum."""
     weights = [(region @ directions.T).softmax(0) for region in regions]
     embeddings = [
         torch.einsum("ni,ipw,nw->ip", weight, values, region)
@@ -76,29 +74,25 @@ def drawn() -> tuple[list[Tensor], Tensor, Tensor]:
     return regions, directions, values
 
 
-@pytest.mark.parametrize("told", ["embeddings", "weights", "both"])
-def test_pooling_and_its_gradients_are_those_of_plain_products(told: str) -> None:
+def test_pooling_and_its_gradients_are_those_of_plain_products() -> None:
     regions, directions, values = drawn()
     layout = lay_out(np.array(LENGTHS), 3)
     cells = torch.cat(regions)[layout.source]
-    embeddings, weights = pool(cells, directions, values, layout)
-    found = embeddings[layout.rows], weights[layout.cells]
+    weights = layout.softmax(cells @ directions.T)
+    embeddings = torch.einsum("ipw,siw->sip", values, layout.pool(weights, cells))
+    found = layout.of_sentences(embeddings), layout.of_words(weights)
     expected = plain(regions, directions, values)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
     assert (weights[layout.blank] == 0).all()
     torch.manual_seed(1)
     shares = [torch.randn_like(part) for part in expected]
-    used = {"embeddings": (0,), "weights": (1,), "both": (0, 1)}[told]
     inputs = [*regions, directions, values]
     gradients = [
-        torch.autograd.grad(
-            sum((side[n] * shares[n]).sum() for n in used), inputs, allow_unused=True
-        )
+        torch.autograd.grad(sum((side[n] * shares[n]).sum() for n in (0, 1)), inputs)
         for side in (found, expected)
     ]
-    for name, (one, other) in enumerate(zip(*gradients, strict=True)):
-        other = torch.zeros_like(inputs[name]) if other is None else other
+    for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
@@ -109,7 +103,7 @@ def test_heads_with_values_of_their_own() -> None:
     layout = lay_out(lengths, 3)
     weights = layout.softmax(scores[layout.source])
     assert weights[layout.blank].abs().max() == 0
-    sums = weighted_sums(weights, values[layout.source].transpose(1, 2), layout)
+    sums = layout.pool_by_head(weights, values[layout.source].transpose(1, 2))
     start = 0
     for row, length in enumerate(lengths.tolist()):
         place = slice(start, start + length)

@@ -5,8 +5,8 @@ import torch
 
 from benchmarks.reference import PaddedICapsNet, copy_weights, pad
 from icaps.config import TrainConfig
+from icaps.model import margin_loss
 from icaps.text.batch import TokenBatch
-from icaps.train.loop import margin_loss
 from tests.test_model import DOCUMENTS, TEXTS, build, pack, pack_documents
 
 CASES: dict[str, tuple[TokenBatch, dict[str, object]]] = {

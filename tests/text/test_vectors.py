@@ -18,7 +18,6 @@ from gensim.models.fasttext import save_facebook_model
 
 from icaps.errors import ConfigError, VectorsError
 from icaps.text.vectors import (
-    AlignedVectors,
     align_vectors,
     equal_lengths,
     load_vectors,
@@ -254,35 +253,8 @@ def test_special_words_are_never_looked_up() -> None:
     assert aligned.found.tolist() == [False, False, True]
 
 
-def test_oov_mean() -> None:
-    aligned = align_vectors(keyed({"a": [1, 2], "b": [3, 6]}), vocabulary(a=1, b=1, z=1), "mean")
-    assert aligned.matrix.tolist() == [[0, 0], [2, 4], [1, 2], [3, 6], [2, 4]]
-    assert aligned.found.tolist() == [False, False, True, True, False]
-
-
-def test_oov_normal_has_the_spread_of_the_found_and_follows_the_seed() -> None:
-    known = np.random.default_rng(5).normal(0, 3, 1000).tolist()
-    words = vocabulary(a=1, **{f"oov{n}": 1 for n in range(20)})
-
-    def aligned(seed: int) -> AlignedVectors:
-        return align_vectors(keyed({"a": known}), words, "normal", seed)
-
-    unknown = aligned(1).matrix[~aligned(1).found][1:]
-    assert unknown.shape == (21, 1000)
-    assert unknown.std() == pytest.approx(np.std(known), rel=0.02)
-    assert not aligned(1).matrix[0].any()
-    np.testing.assert_array_equal(aligned(1).matrix, aligned(1).matrix)
-    assert (aligned(2).matrix[1] != aligned(1).matrix[1]).any()
-
-
-@pytest.mark.parametrize("oov", ["zeros", "mean", "normal"])
-def test_nothing_found_is_zeros(oov: str) -> None:
-    assert not align_vectors(keyed({"a": [1]}), vocabulary(z=1), oov).matrix.any()
-
-
-def test_unknown_oov_option() -> None:
-    with pytest.raises(ConfigError, match="oov is 'ones'; it must be one of zeros, mean, normal"):
-        align_vectors(keyed({"a": [1]}), vocabulary(a=1), "ones")
+def test_nothing_found_is_zeros() -> None:
+    assert not align_vectors(keyed({"a": [1]}), vocabulary(z=1)).matrix.any()
 
 
 def test_fasttext_composes_what_it_lacks(fasttext: FastText) -> None:
@@ -302,7 +274,7 @@ def test_word_too_short_to_compose_is_not_found() -> None:
 def test_number_that_has_no_length(value: float) -> None:
     vectors = keyed({"bad": [value], "a": [1]})
     with pytest.raises(VectorsError, match="vector of 'bad' has a number that is not finite"):
-        align_vectors(vectors, vocabulary(a=1, bad=1), "mean")
+        align_vectors(vectors, vocabulary(a=1, bad=1))
     assert align_vectors(vectors, vocabulary(a=1)).found[2]
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import FLOAT32, PRESETS, TrainConfig
+from icaps.config import PRESETS, TrainConfig
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -111,7 +111,7 @@ def test_the_time_is_that_of_the_steps(
 
     monkeypatch.setattr(estimation, "backward", step)
     monkeypatch.setattr(estimation.time, "perf_counter", lambda: now)
-    train = dataclasses.replace(TRAIN, product_precision=FLOAT32, accumulate=4, unk_steps=100)
+    train = dataclasses.replace(TRAIN, accumulate=4, unk_steps=100)
     made = estimate(open_source(texts_and_labels), MODEL, train)
     training, steps = 324, 11
     assert made.seconds_per_epoch == pytest.approx(

@@ -9,7 +9,7 @@ from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import Corpus
-from icaps.train.loop import choose_device, margin_loss, train, validate
+from icaps.train.loop import choose_device, train, validate
 from icaps.train.optimizer import rate_shares
 from tests.conftest import MODEL
 
@@ -39,14 +39,6 @@ class Recorder(Callback):
 def network() -> ICapsNet:
     torch.manual_seed(0)
     return ICapsNet(MODEL, 12, 2)
-
-
-def test_margin_loss_by_hand() -> None:
-    norms = torch.tensor([[0.8, 0.3], [0.95, 0.05]])
-    # (0.9 - 0.8)^2 + 0.5 (0.3 - 0.1)^2 = 0.03; second text: (0.9 - 0.05)^2 + 0.5 (0.95 - 0.1)^2
-    expected = (0.03 + 0.85**2 + 0.5 * 0.85**2) / 2
-    loss = margin_loss(norms, torch.tensor([0, 1]), TrainConfig())
-    assert loss.item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_training_learns_and_tells_what_it_does() -> None:
