@@ -342,18 +342,25 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
     return kind(**values)
 
 
+def removed_setting(values: Mapping[str, Any]) -> str:
+    """What is wrong with a setting of an earlier version (`REMOVED`); empty if none is."""
+    for name, allowed in REMOVED.items():
+        if name in values and values[name] not in allowed:
+            return (
+                f"The setting {name} is {values[name]!r}, which only earlier versions of iCaps "
+                f"support; it is always {allowed[0]!r} now."
+            )
+    return ""
+
+
 def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Plain data without settings of earlier versions (`REMOVED`).
 
     Raises:
         ConfigError: Such a setting has a value that is not supported any more.
     """
-    for name in REMOVED.keys() & values.keys():
-        if values[name] not in REMOVED[name]:
-            raise ConfigError(
-                f"The setting {name} is {values[name]!r}, which only earlier versions of iCaps "
-                f"support; it is always {REMOVED[name][0]!r} now."
-            )
+    if message := removed_setting(values):
+        raise ConfigError(message)
     return {name: value for name, value in values.items() if name not in REMOVED}
 
 

@@ -22,7 +22,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig, config_from_dict
+from icaps.config import (
+    VECTOR_STEP,
+    ModelConfig,
+    TrainConfig,
+    config_from_dict,
+    removed_setting,
+)
 from icaps.data.atomic import (
     COPY_AGAIN,
     check_regular_files,
@@ -48,6 +54,7 @@ from icaps.train.checkpoint_files import (
     write_classes,
 )
 
+_OTHER_VERSION = "Use the iCaps that wrote it, or train the model again."
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
 LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # from the name of a class back to its label
@@ -163,6 +170,8 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
     _check_version(config, folder)
     classes = read_classes(folder / CLASSES)
     try:
+        if removed := removed_setting({**config["model"], **config["train"]}):
+            raise CheckpointError(f"{folder} cannot be loaded: {removed} {_OTHER_VERSION}")
         model_config = config_from_dict(ModelConfig, config["model"])
         train_config = config_from_dict(TrainConfig, config["train"])
         inverse_temperature = float(config["inverse_temperature"])
@@ -243,7 +252,7 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
     if version not in READABLE or isinstance(version, bool):
         raise CheckpointError(
             f"{folder} has format version {version}, and this iCaps reads up to {FORMAT_VERSION}. "
-            "Use the iCaps that wrote it, or train the model again."
+            f"{_OTHER_VERSION}"
         )
 
 

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from icaps.config import removed_setting, without_removed
 from icaps.errors import CheckpointError
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import STATE, check_resumable
@@ -121,9 +122,11 @@ def _load(path: Path, identity: Mapping[str, Any]) -> State:
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """The first difference between two identities, in words; empty if there is none."""
-    before, now = old["settings"], new["settings"]
+    before, now = dict(old["settings"]), new["settings"]
+    if not removed_setting(before):  # as in a state of an earlier version
+        before = without_removed(before)
     for name in sorted(before | now):
         if before.get(name) != now.get(name):
             return f"the setting {name} was {before.get(name)!r} and is {now.get(name)!r}"
-    parts = [name for name in new if old.get(name) != new[name]]
+    parts = [name for name in new if name != "settings" and old.get(name) != new[name]]
     return f"it was started with other {parts[0]}" if parts else ""

@@ -127,6 +127,28 @@ def test_a_future_format(folder: Path) -> None:
         load_checkpoint(folder)
 
 
+def test_settings_of_earlier_versions(classifier: ICapsClassifier, folder: Path) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    old = {"share_class_weight": True, "route_gradient": True, "oov": "zeros"}
+    config["model"] |= old
+    config["train"]["product_precision"] = "bfloat16"
+    path.write_text(json.dumps(config))
+    checkpoint = load_checkpoint(folder)
+    assert checkpoint.network.config == classifier.network_.config
+    assert checkpoint.train_config == classifier.train
+    for name, value in {
+        "share_class_weight": False,
+        "route_gradient": False,
+        "oov": "mean",
+    }.items():
+        changed = {**config, "model": config["model"] | {name: value}}
+        path.write_text(json.dumps(changed))
+        message = f"cannot be loaded: The setting {name} is {value!r}, which only earlier versions"
+        with pytest.raises(CheckpointError, match=message):
+            load_checkpoint(folder)
+
+
 def test_format_1_has_float16_vectors(classifier: ICapsClassifier, folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     assert weights["fixed_embedding"].dtype == torch.int8

@@ -153,6 +153,22 @@ def test_it_goes_on_only_with_what_it_began_with(
         StateFolder.open(tmp_path, IDENTITY | change, True)
 
 
+def test_a_state_of_an_earlier_version_goes_on_where_its_settings_mean_the_same(
+    tmp_path: Path,
+) -> None:
+    old = {"dropout": 0.1, "oov": "zeros", "product_precision": "auto"}
+    StateFolder.open(tmp_path, IDENTITY | {"settings": old}, False).save(State({}, {"epoch": 1}))
+    state = StateFolder.open(tmp_path, IDENTITY, True).state
+    assert state is not None
+    assert state.facts == {"epoch": 1}
+    course = Course(history=[Epoch(1, 0.5, 0.25, 2.0)], epoch=2)
+    assert Course.from_facts(dataclasses.asdict(course) | {"precision": "float32"}) == course
+    old = {"dropout": 0.1, "oov": "mean"}
+    StateFolder.open(tmp_path, IDENTITY | {"settings": old}, False).save(State({}, {}))
+    with pytest.raises(CheckpointError, match="setting oov was 'mean' and is None"):
+        StateFolder.open(tmp_path, IDENTITY, True)
+
+
 def test_damaged_and_foreign_states(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nothing to resume"):
         StateFolder.open(tmp_path, IDENTITY, True)
