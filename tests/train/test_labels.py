@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.evaluate.metrics import evaluate
+from icaps.evaluate.scores import evaluate
 from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes, write_classes
 from icaps.train.dataset import encode_labels, read_labels
 from tests.conftest import MODEL, TRAIN, make_texts
