@@ -8,17 +8,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from icaps.baselines.base import BASELINES, FASTTEXT, NETWORKS
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
-from icaps.cli.options import add_queue
+from icaps.cli.options import Commands, add_queue
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
 from icaps.train.checkpoint_files import BASELINE, check_writable
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_parser(commands: Commands) -> None:

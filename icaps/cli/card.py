@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
 from icaps.cli.explain import REPORT_FORMATS
+from icaps.cli.options import Commands
 from icaps.errors import ConfigError
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_parser(commands: Commands) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.options import Commands
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
     from icaps.evaluate.compare import CompareReport
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _WIDTH = 70  # characters of a text in a line
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps compare`."""
     parser = commands.add_parser(
         "compare", help="compare models and baselines on the same texts: scores, reasons, speed"
@@ -47,11 +47,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         "--show", type=int, default=5, metavar="N", help="texts to list of each kind (5)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=_compare)
-    return parser
+    parser.set_defaults(command=run)
 
 
-def _compare(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Scores several classifiers on the same texts."""
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source

@@ -8,14 +8,13 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
+from icaps.cli.options import Commands
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
     from icaps.cli.progress import Progress
     from icaps.data.problems import Problems
     from icaps.data.sample import Sample
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 class _Read(Protocol):

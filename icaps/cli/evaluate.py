@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
-from icaps.cli.options import add_mute, add_timeout
+from icaps.cli.options import Commands, add_mute, add_timeout
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.evaluate.predictions import Predictions
     from icaps.evaluate.report import EvaluationReport
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _WIDTH = 100  # characters of a text in a line
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps evaluate`."""
     parser = commands.add_parser("evaluate", help="score a model on labelled texts")
     parser.add_argument("--model", required=True, metavar="DIR")
@@ -45,11 +44,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_mute(parser)
     add_timeout(parser)
-    parser.set_defaults(command=_evaluate)
-    return parser
+    parser.set_defaults(command=run)
 
 
-def _evaluate(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Evaluates a model, unless that is cached, and prints its scores."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve

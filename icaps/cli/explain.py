@@ -10,14 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.options import add_explain_options, add_mute, read_explain_options
+from icaps.cli.options import Commands, add_explain_options, add_mute, read_explain_options
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.results import Explanation
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are explained
 TEXT = "text"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_reading_options, reading_options
+from icaps.cli.options import Commands
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,13 +20,12 @@ if TYPE_CHECKING:
     from icaps.explore.index import Index
     from icaps.explore.search import Query
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _WIDTH = 100  # characters of a text in a line
 _BATCH = 50  # rows in memory at a time
 
 
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps explore`."""
     parser = commands.add_parser(
         "explore", help="statistics of a data set of any size, and a search for rows in it"
@@ -71,11 +71,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument(
         "--json", action="store_true", help="print JSON; for rows, an object per line"
     )
-    parser.set_defaults(command=_explore)
-    return parser
+    parser.set_defaults(command=run)
 
 
-def _explore(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Indexes a data set, unless that is cached, and prints statistics or rows of it."""
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.explore.index import make_index

@@ -10,15 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, add_sample_options, draw_texts
-from icaps.cli.options import add_explain_options, read_explain_options
+from icaps.cli.options import Commands, add_explain_options, read_explain_options
 from icaps.config import CAPSULE_RANKINGS
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.faithfulness.word_scores import Texts
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_parser(commands: Commands) -> None:
@@ -51,10 +49,11 @@ def add_parser(commands: Commands) -> None:
         "--other-model", metavar="DIR", help="of another seed, whose explanations are compared"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=_faithfulness)
+    parser.set_defaults(command=run)
 
 
-def _faithfulness(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Measures the faithfulness of explanations on a sample of texts."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.faithfulness import eraser, rankings, table

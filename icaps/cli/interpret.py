@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, reading_options, say_problems
-from icaps.cli.options import add_timeout
+from icaps.cli.options import Commands, add_timeout
 from icaps.errors import CheckpointError
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: Commands) -> argparse.ArgumentParser:
+def add_parser(commands: Commands) -> None:
     """Adds `icaps interpret`."""
     parser = commands.add_parser(
         "interpret", help="show what a model has learnt: the matrix C, its words, the queries"
@@ -27,11 +23,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_timeout(parser)
-    parser.set_defaults(command=_interpret)
-    return parser
+    parser.set_defaults(command=run)
 
 
-def _interpret(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Counts what a model has learnt, unless that is stored, and prints or writes it."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve

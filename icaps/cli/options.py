@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from typing import TypeAlias
 
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+
+# What `add_parser` of a command gets.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = False) -> None:

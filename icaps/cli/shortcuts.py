@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_data_options, add_sample_options, draw_texts, reading_options
+from icaps.cli.options import Commands
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from icaps.cli.progress import Progress
     from icaps.shortcuts.find import Finding
     from icaps.shortcuts.predicted_texts import PredictedTexts
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_parser(commands: Commands) -> None:
@@ -34,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     shortcuts.add_argument(
         "--finding", type=int, default=1, metavar="N", help="of which the texts are kept; 1 if not"
     )
-    shortcuts.set_defaults(command=_shortcuts)
+    shortcuts.set_defaults(command=run)
     check = commands.add_parser(
         "check", help="repeat saved checks on a model; exits with 1 where one fails"
     )
@@ -50,7 +49,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _shortcuts(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Finds shortcuts of a model on a sample of texts."""
     from icaps.cli.progress import Progress
     from icaps.shortcuts.checks import checks_of, dump_checks
     from icaps.shortcuts.find import find_shortcuts

@@ -6,18 +6,14 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
-from icaps.cli.options import add_queue, add_timeout
+from icaps.cli.options import Commands, add_queue, add_timeout
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
 from icaps.train.checkpoint_files import LAST, check_resumable, check_writable
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 INTERRUPTED_CODE = 130
 
@@ -65,7 +61,7 @@ def add_parser(commands: Commands) -> None:
     )
     add_queue(train)
     add_timeout(train)
-    train.set_defaults(command=_train)
+    train.set_defaults(command=run)
 
 
 def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
@@ -91,7 +87,8 @@ def _setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _train(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Trains a model and tests it."""
     if int(os.environ.get("RANK", 0)):  # under torchrun only the first process reports
         return _train_in_group(options, None)
     folder = RunFolder(Path(options.out))
