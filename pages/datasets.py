@@ -7,6 +7,7 @@ from dashboard.cache import data as cached_data
 from dashboard.explore import inputs, repeats, rows, text_map, view
 from dashboard.url_state import DATA_TABS
 from dashboard.widgets import background_task, data_picker, layout, sidebar
+from icaps.cli.request import reading_arguments
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     inputs.ask_delete(choice)
     # The index leaves bad rows out in any case.
     reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
-    arguments = ["explore", choice.value, *data_picker.as_arguments(reading)]
+    arguments = ["explore", choice.value, *reading_arguments(reading)]
     available = choice.ready and choice.preview is not None
     data = cached_data.index(choice.key) if available else None
     if data is None:

@@ -7,9 +7,9 @@ import streamlit as st
 
 from dashboard import error_boundary, quotas, training_jobs
 from dashboard.model_registry import runs_folder
-from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.baselines.base import BASELINES, FASTTEXT
+from icaps.cli.request import reading_arguments
 from icaps.runs import jobs
 
 
@@ -29,7 +29,7 @@ def show_training(choice: Choice) -> None:
         if missing:
             st.warning("It needs a package: `pip install fasttext-community`")
         seed = st.number_input("Seed", 0, 2**31 - 1, key="baseline seed")
-        reading = data_picker.as_arguments(choice.reading)
+        reading = reading_arguments(choice.reading)
         arguments = ["baseline", kind, "--data", choice.value, *reading, "--seed", str(seed)]
         name = training_jobs.free_name(f"{kind} {Path(choice.value).name.split('.')[0]}")
         folder = str(runs_folder() / name)

@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import url_state
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import COUNTS, SHARES
-from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
+from icaps.cli.request import option, reading_arguments
 from icaps.evaluate.predictions import Predictions
 
 SCORES, CONFUSION, CALIBRATION = "Scores", "Confusion", "Calibration"
@@ -24,10 +24,10 @@ def command(model: Path, choice: Choice, split: str) -> list[str]:
     """The arguments of `icaps` that evaluate a model."""
     return [
         "evaluate",
-        *data_picker.option("model", str(model)),
-        *data_picker.option("data", choice.value),
-        *data_picker.option("part", split),
-        *data_picker.as_arguments(choice.reading),
+        *option("model", str(model)),
+        *option("data", choice.value),
+        *option("part", split),
+        *reading_arguments(choice.reading),
     ]
 
 

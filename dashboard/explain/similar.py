@@ -10,7 +10,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.data import reading_options
-from icaps.cli.request import read_arguments
+from icaps.cli.request import read_arguments, reading_arguments
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape
 from icaps.results import Explanation
@@ -30,7 +30,7 @@ def show_similar(model: ModelFolder, explanation: Explanation) -> None:
         return
     sample = data.training_sample(model, choice.key)
     if sample is None:
-        arguments = ["explore", choice.value, *data_picker.as_arguments(choice.reading)]
+        arguments = ["explore", choice.value, *reading_arguments(choice.reading)]
         arguments += ["--model", str(model.path), "--like", ""]
         background_task.show(
             arguments,

@@ -1,4 +1,4 @@
-"""Curves of trainings: from the records of run folders to charts, as pure functions."""
+"""Charts of trainings, computed from the records of their folders."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ import pandas as pd
 
 from icaps.reports.charts import PALETTE, shorten
 
-MAX_POINTS = 400  # of a curve; more can't be told apart
+MAX_POINTS = 400  # per curve; more are not distinguishable
 
 
 class Curve(NamedTuple):
-    """What is drawn over the epochs: a number of the records, its title, its format."""
+    """What is drawn over the epochs: a field of the records, its title and number format."""
 
     value: str
     title: str
@@ -23,29 +23,29 @@ class Curve(NamedTuple):
 CURVES = {
     "loss": Curve("loss", "Loss", ".3f"),
     "accuracy": Curve("validation_accuracy", "Validation accuracy", ".1%"),
-    "rate": Curve("learning_rate", "Learning rate", ".1e"),
-    "speed": Curve("texts_per_second", "Texts a second", ",.0f"),
+    "rate": Curve("learning_rate", "Learning rate", ".2~g"),
+    "speed": Curve("texts_per_second", "Texts per second", ",.0f"),
     "memory": Curve("memory", "Memory, GB", ".2f"),
 }
 
 
 def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -> pd.DataFrame:
-    """A row a point: run, epoch (with fractions), value; at most MAX_POINTS of a run.
+    """A row per point: run, epoch (with fractions), value; at most MAX_POINTS per run.
 
-    Lines of steps give all but the validation accuracy, which those of epochs give.
+    The validation accuracy is in the records of epochs, all else in those of steps.
     """
     rows = []
     for name, records in runs.items():
         of_epochs = curve.value == "validation_accuracy"
-        found = [
+        points = [
             (name, epoch, float(value))
             for record in records
             if ("step" in record) != of_epochs
             and (value := _number(record, curve.value)) is not None
             and (epoch := _epoch_of(record)) is not None
         ]
-        every = -(-len(found) // MAX_POINTS) or 1
-        rows += found[::-1][::every][::-1]  # the last one stays
+        every = -(-len(points) // MAX_POINTS) or 1
+        rows += points[::-1][::every][::-1]  # with the last point
     table = pd.DataFrame(rows, columns=["run", "epoch", curve.value])
     if curve.value == "memory":
         table[curve.value] /= 1e9
@@ -53,7 +53,7 @@ def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -
 
 
 def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> alt.LayerChart:
-    """A line a run; `runs` gives each its colour, `ink` is the colour of writing."""
+    """A line per run; the order of `runs` sets the colours, `ink` is the text colour."""
     colors = [PALETTE[n % len(PALETTE)] for n in range(len(runs))]
     legend = (
         alt.Legend(title=None, orient="bottom", labelLimit=130, columns=2)
@@ -76,7 +76,7 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
         ],
     )
     line = base.mark_line(strokeWidth=2, point={"size": 24, "filled": True})
-    height = 210 + (legend is not None) * (30 + 15 * len(runs))  # with all that is around it
+    height = 210 + (legend is not None) * (30 + 15 * len(runs))  # including title, axis and legend
     chart: alt.LayerChart = (
         alt.layer(line)
         .properties(height=height, title=_title(curve, ink))
@@ -86,7 +86,7 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
 
 
 def is_snapshot(record: Mapping[str, Any]) -> bool:
-    """Whether a line tells which capsules were used, a row of counts a class."""
+    """Whether a record has the capsules' counts of won texts, a row per class."""
     match record:
         case {"classes": [*classes], "frequency": [[*first], *others]}:
             rows = [first, *others]
@@ -100,7 +100,7 @@ def is_snapshot(record: Mapping[str, Any]) -> bool:
 
 
 def use_table(snapshots: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row an epoch and capsule: epoch, capsule, main class, share of all texts that it won."""
+    """A row per epoch and capsule: epoch, capsule, main class, share of all texts that it won."""
     rows = []
     for snapshot in snapshots:
         frequency = pd.DataFrame(snapshot["frequency"])
@@ -113,7 +113,7 @@ def use_table(snapshots: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.LayerChart:
-    """A cell an epoch and capsule: its colour is the main class, and its strength the share."""
+    """A cell per epoch and capsule: its colour is the main class, its opacity the share."""
     used = table[table["share"] > 0]
     names = list(colors)
     cells = (
@@ -143,7 +143,9 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
             ],
         )
     )
-    height = 140 + 22 * -(-len(names) // 3) + 24 * table["epoch"].nunique()  # with all around it
+    height = (
+        140 + 22 * -(-len(names) // 3) + 24 * table["epoch"].nunique()
+    )  # including axes and legend
     chart: alt.LayerChart = (
         alt.layer(cells)
         .properties(height=height)
@@ -154,7 +156,7 @@ def draw_use(table: pd.DataFrame, colors: Mapping[str, str], ink: str) -> alt.La
 
 
 def _epoch_of(record: Mapping[str, Any]) -> float | None:
-    """How many epochs are done: a line of an epoch stands at its end."""
+    """The number of completed epochs; the record of an epoch is written at its end."""
     epoch = _number(record, "epoch")
     if epoch is None or "step" not in record:
         return epoch
@@ -163,7 +165,7 @@ def _epoch_of(record: Mapping[str, Any]) -> float | None:
 
 
 def _number(record: Mapping[str, Any], name: str) -> float | None:
-    """A number of a line; None where another iCaps wrote something else there."""
+    """A number of a record; None if another version of iCaps wrote something else there."""
     value = record.get(name)
     if isinstance(value, int):
         return value if abs(value) < 2**63 else None

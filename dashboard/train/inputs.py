@@ -1,4 +1,4 @@
-"""What the visitor is asked about trainings, and what is done with them."""
+"""Asks which trainings are shown, and stops, resumes, copies or deletes them."""
 
 from collections.abc import Sequence
 
@@ -10,59 +10,58 @@ from dashboard.train import launcher
 from icaps.runs import jobs
 from icaps.runs.folder import DONE, STOPPING, Run
 
-MAX_OVER = 8  # trainings over each other, one a colour
+MAX_SHOWN = 8  # trainings in one chart, one per colour
 
 
-def which_run(runs: Sequence[Run]) -> Run:
-    """The training that is looked at; the newest at first."""
+def ask_run(runs: Sequence[Run]) -> Run:
+    """Asks for a training; the newest at first."""
     names = [run.name for run in runs]
     url_state.choose_among("run", names)
     name = st.selectbox("Training", names, key="run", persist_state="session")
     return runs[names.index(name)]
 
 
-def which_others(runs: Sequence[Run], run: Run) -> list[Run]:
-    """The trainings that are drawn beside it."""
+def ask_others(runs: Sequence[Run], run: Run) -> list[Run]:
+    """Asks for the trainings to compare it with."""
     others = {other.name: other for other in runs if other.name != run.name}
-    kept = [name for name in st.session_state.get("beside", []) if name in others]
-    st.session_state.beside = kept
+    state = st.session_state
+    state.beside = [name for name in state.get("beside", []) if name in others]
     chosen = st.multiselect(
-        "Beside it",
+        "Compare with",
         list(others),
         key="beside",
-        max_selections=MAX_OVER - 1,
-        placeholder="Others to compare with" if others else "There is no other",
+        max_selections=MAX_SHOWN - 1,
+        placeholder="Other trainings" if others else "There is no other training",
         disabled=not others,
     )
     return [others[name] for name in chosen]
 
 
-def what_to_do(run: Run) -> None:
-    """Stops, resumes, copies or deletes a training."""
+def show_actions(run: Run) -> None:
+    """Buttons that stop, resume, copy or delete a training."""
     if quotas.read_only():
         return
     status = run.status
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.live:
-            twice = status.state == STOPPING
-            label = "Stop at once" if twice else "Stop"
-            about = (
-                "Ends it without saving what came after the last epoch."
-                if twice
-                else "Ends it after its step, with all that it has learnt saved."
-            )
-            if st.button(label, icon=":material/stop_circle:", help=about, key=f"stop {run.name}"):
+            label, effect = "Stop", "Ends it after the current step, and saves its state."
+            if status.state == STOPPING:
+                label, effect = (
+                    "Stop at once",
+                    "Ends it now; all since the last epoch is lost.",
+                )
+            if st.button(label, icon=":material/stop_circle:", help=effect, key=f"stop {run.name}"):
                 quotas.change("no training can be stopped.")
                 jobs.stop(run)
                 st.rerun()
         elif status.state != DONE and run.request is not None:
-            about = (
-                "Goes on exactly where it was last saved."
+            effect = (
+                "Continues exactly from its last saved state."
                 if run.folder.resumable
-                else "Begins anew, as nothing was saved yet."
+                else "Starts from the beginning, as no state was saved."
             )
             key = f"resume {run.name}"
-            if st.button("Resume", icon=":material/play_circle:", help=about, key=key):
+            if st.button("Resume", icon=":material/play_circle:", help=effect, key=key):
                 quotas.waiting(runs_folder())
                 jobs.resume(run, training_jobs.max_running())
                 st.rerun()
@@ -70,8 +69,8 @@ def what_to_do(run: Run) -> None:
             st.button(
                 "Duplicate with changes",
                 icon=":material/content_copy:",
-                help="Puts its settings in the sidebar.",
-                on_click=launcher.take_over,
+                help="Opens the form in the sidebar with its settings.",
+                on_click=launcher.fill_from,
                 args=(run,),
                 key="duplicate",
             )
@@ -83,9 +82,9 @@ def _ask_delete(run: Run) -> None:
     with st.popover("Delete", icon=":material/delete:"):
         size = run.folder.bytes_on_disk() / 1e6
         st.write(
-            error_boundary.plain(f"Delete {run.name} with its model, {size:,.1f} MB, for good?")
+            error_boundary.plain(f"Delete {run.name} and its model, {size:,.1f} MB, permanently?")
         )
-        # Its name is in the key, so that a click never means a run that has taken its place.
+        # With the name in the key, a click never means a run that has taken its place.
         if st.button("Delete it", type="primary", key=f"delete {run.name}"):
             quotas.change("nothing can be deleted.")
             jobs.delete(runs_folder(), run.name)

@@ -1,4 +1,4 @@
-"""The trainings that run, as small bars, which every page has in its sidebar."""
+"""Progress bars of the running trainings, in the sidebar of every page."""
 
 import streamlit as st
 
@@ -7,23 +7,22 @@ from dashboard.model_registry import runs_folder
 from icaps.html import escape
 from icaps.runs.folder import DONE, FAILED, QUEUED, TRAINING, Run, Status, find_runs
 
-# Seconds between two looks at the run folders, while a training lives. Each is a run of its own for
-# each visitor, with all that Streamlit does for one.
+# Seconds between two reads of the run folders while a training runs; each is a run of the script.
 POLL = 4.0
 _ICONS = {DONE: ":material/check_circle:", FAILED: ":material/error:"}
 
 
 def show() -> None:
-    """Here, a bar for each training that lives, kept up to date; a word when one has ended."""
+    """Shows a bar per running training, and a message when one has ended."""
     live = [run for run in find_runs(runs_folder()) if run.status.live]
-    _tell_ended(live)
+    _notify_of_ended(live)
     if live:
         st.html('<p class="side-title">Training now</p>')
         st.fragment(_bars, run_every=POLL)(tuple(run.name for run in live))
 
 
-def ago(seconds: float) -> str:
-    """A time as people say it."""
+def duration(seconds: float) -> str:
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5_400:
@@ -31,16 +30,16 @@ def ago(seconds: float) -> str:
     return f"{seconds / 3_600:.1f} h"
 
 
-def place(status: Status) -> str:
-    """Where a training stands, in a few words."""
+def describe(status: Status) -> str:
+    """The state of a training in a few words."""
     if status.state != TRAINING or not status.steps:
         return status.state
-    left = "" if status.eta is None else f", {ago(status.eta)} left"
+    left = "" if status.eta is None else f", {duration(status.eta)} left"
     return f"epoch {status.epoch} of {status.epochs}{left}"
 
 
 def _bars(names: tuple[str, ...]) -> None:
-    """The bars; what else is on the page changes when a training begins or ends."""
+    """The bars; the page is run again when a training starts or ends."""
     live = [run for run in find_runs(runs_folder()) if run.status.live]
     if tuple(run.name for run in live) != names:
         st.rerun()
@@ -55,7 +54,7 @@ def _bar(run: Run) -> None:
     waits = " waits" if status.state == QUEUED else ""
     st.html(
         f'<div class="job{waits}"><p><b>{escape(run.name)}</b>'
-        f"<span>{escape(place(status))}{accuracy}</span></p>"
+        f"<span>{escape(describe(status))}{accuracy}</span></p>"
         f'<div class="bar" role="progressbar" aria-label="{escape(run.name)}" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{percent:.0f}">'
         f'<i style="width:{percent:.1f}%"></i></div></div>'
@@ -63,8 +62,8 @@ def _bar(run: Run) -> None:
     st.page_link(nav.page("train"), label="Watch", query_params={"run": run.name})
 
 
-def _tell_ended(live: list[Run]) -> None:
-    """Tells this visitor of trainings that lived when they looked last, and don't any more."""
+def _notify_of_ended(live: list[Run]) -> None:
+    """Notifies this visitor of trainings that have ended since the last script run."""
     state = st.session_state
     before, state.jobs_alive = state.get("jobs_alive", set()), {run.name for run in live}
     ended = before - state.jobs_alive
@@ -72,6 +71,6 @@ def _tell_ended(live: list[Run]) -> None:
         return
     for run in find_runs(runs_folder()):
         if run.name in ended:
-            words = run.status.error or run.status.state
+            message = run.status.error or run.status.state
             icon = _ICONS.get(run.status.state, ":material/stop_circle:")
-            st.toast(error_boundary.plain(f"{run.name}: {words}"), icon=icon, duration="long")
+            st.toast(error_boundary.plain(f"{run.name}: {message}"), icon=icon, duration="long")

@@ -1,4 +1,4 @@
-"""A field for each setting of a training: the common ones first, the rest folded."""
+"""An input field per setting of a training: the common ones first, the others folded."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,38 +10,38 @@ from icaps.config import ACTIVATIONS, About, ModelConfig, TrainConfig, about
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
 _CHOICES = {"activation": ACTIVATIONS}
-_OWN = ("hierarchical",)  # what the launcher asks itself
-_ALL = "none"  # of numbers that may be left out
-_MOST = 2**53 - 1  # the largest whole number of a browser
-_DIGITS = 100  # Python reads no number of thousands
+_OMITTED = ("hierarchical",)  # the launcher asks for it
+_NONE = "none"  # of numbers that may be None
+_MAX = 2**53 - 1  # the largest integer of a browser
+_DIGITS = 100  # Python refuses integers of thousands of digits
 
 
 def start_from(model: ModelConfig, train: TrainConfig) -> None:
-    """Makes these settings the ones that the fields begin with."""
+    """Fills the fields with these settings on the next run."""
     st.session_state.setting_start = asdict(model) | asdict(train)
 
 
 def ask(
     base: tuple[ModelConfig, TrainConfig], starts: Mapping[str, Any], place: str
 ) -> dict[str, str]:
-    """The settings that differ from the base, as `--set` takes them.
+    """Asks for the settings; returns those that differ from the base, as `--set` takes them.
 
     Args:
-        base: What the settings are without any change.
-        starts: With what other values the fields begin.
-        place: The fields begin anew where it changes.
+        base: The settings of the preset, or the defaults.
+        starts: Initial values of fields that differ from the base.
+        place: The fields are reset when it changes.
     """
     known = asdict(base[0]) | asdict(base[1])
     begin = known | starts
     state = st.session_state
-    if "setting_start" in state:  # taken over from another training
+    if "setting_start" in state:  # copied from another training
         state.setting_turn = state.get("setting_turn", 0) + 1
         state.setting_given = (place, state.pop("setting_start"))
     given_place, given = state.get("setting_given", ("", {}))
     if given_place == place:
         begin |= given
     fields = [field for kind in (ModelConfig, TrainConfig) for field in about(kind)]
-    fields = [field for field in fields if field.name not in _OWN]
+    fields = [field for field in fields if field.name not in _OMITTED]
     where = f"{place} {state.setting_turn}" if given_place == place else place
     values: dict[str, Any] = {"hierarchical": begin["hierarchical"]}
     for field in sorted(fields, key=_rank):
@@ -73,7 +73,7 @@ def _ask_one(field: About, start: Any, place: str) -> Any:
     if field.name in _CHOICES:
         choices = _CHOICES[field.name]
         return st.selectbox(label, choices, index=choices.index(start), **options)
-    if field.type is int and start <= _MOST:
+    if field.type is int and start <= _MAX:
         return st.number_input(label, value=start, step=1, min_value=0, **options)
     if field.type is float:
         step = start / 10 or 0.01
@@ -82,8 +82,8 @@ def _ask_one(field: About, start: Any, place: str) -> Any:
         return st.text_input(label, value=start, **options)
     text = st.text_input(label, value=_written(start), **options).strip()
     number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-    return None if text.lower() == _ALL else int(text) if number else text
+    return None if text.lower() == _NONE else int(text) if number else text
 
 
 def _written(value: Any) -> str:
-    return _ALL if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return _NONE if value is None else str(value).lower() if isinstance(value, bool) else str(value)

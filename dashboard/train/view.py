@@ -1,4 +1,4 @@
-"""Trainings on the page: each function shows one part."""
+"""Shows trainings: state, curves, explanations by epoch, settings, log and a table of all."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,32 +16,32 @@ from dashboard.train import charts, job_bars
 from dashboard.training_jobs import command_line
 from dashboard.widgets import chart_card, downloads
 from dashboard.widgets.shaded_text import text_card
-from icaps.cli.request import read_arguments
-from icaps.cli.train import settings_of
+from icaps.cli.request import TrainRequest, read_arguments
 from icaps.errors import ICapsError, RunError
 from icaps.html import printable
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
+from icaps.text.fixed_part import TEXTS
 
-POLL = 2.0  # seconds between two looks at the trainings that are watched
+POLL = 2.0  # seconds between two reads of the trainings that are shown
 _METRICS = "metrics.json"
 
 
-def how_to_start() -> None:
-    """What to do where there is no training yet."""
+def show_how_to_start() -> None:
+    """What to do if there is no training yet."""
     st.subheader("There is no training yet", anchor=False)
-    st.write("Open *Train a model* in the sidebar, or train on the command line:")
+    st.write("Open *Train a model* in the sidebar, or use the command line:")
     st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
 
 
 def show_now(run: Run) -> None:
-    """Where a training stands: a sentence, a bar, and its numbers."""
+    """The state of a training: a sentence, a bar, and its numbers."""
     status = run.status
-    sentence = f"{run.name}: {job_bars.place(status)}."
+    sentence = f"{run.name}: {job_bars.describe(status)}."
     if status.error:
         st.error(
-            error_boundary.plain(f"{run.name} has failed. {status.error}"), icon=":material/error:"
+            error_boundary.plain(f"{run.name} failed. {status.error}"), icon=":material/error:"
         )
     else:
         st.progress(status.share, error_boundary.plain(sentence))
@@ -49,8 +49,8 @@ def show_now(run: Run) -> None:
     rows = (
         ("Loss", None if status.loss is None else f"{status.loss:.4f}"),
         ("Best validation", _share(status.validation_accuracy)),
-        ("Texts a second", None if speed is None else f"{speed:,.0f}"),
-        ("Learning rate", None if rate is None else f"{rate:.1e}"),
+        ("Texts per second", None if speed is None else f"{speed:,.0f}"),
+        ("Learning rate", None if rate is None else f"{rate:.2g}"),
         ("Memory", f"{status.memory / 1e9:.2f} GB" if status.memory else None),
     )
     with st.container(horizontal=True, gap="medium"):
@@ -60,7 +60,7 @@ def show_now(run: Run) -> None:
 
 
 def link_model(run: Run) -> None:
-    """The way to the model of a training, as soon as there is one."""
+    """A link to the model of a training, once there is one."""
     model = model_of(run)
     if model is not None:
         st.page_link(
@@ -72,7 +72,7 @@ def link_model(run: Run) -> None:
 
 
 def model_of(run: Run) -> ModelFolder | None:
-    """The model that a training has made so far; None before its first epoch."""
+    """The current model of a training; None before the end of its first epoch."""
     if not run.has_model:
         return None
     folder = run.path.resolve()
@@ -80,10 +80,11 @@ def model_of(run: Run) -> ModelFolder | None:
 
 
 def show_curves(runs: Sequence[Run]) -> None:
-    """The curves of some trainings over each other."""
+    """The curves of some trainings in the same charts."""
     records = {run.name: run.folder.records(PROGRESS) for run in runs}
     if not any(records.values()):
-        st.caption("The curves begin with the first step.")
+        live = any(run.status.live for run in runs)
+        st.caption("The curves start with the first step." if live else "No curves were recorded.")
         return
     names = list(records)
     tables = {key: charts.curve_table(records, curve) for key, curve in charts.CURVES.items()}
@@ -100,10 +101,10 @@ def show_curves(runs: Sequence[Run]) -> None:
 
 
 def show_learning(run: Run) -> None:
-    """How the reasons of one text, and the use of the capsules, have changed by epoch."""
+    """How the explanation of one text, and the use of the capsules, change by epoch."""
     snapshots = [part for part in run.folder.records(SNAPSHOTS) if charts.is_snapshot(part)]
     if not snapshots:
-        st.caption("The first epoch's end brings the first of these.")
+        st.caption("These are recorded at the end of each epoch.")
         return
     epochs = [snapshot["epoch"] for snapshot in snapshots]
     explanations = _explanations(snapshots)
@@ -127,8 +128,8 @@ def show_learning(run: Run) -> None:
     alive = table[table["share"] >= 0.01].groupby("epoch").size().reindex(epochs, fill_value=0)
     st.caption(
         f"The capsules that win validation texts, by epoch: {alive.iloc[-1]} of "
-        f"{table['capsule'].nunique()} win 1% or more after the last, {alive.iloc[0]} after the "
-        "first. A cell is stronger where the capsule wins more."
+        f"{table['capsule'].nunique()} win at least 1% after the last epoch, {alive.iloc[0]} after "
+        "the first. The more texts a capsule wins, the stronger is its cell."
     )
 
     def draw(ink: str) -> alt.LayerChart:
@@ -138,10 +139,10 @@ def show_learning(run: Run) -> None:
 
 
 def show_log(run: Run) -> None:
-    """The end of what the training wrote, and the command that started it."""
-    st.code(run.folder.log_tail() or "Nothing was written yet.", language=None, height=320)
+    """The end of the log of a training, and its command."""
+    st.code(run.folder.log_tail() or "The log is empty.", language=None, height=320)
     if run.request is not None:
-        st.caption("The command, to run elsewhere:")
+        st.caption("The command, to run it elsewhere:")
         line = printable(command_line(run.request.arguments))
         st.code(line, language="bash", wrap_lines=True)
 
@@ -153,20 +154,20 @@ def show_settings(runs: Sequence[Run]) -> None:
     while name in columns:  # a training may be called so
         name += "s"
     table = pd.DataFrame(columns, dtype=object).rename_axis(name).reset_index().fillna("")
-    if len(columns) > 1 and st.toggle("Only what differs", value=True, key="only_differences"):
+    if len(columns) > 1 and st.toggle("Only differences", value=True, key="only_differences"):
         table = table[table[list(columns)].nunique(axis=1) > 1]
         if table.empty:
-            st.caption("They have the same settings.")
+            st.caption("Their settings are the same.")
             return
     st.dataframe(table, width="stretch", hide_index=True)
     downloads.show_csv(table, "settings")
 
 
 def show_history(runs: Sequence[Run]) -> None:
-    """All trainings as a table, with the room that they take."""
+    """All trainings as a table, with their size on disk."""
     table = pd.DataFrame([_row(run) for run in runs])
     total = table["MB"].sum()
-    st.caption(f"{len(runs)} in {runs_folder()}, {total:,.0f} MB in all.")
+    st.caption(f"{len(runs)} in {runs_folder()}, {total:,.0f} MB on disk.")
     shares = dict.fromkeys(("validation", "test"), st.column_config.NumberColumn(format="percent"))
     st.dataframe(table, width="stretch", hide_index=True, column_config=shares)
     downloads.show_csv(table, "trainings")
@@ -198,12 +199,12 @@ def _row(run: Run) -> dict[str, Any]:
 def _data(run: Run) -> str:
     try:
         return printable(read_arguments(run.request.arguments).data) if run.request else ""
-    except RunError:  # the table of all trainings says nothing of a command of another version
+    except RunError:  # of a command of another version
         return ""
 
 
 def _test_accuracy(run: Run) -> float | None:
-    """Of the finished model; metrics are free-form, so what is of another form is left out."""
+    """The test accuracy of the model; None if its metrics, which are free-form, have none."""
     try:
         metrics = json.loads((run.path / _METRICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -218,18 +219,19 @@ def _settings(run: Run) -> dict[str, str]:
     if run.request is None:
         return {}
     try:
-        options = read_arguments(run.request.arguments)
         if run.request.of_a_baseline:
+            options = read_arguments(run.request.arguments)
             return {"data": printable(options.data), "baseline": options.name}
-        model, train = settings_of(options)
+        request = TrainRequest.from_arguments(run.request.arguments)
+        model, train = request.configs()
     except ICapsError as error:
         return {"data": printable(str(error))}
     values = {
-        "data": options.data,
-        "text": ", ".join(options.text or ()),
-        "label": options.label or "",
-        "preset": options.preset or "",
-        "vectors": ", ".join(options.vectors or ["texts"]),
+        "data": request.data,
+        "text": ", ".join(request.reading.get("text", ())),
+        "label": request.reading.get("label", ""),
+        "preset": request.preset,
+        "vectors": ", ".join(request.vectors or (TEXTS,)),
         **asdict(model),
         **asdict(train),
     }
@@ -237,13 +239,13 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _explanations(snapshots: Sequence[Mapping[str, Any]]) -> dict[int, Explanation]:
-    """By epoch, where there is one that this iCaps can read."""
-    found = {}
+    """The explanations by epoch, those that this version of iCaps can read."""
+    explanations = {}
     for snapshot in snapshots:
         if isinstance(snapshot.get("explanation"), dict):
             with suppress(KeyError, TypeError, ValueError, AttributeError):
-                found[snapshot["epoch"]] = Explanation.from_dict(snapshot["explanation"])
-    return found
+                explanations[snapshot["epoch"]] = Explanation.from_dict(snapshot["explanation"])
+    return explanations
 
 
 def _share(value: float | None) -> str | None:

@@ -125,20 +125,6 @@ def options() -> dict[str, str]:
     return found
 
 
-def as_arguments(reading: Mapping[str, Any]) -> list[str]:
-    """How data is read, as options of `icaps`."""
-    arguments: list[str] = []
-    for name, value in reading.items():
-        for part in value if isinstance(value, (list, tuple)) else [value]:
-            arguments += option(name.replace("_", "-"), r"\t" if part == "\t" else part)
-    return arguments
-
-
-def option(name: str, value: str) -> list[str]:
-    """An option of `icaps` with its value, which may look like an option itself."""
-    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
-
-
 def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> None:
     """Makes data the one that is chosen, and how it is read; None leaves that as it is."""
     names = {value: name for name, value in options().items()}

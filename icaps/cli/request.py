@@ -1,14 +1,92 @@
-"""The command of a run, read back from its request.json."""
+"""The command of a training: written by the dashboard, and read back from a request.json."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from icaps.cli.baseline import add_parser as add_baseline
+from icaps.cli.data import reading_options
 from icaps.cli.train import add_parser as add_train
+from icaps.cli.train import base_configs, given_settings
+from icaps.config import ModelConfig, TrainConfig, override
 from icaps.errors import RunError
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What `icaps train` is asked to do.
+
+    Attributes:
+        data: A path or a name.
+        reading: Options of `open_source`.
+        preset: The preset that the settings change; empty for the defaults.
+        settings: Values of `--set`, by the names of the settings.
+        vectors: Paths and names of word vectors; empty for vectors trained on the texts.
+        watch: The text whose explanation is stored after each epoch.
+    """
+
+    data: str
+    reading: Mapping[str, Any]
+    preset: str
+    settings: Mapping[str, str]
+    vectors: tuple[str, ...]
+    watch: str
+
+    def to_arguments(self) -> list[str]:
+        """The arguments of `icaps`, without --out."""
+        arguments = ["train", *option("data", self.data), *reading_arguments(self.reading)]
+        if self.preset:
+            arguments += ["--preset", self.preset]
+        for name, value in self.settings.items():
+            arguments += ["--set", f"{name}={value}"]
+        for vectors in self.vectors:
+            arguments += option("vectors", vectors)
+        return arguments + (option("watch", self.watch) if self.watch else [])
+
+    @classmethod
+    def from_arguments(cls, arguments: Sequence[str]) -> TrainRequest:
+        """The request in the arguments of an `icaps train`.
+
+        Raises:
+            RunError: This iCaps does not know the command.
+            ConfigError: A --set has no value.
+        """
+        options = read_arguments(arguments)
+        reading = reading_options(options)
+        given = {name: value for name, value in reading.items() if value not in (None, "strict")}
+        return cls(
+            data=options.data,
+            reading=given,
+            preset=options.preset or "",
+            settings=given_settings(options),
+            vectors=tuple(options.vectors or ()),
+            watch=options.watch,
+        )
+
+    def configs(self) -> tuple[ModelConfig, TrainConfig]:
+        """The settings that the preset and the changes to it give.
+
+        Raises:
+            ConfigError: There is no such preset or setting, or a value is out of its range.
+        """
+        return override(*base_configs(self.preset), self.settings)
+
+
+def option(name: str, value: str) -> list[str]:
+    """An option of `icaps` with its value, which may look like an option itself."""
+    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
+
+
+def reading_arguments(reading: Mapping[str, Any]) -> list[str]:
+    """Options of `open_source` as options of `icaps`."""
+    arguments: list[str] = []
+    for name, value in reading.items():
+        for part in [value] if isinstance(value, str) else value:
+            arguments += option(name.replace("_", "-"), r"\t" if part == "\t" else part)
+    return arguments
 
 
 class _Parser(argparse.ArgumentParser):

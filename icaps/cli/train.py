@@ -70,14 +70,31 @@ def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
     Raises:
         ConfigError: There is no such preset or setting, or a value is out of its range.
     """
-    model, train = ModelConfig(), TrainConfig()
-    if options.preset:
-        preset = get_preset(options.preset)
-        model, train = preset.model, preset.train
+    return override(*base_configs(options.preset or ""), given_settings(options))
+
+
+def base_configs(preset: str) -> tuple[ModelConfig, TrainConfig]:
+    """The settings of a preset; the defaults if its name is empty.
+
+    Raises:
+        ConfigError: There is no such preset.
+    """
+    if not preset:
+        return ModelConfig(), TrainConfig()
+    found = get_preset(preset)
+    return found.model, found.train
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, str]:
+    """The values of --set and --seed, by the names of the settings.
+
+    Raises:
+        ConfigError: A --set has no value.
+    """
     settings = dict(_setting(text) for text in options.settings)
     if options.seed is not None:
         settings["seed"] = str(options.seed)
-    return override(model, train, settings)
+    return settings
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -122,7 +122,7 @@ def show_tab(page: Page, name: str) -> None:
 
 
 def put_beside(page: Page, name: str) -> None:
-    choose(page, main(page).get_by_role("combobox", name="Beside it"), name)
+    choose(page, main(page).get_by_role("combobox", name="Compare with"), name)
 
 
 def skip_to_main(page: Page) -> None:
@@ -165,7 +165,7 @@ def test_settings_stand_side_by_side(page: Page, shop: Workshop) -> None:
     assert differing["vectors"]["first"] == f"{shop.place}/some vectors.vec, texts"
     assert "batch_size" not in differing
     rows = table(place).get_attribute("aria-rowcount") or ""
-    place.get_by_text("Only what differs").click()
+    place.get_by_text("Only differences").click()
     expect(table(place)).not_to_have_attribute("aria-rowcount", rows)
     every = {row["setting"]: row for row in download(page, place, "CSV")}
     assert every["batch_size"]["first"] == every["batch_size"]["second"] == "8"
@@ -248,7 +248,7 @@ def test_deleting_asks_first(page: Page, shop: Workshop) -> None:
 
 
 def test_tab_reaches_all_of_it(page: Page) -> None:
-    common = {"Training", "Beside it", "Duplicate with changes", "Delete", "Open in Explain"}
+    common = {"Training", "Compare with", "Duplicate with changes", "Delete", "Open in Explain"}
     common |= {"canvas", "CSV"}  # the table of all trainings
     inside = {
         "Curves": {"As a table", "Save", "Fullscreen: Loss over the epochs"},

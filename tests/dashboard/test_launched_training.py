@@ -35,7 +35,7 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     at.text_input(key="launch watch").set_value(WATCHED)
     run(at)
     assert not at.error
-    assert any("an epoch, up to" in caption.value for caption in at.caption)
+    assert any("per epoch, up to" in caption.value for caption in at.caption)
     at.button(key="launch start").click()
     run(at)
     assert not at.error

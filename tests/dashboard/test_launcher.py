@@ -333,7 +333,7 @@ def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Pa
 def test_data_that_is_not_here_can_be_started(started: Started) -> None:
     at = open_launcher(**{"launch data": "ag_news (download)"})
     assert any("not on this machine yet" in caption.value for caption in at.caption)
-    assert any("when the data is here" in caption.value for caption in at.caption)
+    assert any("once the data is downloaded" in caption.value for caption in at.caption)
     arguments = arguments_of(at, started)
     assert arguments == ["train", "--data", "ag_news", "--vectors", "texts"]
     at.selectbox(key="launch data").select(PATH)
@@ -437,16 +437,16 @@ def test_who_is_refused_a_name_sees_whose_training_has_it(
 
 def test_the_estimate_is_shown(started: Started) -> None:
     at = open_launcher()
-    (caption,) = [c.value for c in at.caption if "an epoch" in c.value]
+    (caption,) = [c.value for c in at.caption if "per epoch" in c.value]
     assert caption == (
-        "about 500 texts of 2 classes, 11 words each; 1,234 words known. 40 s an epoch, up to "
-        "8 min in all; a model of 2.5 MB, 1.3 GB of memory."
+        "about 500 texts of 2 classes, 11 words per text; a vocabulary of 1,234 words. 40 s per "
+        "epoch, up to 8 min in total; a model of 2.5 MB, 1.3 GB of memory."
     )
 
 
 def test_a_real_estimate(texts: Path) -> None:
     at = open_launcher(str(texts))
-    (caption,) = [c.value for c in at.caption if "an epoch" in c.value]
+    (caption,) = [c.value for c in at.caption if "per epoch" in c.value]
     assert caption.startswith("30 texts of 3 classes, ")
 
 
@@ -535,7 +535,7 @@ def taking_script() -> None:
 
     state.restore()
     if "take" in streamlit.session_state:
-        launcher.take_over(streamlit.session_state["take"])
+        launcher.fill_from(streamlit.session_state["take"])
         del streamlit.session_state["take"]
     launcher.show()
 

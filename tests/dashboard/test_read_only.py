@@ -112,7 +112,7 @@ def test_no_action_is_done_whatever_is_asked(
     monkeypatch.setattr(quotas, "read_only", lambda: False)  # everything is offered
     pressed(monkeypatch)
     actions = [
-        lambda: train_questions.what_to_do(run),
+        lambda: train_questions.show_actions(run),
         lambda: train_questions._ask_delete(run),
         lambda: dataset_questions.ask_delete(data_picker.Choice(data.key_of(str(kept), {}), None)),
         lambda: tasks.start(("explore", str(kept))),

@@ -163,7 +163,7 @@ def test_each_state(name: str, place: Path) -> None:
         at = open_page("train")
         assert buttons(at) == expected
         if name == "failed":
-            assert errors(at) == [f"failed has failed. {HTML}"]
+            assert errors(at) == [f"failed failed. {HTML}"]
         else:
             assert progress_bar(at)[1] == f"{name}: {words}."
             assert not at.error
@@ -195,8 +195,8 @@ def test_the_numbers_of_a_training(place: Path) -> None:
         assert metrics(at) == {
             "Loss": "0.1235",
             "Best validation": "87.5%",
-            "Texts a second": "1,234",
-            "Learning rate": "5.0e-04",
+            "Texts per second": "1,234",
+            "Learning rate": "0.0005",
             "Memory": "1.25 GB",
         }
         assert progress_bar(at) == (62, "mine: epoch 3 of 4, 2.0 h left.")  # 25 of 40 steps
@@ -213,7 +213,7 @@ def test_the_numbers_of_a_training(place: Path) -> None:
     [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (5_399, "90 min"), (5_400, "1.5 h")],
 )
 def test_how_long(seconds: float, words: str) -> None:
-    assert job_bars.ago(seconds) == words
+    assert job_bars.duration(seconds) == words
 
 
 def test_names_that_are_markup(place: Path) -> None:
@@ -435,7 +435,7 @@ def test_curves_on_the_page(place: Path) -> None:
     }
     at.selectbox(key="run").select("none")
     at.multiselect(key="beside").set_value([])
-    assert any("begin with the first step" in c.value for c in run(at).caption)
+    assert any("No curves were recorded" in c.value for c in run(at).caption)
     assert at.query_params["run"] == "none"
 
 
@@ -445,7 +445,7 @@ def test_how_reasons_are_learnt(place: Path, snapshots: list[dict[str, Any]]) ->
     assert shown_text(at).startswith("Bake bread & <b>soup</b>.")
     assert at.select_slider[0].value == 2
     caption = next(c.value for c in at.caption if "win validation" in c.value)
-    assert "1 of 3 win 1% or more after the last, 2 after the first" in caption
+    assert "1 of 3 win at least 1% after the last epoch, 2 after the first" in caption
     at.select_slider[0].set_value(1)
     assert "After epoch 1" in run(at).markdown[-1].value
 
@@ -507,7 +507,7 @@ def test_settings_side_by_side(place: Path) -> None:
     assert len(run(at).dataframe[0].value) > len(known)
     at.toggle(key="only_differences").set_value(True)
     at.multiselect(key="beside").set_value(["same"])
-    assert any("the same settings" in caption.value for caption in run(at).caption)
+    assert any("settings are the same" in caption.value for caption in run(at).caption)
     at.multiselect(key="beside").set_value(["older"])
     table = run(at).dataframe[0].value.set_index("setting")
     assert "There is no setting 'gone'" in table.loc["data", "older"]
@@ -532,7 +532,7 @@ def test_the_log_and_the_command(place: Path) -> None:
     assert log.splitlines()[:2] == ["reading", "100%"]
     assert command == ("python -m icaps train --data 'my texts.csv' --watch 'it'\"'\"'s <b>'")
     at.selectbox(key="run").select("new")
-    assert [code.value for code in run(at).code] == ["Nothing was written yet."]
+    assert [code.value for code in run(at).code] == ["The log is empty."]
     assert buttons(at) == {"delete"}  # nobody knows how it was started
 
 
@@ -574,7 +574,7 @@ def test_deleting(place: Path) -> None:
     for name in ("one", "two"):
         write_run(place, name, done(), progress=COURSE)
     at = open_page("train", run="one")
-    assert any("Delete one with its model, 0.0 MB, for good?" in plain(m) for m in at.markdown)
+    assert any("Delete one and its model, 0.0 MB, permanently?" in plain(m) for m in at.markdown)
     press(at, "delete", "one")
     assert not (place / "one").exists()
     assert (place / "two" / PROGRESS).is_file()
@@ -630,7 +630,10 @@ def test_resuming(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(place, "two", Status(FAILED, 1, error="x"))
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(jobs, "_launch", lambda *arguments: asked.append(arguments))
-    for name, words in (("one", "exactly where it was last saved"), ("two", "Begins anew")):
+    for name, words in (
+        ("one", "exactly from its last saved state"),
+        ("two", "Starts from the beginning"),
+    ):
         at = open_page("train", run=name)
         assert words in at.button(key=f"resume {name}").help
         press(at, "resume", name)
