@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from icaps.config import ExplainKeywords, ExplainOptions, ModelConfig, TrainConfig
-from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import Reasons, explain, find_reasons
@@ -134,10 +133,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             VectorsError, TrainingError, CheckpointError: As in `fit`.
         """
 
-        def make_folder(key: str, fill: Callable[[Path], None]) -> Path:
-            return make_ready(data_folder() / "encoded" / key, fill)
-
-        data = prepare_stream(records, self.model, self.train, make_folder, workers)
+        data = prepare_stream(records, self.model, self.train, workers)
         return self._fit(data, state_folder, resume)
 
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803

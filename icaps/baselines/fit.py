@@ -28,7 +28,6 @@ from icaps.baselines.networks import (
     predict_scores,
 )
 from icaps.config import ModelConfig, TrainConfig
-from icaps.data.cache import data_folder, make_ready
 from icaps.errors import ConfigError, TrainingError
 from icaps.model import margin_loss
 from icaps.train.calibration import fit_inverse_temperature
@@ -105,7 +104,6 @@ def _fit_network(
         records,
         ModelConfig(max_words=MAX_WORDS),
         settings,
-        lambda key, fill: make_ready(data_folder() / "encoded" / key, fill),
         workers=workers,
     )
     training, validation = prepared.training, prepared.validation

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -19,12 +19,15 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from icaps.config import ModelConfig, TrainConfig
+from icaps.data.cache import Artifact, artifact_home
 from icaps.errors import DataError
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
 from icaps.train.token_store import open_tokens, write_tokens
+
+_VERSION = 2  # of the files of an encoded corpus
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -170,10 +173,9 @@ def prepare_stream(
     records: Iterable[Labelled],
     model: ModelConfig,
     train: TrainConfig,
-    make_folder: Callable[[str, Callable[[Path], None]], Path],
-    workers: int,
+    workers: int = 1,
 ) -> Prepared:
-    """Any number of texts, iterated three times; their numbers are stored in files.
+    """Any number of texts, iterated three times; their numbers are stored in the cache.
 
     The three passes are for labels, for the words of the training part, and for the numbers.
 
@@ -181,11 +183,11 @@ def prepare_stream(
         records: The same texts each time.
         model: How texts are split and truncated.
         train: How the vocabulary and the validation part are chosen.
-        make_folder: Returns the folder of a key; fills it by the function if it does not exist.
         workers: Processes that encode.
 
     Raises:
-        DataError: A text cannot be read, there are too few, or they are of one class.
+        DataError: A text cannot be read, there are too few, they are of one class, or the cache
+            cannot be written.
     """
     classes, labels, content = read_labels(records)
     training, validation = split(labels, len(classes), train)
@@ -197,7 +199,10 @@ def prepare_stream(
     def fill(folder: Path) -> None:
         write_tokens((record.text for record in records), vocabulary, model, folder, workers)
 
-    files = open_tokens(make_folder(_key(content, vocabulary, model), fill))
+    reading = [model.hierarchical, model.max_words, model.max_sentences, model.language]
+    words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
+    home = artifact_home("encoded", _VERSION, content, words, reading)
+    files = Artifact(home, lambda folder: open_tokens(folder, len(labels))).make(fill)
     corpus = Corpus(*files, labels, np.arange(len(labels), dtype=np.int32))
     return Prepared(
         content, classes, vocabulary, corpus.select(training), corpus.select(validation)
@@ -313,11 +318,3 @@ def content_hash(labelled: Iterable[tuple[str, str]]) -> str:
         line = f"{len(text)}\n{text}\n{label}\n"
         digest.update(line.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-def _key(content: str, vocabulary: Vocabulary, model: ModelConfig) -> str:
-    """Names the files of a corpus by its texts, its vocabulary and how texts are split."""
-    reading = model.hierarchical, model.max_words, model.max_sentences, model.language
-    words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
-    parts = f"1 {content} {words} {reading}"  # 1 is the version of the files
-    return hashlib.blake2b(parts.encode(), digest_size=12).hexdigest()

@@ -84,8 +84,15 @@ def write_tokens(
             sentences += len(part.words_per_sentence)
 
 
-def open_tokens(folder: Path) -> TokenFiles:
-    """The files that `write_tokens` wrote."""
+def open_tokens(folder: Path, texts: int) -> TokenFiles:
+    """The files that `write_tokens` wrote for so many texts.
+
+    Raises:
+        OSError, ValueError: A file is missing or damaged.
+    """
+    offsets = (folder / _TEXT_OFFSETS).stat().st_size // np.dtype(np.int64).itemsize
+    if offsets != texts + 1:
+        raise ValueError(f"it holds {offsets - 1} texts and not {texts}")
     return TokenFiles(
         NumberFile(folder / _IDS, np.int32),
         NumberFile(folder / _SENTENCE_OFFSETS, np.int64),

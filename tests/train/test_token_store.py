@@ -30,23 +30,10 @@ def rows(count: int = 90, seed: int = 1) -> list[Row]:
 
 def corpus_of(folder: Path, texts: int) -> Corpus:
     numbers = np.arange(texts)
-    return Corpus(*open_tokens(folder), numbers, numbers)
+    return Corpus(*open_tokens(folder, texts), numbers, numbers)
 
 
 LONG = dataclasses.replace(MODEL, hierarchical=True, max_words=5, max_sentences=3)
-
-
-def folder_maker(home: Path) -> object:
-    """As the cache does it, without locks."""
-
-    def make(key: str, fill: object) -> Path:
-        folder = home / key
-        if not folder.exists():
-            folder.mkdir()
-            fill(folder)
-        return folder
-
-    return make
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -70,12 +57,12 @@ def test_texts_without_words_are_kept(tmp_path: Path) -> None:
     assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
 
 
-def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
+def test_a_stream_is_prepared_as_texts_in_memory_are() -> None:
     records = rows()
     texts, names = zip(*records, strict=True)
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
     memory = prepare_texts(texts, classes, labels, MODEL, TRAIN)
-    stream = prepare_stream(records, MODEL, TRAIN, folder_maker(tmp_path), 1)
+    stream = prepare_stream(records, MODEL, TRAIN)
     assert stream.classes.tolist() == classes.tolist()
     assert stream.vocabulary == memory.vocabulary
     assert sorted([*stream.training.texts, *stream.validation.texts]) == list(range(len(texts)))
@@ -88,15 +75,30 @@ def test_a_stream_is_prepared_as_texts_in_memory_are(tmp_path: Path) -> None:
         assert one.tokens().ids.tolist() == other.tokens().ids.tolist()
 
 
-def test_the_files_are_made_once_for_the_same_texts_words_and_splitting(tmp_path: Path) -> None:
-    make = folder_maker(tmp_path)
-    prepare_stream(rows(), MODEL, TRAIN, make, 1)
-    prepare_stream(rows(), dataclasses.replace(MODEL, dropout=0.5), TRAIN, make, 1)
-    assert len(list(tmp_path.iterdir())) == 1
-    prepare_stream(rows(seed=2), MODEL, TRAIN, make, 1)
-    prepare_stream(rows(), LONG, TRAIN, make, 1)
-    prepare_stream(rows(), MODEL, dataclasses.replace(TRAIN, min_frequency=3), make, 1)
-    assert len(list(tmp_path.iterdir())) == 4
+def test_the_files_are_made_once_for_the_same_texts_words_and_splitting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    cache = tmp_path / "cache" / "encoded"
+    prepare_stream(rows(), MODEL, TRAIN)
+    prepare_stream(rows(), dataclasses.replace(MODEL, dropout=0.5), TRAIN)
+    assert len(list(cache.iterdir())) == 1
+    prepare_stream(rows(seed=2), MODEL, TRAIN)
+    prepare_stream(rows(), LONG, TRAIN)
+    prepare_stream(rows(), MODEL, dataclasses.replace(TRAIN, min_frequency=3))
+    assert len(list(cache.iterdir())) == 4
+
+
+@pytest.mark.parametrize("name", ["ids.bin", "text_offsets.bin"])
+def test_damaged_files_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
+    prepare_stream(rows(), MODEL, TRAIN)
+    (file,) = tmp_path.rglob(name)
+    file.unlink()
+    with pytest.raises(DataError, match="Delete the folder"):
+        prepare_stream(rows(), MODEL, TRAIN)
 
 
 def test_words_are_those_of_the_vocabulary() -> None:
@@ -108,9 +110,9 @@ def test_words_are_those_of_the_vocabulary() -> None:
     assert "zzz" not in vocabulary
 
 
-def test_one_class_is_no_classifier(tmp_path: Path) -> None:
+def test_one_class_is_no_classifier() -> None:
     with pytest.raises(DataError, match="All 2 texts have one class"):
-        prepare_stream([Row("a", "x")] * 2, MODEL, TRAIN, folder_maker(tmp_path), 1)
+        prepare_stream([Row("a", "x")] * 2, MODEL, TRAIN)
 
 
 def test_fitting_a_stream_is_fitting_its_texts(
