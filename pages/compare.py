@@ -3,8 +3,7 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations
-from dashboard.cache import models as cached_models
+from dashboard.cache import evaluations, models
 from dashboard.compare import baseline, inputs, reasons, view
 from dashboard.url_state import COMPARE_TABS
 from dashboard.widgets import data_picker, layout
@@ -20,7 +19,7 @@ def main() -> None:
     if not known:
         layout.show_how_to_train()
         return
-    models = inputs.ask_models(known)
+    folders = inputs.ask_models(known)
     choice = data_picker.ask_on_page(url_state.COMPARE_PLACE)
     if choice is None:
         return
@@ -31,14 +30,14 @@ def main() -> None:
     left, right = st.columns([3, 1], gap="medium", vertical_alignment="bottom")
     with right:
         baseline.show_training(choice)
-    if len(models) < 2:
+    if len(folders) < 2:
         view.show_too_few()
         return
     with left:
         sample = inputs.ask_sample(choice)
-    classes = cached_models.classes(next(iter(models.values())))
+    classes = models.classes(next(iter(folders.values())))
     texts = evaluations.texts(sample, classes)
-    answers = [evaluations.answers(sample, model, name, classes) for name, model in models.items()]
+    answers = [evaluations.answers(sample, model, name, classes) for name, model in folders.items()]
     name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
     with tab:
         if name == "Scores":
@@ -46,14 +45,14 @@ def main() -> None:
         elif name == "Disagreements":
             view.show_disagreements(texts, answers)
         elif name == "Speed and size":
-            view.show_sizes(answers, models)
+            view.show_sizes(answers, folders)
         elif name == "Published":
             view.show_published(sample, answers)
-        elif pair := inputs.ask_pair(models):
+        elif pair := inputs.ask_pair(folders):
             if name == "Capsules matched":
-                reasons.show_matched(models, pair)
+                reasons.show_matched(folders, pair)
             else:
-                reasons.show_reasons(sample, models, pair)
+                reasons.show_reasons(sample, folders, pair)
 
 
 with error_boundary.shown():

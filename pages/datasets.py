@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import data as cached_data
+from dashboard.cache import data
 from dashboard.explore import inputs, repeats, rows, text_map, view
 from dashboard.url_state import DATA_TABS
 from dashboard.widgets import background_task, data_picker, layout, sidebar
@@ -26,8 +26,8 @@ def main() -> None:
     reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
     arguments = ["explore", choice.value, *reading_arguments(reading)]
     available = choice.ready and choice.preview is not None
-    data = cached_data.index(choice.key) if available else None
-    if data is None:
+    index = data.index(choice.key) if available else None
+    if index is None:
         data_picker.show_preview(choice)
         if choice.ready:
             help_text = "Reads all texts once and counts them, in its own process."
@@ -36,26 +36,26 @@ def main() -> None:
     name, tab = layout.open_tab(DATA_TABS, "data_tabs")
     with tab:
         if name == "Overview":
-            view.show_facts(data)
-            view.show_classes(data)
-            view.show_lengths(data)
+            view.show_facts(index)
+            view.show_classes(index)
+            view.show_lengths(index)
         elif name == "Words":
-            view.show_distinctive(data)
-            view.show_vocabulary(data)
+            view.show_distinctive(index)
+            view.show_vocabulary(index)
         elif name == "Repeats":
-            repeats.show_repeats(data, arguments)
+            repeats.show_repeats(index, arguments)
         else:
-            predictions = rows.load_predictions(data, model, arguments)
-            selection = inputs.ask_rows(data, predictions, model)
-            st.caption(f"{len(selection.rows):,} of {len(data):,} rows")
+            predictions = rows.load_predictions(index, model, arguments)
+            selection = inputs.ask_rows(index, predictions, model)
+            st.caption(f"{len(selection.rows):,} of {len(index):,} rows")
             on_map = name == "Map"
             if not len(selection.on_map if on_map else selection.rows):
                 return
             if on_map:
-                text_map.show_map(data, model, predictions, selection.on_map)
+                text_map.show_map(index, model, predictions, selection.on_map)
             else:
-                rows.show_rows(data, model, predictions, selection)
-            inputs.ask_slice(data, selection)
+                rows.show_rows(index, model, predictions, selection)
+            inputs.ask_slice(index, selection)
 
 
 with error_boundary.shown():

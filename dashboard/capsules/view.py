@@ -180,7 +180,7 @@ def show_comparison(
         )
         other = comparable[name]
         statistics = {model.name: _statistics(report), name: _statistics(other)}
-        st.dataframe(pd.DataFrame(statistics), width="stretch")
+        st.dataframe(pd.DataFrame(statistics), width="stretch", height="content")
         agreement = controls.agreement(
             report.view.tally,
             other.view.tally,

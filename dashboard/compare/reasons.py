@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary
-from dashboard.cache import evaluations, explanations
-from dashboard.cache import models as cached_models
+from dashboard.cache import evaluations, explanations, models
 from dashboard.cache.evaluations import Sample
 from dashboard.compare import charts
 from dashboard.compare.view import LISTED, MAX_CHARACTERS
@@ -23,9 +22,9 @@ MAX_EXPLAINED = 200  # texts
 _WORDS = 6  # per capsule
 
 
-def show_reasons(sample: Sample, models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
+def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
     """Texts for which both predict the same class, the most different K-grams first."""
-    first, second = (models[name] for name in pair)
+    first, second = (folders[name] for name in pair)
     shared = evaluations.shared(sample, first, second, MAX_EXPLAINED)
     if not shared:
         st.info("There is no text for which both predict the same class.")
@@ -72,14 +71,14 @@ def show_reasons(sample: Sample, models: Mapping[str, ModelFolder], pair: tuple[
         st.html(shaded_text.text_card(explanation))
 
 
-def show_matched(models: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
+def show_matched(folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
     """The capsules of two networks, matched one to one by their words."""
-    reports = {name: cached_models.report(models[name]) for name in pair}
+    reports = {name: models.report(folders[name]) for name in pair}
     missing = [name for name, report in reports.items() if report is None]
     if missing:
         names = " and ".join(missing)
         st.info(error_boundary.plain(f"Capsule statistics have not been computed for {names}."))
-        capsule_picker.show_interpret_command(*(models[name].path for name in missing))
+        capsule_picker.show_interpret_command(*(folders[name].path for name in missing))
         return
     first, second = (report for report in reports.values() if report is not None)
     agreement = controls.agreement(

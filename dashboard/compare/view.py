@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard.cache import models as cached_models
+from dashboard.cache import models
 from dashboard.cache.evaluations import Sample
 from dashboard.compare import charts
 from dashboard.model_registry import ModelFolder
@@ -89,16 +89,16 @@ def show_disagreements(texts: LabelledTexts, answers: Sequence[TimedPredictions]
     downloads.show_csv(table, "disagreements")
 
 
-def show_sizes(answers: Sequence[TimedPredictions], models: Mapping[str, ModelFolder]) -> None:
+def show_sizes(answers: Sequence[TimedPredictions], folders: Mapping[str, ModelFolder]) -> None:
     """How fast each model is on these texts, and how large."""
-    folders = [models[answer.name] for answer in answers]
+    own = [folders[answer.name] for answer in answers]
     table = pd.DataFrame(
         {
             "model": [answer.name for answer in answers],
             "texts per second": [round(answer.texts_per_second) for answer in answers],
             "accuracy": [float(answer.correct.mean()) for answer in answers],
-            "MB": [folder.bytes_on_disk / 1e6 for folder in folders],
-            "numbers": [cached_models.weights(folder) for folder in folders],
+            "MB": [folder.bytes_on_disk / 1e6 for folder in own],
+            "numbers": [models.weights(folder) for folder in own],
         }
     )
     st.dataframe(

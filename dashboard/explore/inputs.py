@@ -8,7 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import error_boundary, quotas
-from dashboard.cache import data as cached_data
+from dashboard.cache import data
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import delete_slice, slices
@@ -62,20 +62,20 @@ def ask_delete(choice: Choice) -> None:
             st.rerun()
 
 
-def ask_rows(data: Index, predictions: Predictions | None, model: ModelFolder | None) -> Selection:
+def ask_rows(index: Index, predictions: Predictions | None, model: ModelFolder | None) -> Selection:
     """Asks for rows by words, pattern, class, split, length and prediction.
 
     Raises:
         DataError: The pattern is not a regular expression.
     """
-    query = _ask_query(data)
+    query = _ask_query(index)
     prediction = _ask_prediction(predictions)
-    picked = _ask_picked(data)
+    picked = _ask_picked(index)
     mask, name = None, ""
     if prediction != ALL and predictions is not None and model is not None:
-        mask = _predicted(data, predictions, prediction)
+        mask = _predicted(index, predictions, prediction)
         name = f"{prediction} {model.path} {model.stamp}"
-    rows = cached_data.rows(data, query, name, mask)
+    rows = data.rows(index, query, name, mask)
     if prediction == LABEL_ISSUE and predictions is not None:  # the most suspicious first
         ordered = label_issues(predictions)
         rows = ordered[np.isin(ordered, rows)]
@@ -101,7 +101,7 @@ def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
     )
 
 
-def ask_slice(data: Index, selection: Selection) -> None:
+def ask_slice(index: Index, selection: Selection) -> None:
     """Saves the rows as a slice."""
     if quotas.read_only():
         return
@@ -114,11 +114,11 @@ def ask_slice(data: Index, selection: Selection) -> None:
         if st.button(f"Save {len(selection.rows):,} rows", key="save slice", disabled=not name):
             with error_boundary.shown():
                 quotas.new_slice()
-                path = save_slice(data, selection.rows, name, selection.origin)
+                path = save_slice(index, selection.rows, name, selection.origin)
                 st.success(error_boundary.plain(f"Saved as {path}."))
 
 
-def _ask_query(data: Index) -> Query:
+def _ask_query(index: Index) -> Query:
     left, right = st.columns(2, gap="medium")
     words = left.text_input(
         "Words",
@@ -134,12 +134,12 @@ def _ask_query(data: Index) -> Query:
     )
     left, middle, right = st.columns(3, gap="medium")
     classes = left.multiselect(
-        "Classes", data.classes, key="rows classes", persist_state="session", placeholder="all"
+        "Classes", index.classes, key="rows classes", persist_state="session", placeholder="all"
     )
     split = middle.selectbox(
-        "Split", [_ANY_SPLIT, *data.splits], key="rows split", persist_state="session"
+        "Split", [_ANY_SPLIT, *index.splits], key="rows split", persist_state="session"
     )
-    longest = int(data.words.max(initial=1))
+    longest = int(index.words.max(initial=1))
     low, high = right.slider(
         "Words per text",
         0,
@@ -172,21 +172,21 @@ def _ask_prediction(predictions: Predictions | None) -> str:
     return str(chosen or ALL)
 
 
-def _ask_picked(data: Index) -> tuple[int, ...]:
+def _ask_picked(index: Index) -> tuple[int, ...]:
     """The rows that were picked on the map, if only these are wanted; else none."""
     state, key = st.session_state, "rows picked"
     folder, rows = state.get("picked", ("", ()))
-    if not rows or folder != str(data.folder):
+    if not rows or folder != str(index.folder):
         return ()
     state[key] = state.pop("picked_anew", False) or state.get(key, True)
     only = st.toggle(f"Only the {len(rows):,} picked on the map", key=key, persist_state="session")
     return rows if only else ()
 
 
-def _predicted(data: Index, predictions: Predictions, prediction: str) -> NDArray[np.bool_]:
+def _predicted(index: Index, predictions: Predictions, prediction: str) -> NDArray[np.bool_]:
     """The mask of the rows with a prediction of this kind, (rows,)."""
     if prediction == LABEL_ISSUE:
-        mask = np.zeros(len(data), dtype=bool)
+        mask = np.zeros(len(index), dtype=bool)
         mask[label_issues(predictions)] = True
         return mask
     right = is_right(predictions)

@@ -15,9 +15,9 @@ _LISTED = 100  # pairs in the table; the file has more
 _MAX_CHARACTERS = 400  # of a text in a table
 
 
-def show_repeats(data: Index, arguments: Sequence[str]) -> None:
+def show_repeats(index: Index, arguments: Sequence[str]) -> None:
     """Numbers of pairs, and the pairs; a button looks for them."""
-    duplicates = load_duplicates(data)
+    duplicates = load_duplicates(index)
     if duplicates is None:
         background_task.show(
             [*arguments, "--repeats"],
@@ -25,7 +25,7 @@ def show_repeats(data: Index, arguments: Sequence[str]) -> None:
             "Compares all texts with each other: the same, nearly the same, test and training.",
         )
         return
-    tables = _pairs_by_name(data, duplicates)
+    tables = _pairs_by_name(index, duplicates)
     summary = pd.DataFrame(
         [(name, pairs.total, pairs.differing) for name, pairs in tables.items()],
         columns=["what recurs", "pairs", "of different classes"],
@@ -42,15 +42,15 @@ def show_repeats(data: Index, arguments: Sequence[str]) -> None:
     if not len(pairs.first):
         st.caption("There are none.")
         return
-    table = _pair_table(data, pairs)
+    table = _pair_table(index, pairs)
     st.dataframe(table.head(_LISTED), width="stretch", hide_index=True)
     downloads.show_csv(table, "repeats", f"CSV of {len(table):,} pairs")
 
 
-def _pairs_by_name(data: Index, duplicates: Duplicates) -> dict[str, Pairs]:
+def _pairs_by_name(index: Index, duplicates: Duplicates) -> dict[str, Pairs]:
     tables = {f"exact duplicates in {name}": pairs for name, pairs in duplicates.exact.items()}
     tables |= {f"near-duplicates in {name}": pairs for name, pairs in duplicates.near.items()}
-    if len(data.splits) > 1:
+    if len(index.splits) > 1:
         tables |= {
             "test texts that are training texts": duplicates.leaks,
             "test texts that are nearly training texts": duplicates.near_leaks,
@@ -58,10 +58,10 @@ def _pairs_by_name(data: Index, duplicates: Duplicates) -> dict[str, Pairs]:
     return tables
 
 
-def _pair_table(data: Index, pairs: Pairs) -> pd.DataFrame:
+def _pair_table(index: Index, pairs: Pairs) -> pd.DataFrame:
     columns = {}
     for side, rows in (("first", pairs.first), ("second", pairs.second)):
         columns[f"{side} row"] = rows
-        columns[f"{side} class"] = [data.classes[code] for code in data.labels[rows]]
-        columns[f"{side} text"] = [printable(text[:_MAX_CHARACTERS]) for text in data.text(rows)]
+        columns[f"{side} class"] = [index.classes[code] for code in index.labels[rows]]
+        columns[f"{side} text"] = [printable(text[:_MAX_CHARACTERS]) for text in index.text(rows)]
     return pd.DataFrame({"similarity": np.round(pairs.similarity, 3), **columns})

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard.cache import data as cached_data
+from dashboard.cache import data
 from dashboard.explore import inputs
 from dashboard.explore.inputs import Selection
 from dashboard.model_registry import ModelFolder
@@ -22,7 +22,7 @@ _MAX_CHARACTERS = 400  # of a text in a table
 
 
 def load_predictions(
-    data: Index, model: ModelFolder | None, arguments: Sequence[str]
+    index: Index, model: ModelFolder | None, arguments: Sequence[str]
 ) -> Predictions | None:
     """The predictions of a model for all rows; if there are none, a button computes them.
 
@@ -31,7 +31,7 @@ def load_predictions(
     """
     if model is None:
         return None
-    predictions = cached_data.row_predictions_of(data, model)
+    predictions = data.row_predictions_of(index, model)
     if predictions is None:
         background_task.show(
             [*arguments, "--judge", str(model.path)],
@@ -43,16 +43,16 @@ def load_predictions(
 
 
 def show_rows(
-    data: Index, model: ModelFolder | None, predictions: Predictions | None, selection: Selection
+    index: Index, model: ModelFolder | None, predictions: Predictions | None, selection: Selection
 ) -> None:
     """A page of the rows, and one of them opened."""
     rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
-    texts = data.text(rows)
-    labels = [data.classes[code] for code in data.labels[rows]]
+    texts = index.text(rows)
+    labels = [index.classes[code] for code in index.labels[rows]]
     if model is not None and st.toggle("Shade what decided", key="rows shaded"):
         _show_shaded(model, texts, labels)
     else:
-        _show_table(row_table(data, rows, texts, predictions), len(selection.rows))
+        _show_table(row_table(index, rows, texts, predictions), len(selection.rows))
     row = inputs.ask_row(rows, texts)
     if row is not None and model is not None:
         n = int(np.flatnonzero(rows == row)[0])
@@ -61,17 +61,17 @@ def show_rows(
 
 
 def row_table(
-    data: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Predictions | None
+    index: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Predictions | None
 ) -> pd.DataFrame:
     """A row per text: number, text, class, prediction if there is one, words, split and line."""
     table = pd.DataFrame(
         {
             "row": rows,
             "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
-            "class": [data.classes[code] for code in data.labels[rows]],
-            "words": data.words[rows],
-            "split": [data.splits[code] for code in data.split[rows]],
-            "line": data.lines[rows],
+            "class": [index.classes[code] for code in index.labels[rows]],
+            "words": index.words[rows],
+            "split": [index.splits[code] for code in index.split[rows]],
+            "line": index.lines[rows],
         }
     )
     if predictions is not None:

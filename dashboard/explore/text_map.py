@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard.cache import data as cached_data
-from dashboard.cache import models
+from dashboard.cache import data, models
 from dashboard.explore import charts
 from dashboard.explore.rows import row_table
 from dashboard.model_registry import ModelFolder
@@ -33,7 +32,10 @@ class _Options(NamedTuple):
 
 
 def show_map(
-    data: Index, model: ModelFolder | None, predictions: Predictions | None, rows: NDArray[np.int64]
+    index: Index,
+    model: ModelFolder | None,
+    predictions: Predictions | None,
+    rows: NDArray[np.int64],
 ) -> None:
     """A point per row, for a sample of the rows; what is picked can be shown in Rows."""
     if model is None:
@@ -44,11 +46,9 @@ def show_map(
     if len(sample) < 2:
         st.caption("A map needs two rows or more; choose others in Rows.")
         return
-    projected = cached_data.text_map(
-        data, model, tuple(sample.tolist()), options.space, options.method
-    )
-    table = _point_table(data, model, predictions, sample, projected.points)
-    colors = charts.map_colors(_color_names(data, model, options.color))
+    projected = data.text_map(index, model, tuple(sample.tolist()), options.space, options.method)
+    table = _point_table(index, model, predictions, sample, projected.points)
+    colors = charts.map_colors(_color_names(index, model, options.color))
     figure = charts.text_map(table, options.color, colors, st.session_state.get("open row"), ink())
     event = st.plotly_chart(
         figure,
@@ -62,7 +62,7 @@ def show_map(
     _show_caption(projected, len(sample), len(rows))
     points = event.selection["points"]
     picked = sorted({int(point["customdata"]) for point in points if "customdata" in point})
-    _show_picked(data, predictions, picked)
+    _show_picked(index, predictions, picked)
 
 
 def _ask_options() -> _Options:
@@ -79,18 +79,18 @@ def _ask_options() -> _Options:
     return _Options(_SPACES[space], _METHODS[method], color)
 
 
-def _show_picked(data: Index, predictions: Predictions | None, picked: list[int]) -> None:
+def _show_picked(index: Index, predictions: Predictions | None, picked: list[int]) -> None:
     """The picked rows; picking others reruns the page, whose questions come first."""
     state = st.session_state
     if picked:
-        stored = (str(data.folder), tuple(picked))
+        stored = (str(index.folder), tuple(picked))
         if state.get("picked") != stored:
             state.picked, state.picked_anew = stored, True
             st.rerun()
         rows = np.array(picked, dtype=np.int64)
         shown = "; *Rows* shows only these" if state["rows picked"] else ""
         st.write(f"{len(picked):,} picked{shown}.")
-        st.dataframe(row_table(data, rows, data.text(rows), predictions), hide_index=True)
+        st.dataframe(row_table(index, rows, index.text(rows), predictions), hide_index=True)
     elif state.get("picked") and st.button("Clear the selection", key="unpick"):
         del state.picked
         st.rerun()
@@ -112,23 +112,23 @@ def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(_SEED).choice(rows, SAMPLE, replace=False))
 
 
-def _color_names(data: Index, model: ModelFolder, color: str) -> list[str]:
+def _color_names(index: Index, model: ModelFolder, color: str) -> list[str]:
     """All classes that may occur, so that a class has the same colour whatever rows are drawn."""
     if color == "class":
-        return list(data.classes)
-    classes = [*data.classes, *map(str, models.load(model).classes_)]
+        return list(index.classes)
+    classes = [*index.classes, *map(str, models.load(model).classes_)]
     return [*dict.fromkeys(classes), _NO_CLASS]
 
 
 def _point_table(
-    data: Index,
+    index: Index,
     model: ModelFolder,
     predictions: Predictions | None,
     rows: NDArray[np.int64],
     points: NDArray[np.float64],
 ) -> pd.DataFrame:
     """A row per point: row, x, y, class, predicted, text."""
-    texts = data.text(rows)
+    texts = index.text(rows)
     if predictions is None:
         predicted = [str(name) for name in models.load(model).predict(texts)]
     else:
@@ -140,7 +140,7 @@ def _point_table(
             "row": rows,
             "x": points[:, 0],
             "y": points[:, 1],
-            "class": [data.classes[code] for code in data.labels[rows]],
+            "class": [index.classes[code] for code in index.labels[rows]],
             "predicted": predicted,
             "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
         }

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary, file_access
-from dashboard.cache import data as cached_data
+from dashboard.cache import data
 from dashboard.explore import charts
 from dashboard.quotas import NotAllowedError
 from dashboard.widgets import chart_card
@@ -17,9 +17,9 @@ from icaps.html import printable
 from icaps.reports.charts import class_colors, word_bars
 
 
-def show_facts(data: Index) -> None:
+def show_facts(index: Index) -> None:
     """The numbers of texts, classes, words and bad rows."""
-    facts = data.facts
+    facts = index.facts
     bad = sum(sum(split.bad_rows.values()) for split in facts.splits)
     metrics = [("Texts", f"{facts.rows:,}"), ("Classes", f"{len(facts.classes):,}")]
     metrics += [(f"In {split.name}", f"{split.rows:,}") for split in facts.splits]
@@ -32,17 +32,17 @@ def show_facts(data: Index) -> None:
             st.warning(error_boundary.plain(f"{split.name}: {count:,} rows left out: {kind}."))
 
 
-def show_classes(data: Index) -> None:
+def show_classes(index: Index) -> None:
     """The number of texts per class."""
-    table = charts.class_table(data.facts)
+    table = charts.class_table(index.facts)
     chart_card.show(
         lambda ink: charts.class_bars(table, ink), table, "classes", "Number of texts per class"
     )
 
 
-def show_lengths(data: Index) -> None:
+def show_lengths(index: Index) -> None:
     """The lengths of texts, and where a network with the settings of a preset cuts them."""
-    st.session_state.setdefault("marked preset", charts.fitting_preset(data.facts))
+    st.session_state.setdefault("marked preset", charts.fitting_preset(index.facts))
     name = st.selectbox(
         "Mark the cut-off of", list(PRESETS), key="marked preset", persist_state="session"
     )
@@ -51,23 +51,23 @@ def show_lengths(data: Index) -> None:
     if preset.hierarchical:  # its N is the number of words of a sentence
         cuts = {"words": (None, "N"), "sentences": (preset.max_sentences, "M")}
     for unit, (limit, symbol) in cuts.items():
-        _show_lengths_in(data, unit, limit, symbol)
-    if any(split.sampled < split.rows for split in data.facts.splits):
+        _show_lengths_in(index, unit, limit, symbol)
+    if any(split.sampled < split.rows for split in index.facts.splits):
         st.caption(f"Sentences are counted in the first {SENTENCE_TEXTS:,} texts of a split.")
 
 
-def show_distinctive(data: Index) -> None:
+def show_distinctive(index: Index) -> None:
     """The words that distinguish a class from the others."""
     name = st.selectbox(
-        "Distinctive words of", data.classes, key="telling", persist_state="session"
+        "Distinctive words of", index.classes, key="telling", persist_state="session"
     )
-    words = data.distinctive_words(name)
+    words = index.distinctive_words(name)
     if not words:
         st.caption("No word is more frequent in this class than in the others.")
         return
     table = pd.DataFrame(words, columns=["word", "count", "in other classes", "z"])
     table["word"] = table["word"].map(printable)
-    color = class_colors(data.classes)[name]
+    color = class_colors(index.classes)[name]
     chart_card.show(
         lambda ink: word_bars(table.head(20), color, ink),
         table,
@@ -76,14 +76,14 @@ def show_distinctive(data: Index) -> None:
     )
     st.caption(
         "Ranked by the z-score of the log-odds ratio with an informative Dirichlet prior (Monroe, "
-        f"Colaresi and Quinn 2008), among the {data.facts.distinctive_of:,} most frequent words; "
+        f"Colaresi and Quinn 2008), among the {index.facts.distinctive_of:,} most frequent words; "
         "bars are counts in the class."
     )
 
 
-def show_vocabulary(data: Index) -> None:
+def show_vocabulary(index: Index) -> None:
     """How the vocabulary grows, and how many words a minimum frequency F leaves."""
-    growth = charts.growth_table(data.facts)
+    growth = charts.growth_table(index.facts)
     left, right = st.columns(2, gap="medium")
     with left:
         chart_card.show(
@@ -93,18 +93,18 @@ def show_vocabulary(data: Index) -> None:
             "Size of the vocabulary by the number of words read",
         )
     with right:
-        cuts = charts.cut_table(data.facts)
+        cuts = charts.cut_table(index.facts)
         _show_shares(cuts, list(cuts.columns[2:]))
         st.caption(
             "F: words seen more than F times in the first split are in the vocabulary. Covered: "
             "the share of running words that are in it."
         )
-    _show_coverage(data)
+    _show_coverage(index)
 
 
-def _show_lengths_in(data: Index, unit: str, limit: int | None, symbol: str) -> None:
+def _show_lengths_in(index: Index, unit: str, limit: int | None, symbol: str) -> None:
     """The histogram of lengths in words or sentences."""
-    lengths = {split.name: getattr(split, unit) for split in data.facts.splits}
+    lengths = {split.name: getattr(split, unit) for split in index.facts.splits}
     table = charts.length_table(lengths)
     if table.empty:
         return
@@ -118,7 +118,7 @@ def _show_lengths_in(data: Index, unit: str, limit: int | None, symbol: str) -> 
         st.caption(f"{symbol} = {limit:,} {unit} cuts {share:.1%} of the texts.")
 
 
-def _show_coverage(data: Index) -> None:
+def _show_coverage(index: Index) -> None:
     """Asks for word vectors; shows the share of the words that have one."""
     vectors = st.text_input(
         "Word vectors, to see their coverage",
@@ -130,7 +130,7 @@ def _show_coverage(data: Index) -> None:
         return
     try:
         file_access.check_vectors(vectors)
-        coverage = cached_data.coverage(data, vectors)
+        coverage = data.coverage(index, vectors)
     except (NotAllowedError, VectorsError) as error:
         st.error(error_boundary.plain(str(error)), icon=":material/error:")
         return

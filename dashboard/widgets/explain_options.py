@@ -7,7 +7,7 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 
-_RANKINGS = {"routing": "routing weight, as in the paper", "contribution": "contribution"}
+_RANKINGS = {"routing": "routing (the paper)", "contribution": "contribution"}
 # icaps faithfulness --model checkpoints/ag_news --data ag_news --removal deletion --limit 1000
 _RANKING_HELP = (
     "Contribution is what a capsule adds to the score of the class. On 1,000 test texts of AG's "

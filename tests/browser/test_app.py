@@ -108,7 +108,7 @@ def test_hostile_texts_are_shown_as_typed(window: Any) -> None:
 def test_reload_and_the_address_give_the_same_answer(window: Any, other_window: Any) -> None:
     page = open_app(window)
     type_text(page, f"{COOKING} a+b&c=d #e 100% 👩🏽‍🔬")
-    page.get_by_role("slider", name="Capsules k₁").press("ArrowRight")
+    page.get_by_role("slider", name="Capsules (k₁)").press("ArrowRight")
     expect(link(page)).to_have_attribute("href", re.compile("k1=3"))
     before, address, published = answer(page), page.url, link(page).get_attribute("href")
     page.reload()
@@ -117,7 +117,7 @@ def test_reload_and_the_address_give_the_same_answer(window: Any, other_window: 
     assert answer(page) == before
     for place in (address, f"/{published}"):
         assert answer(open_app(other_window, place)) == before
-        expect(other_window.get_by_role("slider", name="Capsules k₁")).to_have_value("3")
+        expect(other_window.get_by_role("slider", name="Capsules (k₁)")).to_have_value("3")
 
 
 def test_back_and_forward(window: Any) -> None:
@@ -164,7 +164,7 @@ def test_the_question_outlives_a_visit_to_the_other_page(window: Any) -> None:
     page = open_app(window)
     type_text(page, COOKING)
     page.get_by_role("link", name="Many texts").click()
-    expect(page.get_by_label("Texts, one a line")).to_be_visible()
+    expect(page.get_by_label("Texts, one per line")).to_be_visible()
     page.get_by_role("link", name="Explain").click()
     wait_for_text(page, COOKING)
     expect(box(page)).to_have_value(COOKING)

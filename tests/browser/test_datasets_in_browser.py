@@ -1,4 +1,4 @@
-"""The page of data sets: counted, searched, judged, cut and drawn."""
+"""The page of data sets: counted, searched, predicted, sliced and drawn."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def open_data(page: Page, data: str | Path, tab: str, model: str = "small") -> P
 def show_tab(page: Page, tab: str) -> None:
     main(page).get_by_role("tab", name=tab).click()
     seen = {
-        "Overview": page.get_by_label("How many words texts have", exact=True),
-        "Words": main(page).get_by_role("textbox", name="Word vectors, to see what they cover"),
+        "Overview": page.get_by_label("Number of words per text", exact=True),
+        "Words": main(page).get_by_role("textbox", name="Word vectors, to see their coverage"),
         "Rows": main(page).get_by_role("button", name="Save as a slice"),
         "Repeats": main(page).get_by_role("tabpanel").get_by_role("button").first,
         "Map": main(page).locator(".js-plotly-plot .legend"),
@@ -159,8 +159,8 @@ def test_the_embedded_data_is_explored(page: Page) -> None:
     assert {row["class"] for row in counted} == {"Food", "Music", "Science", "Sports", "Travel"}
     assert sum(int(row["texts"]) for row in counted) == 3600
     show_tab(page, "Words")
-    choose(page, main(page).get_by_role("combobox", name="Words that tell"), "Music")
-    page.get_by_label("Words that tell Music from the other classes", exact=True).wait_for()
+    choose(page, main(page).get_by_role("combobox", name="Distinctive words of"), "Music")
+    page.get_by_label("Words that distinguish Music from the other classes", exact=True).wait_for()
     assert "guitar" in {row["word"] for row in numbers(page, "telling-words")}
     page.reload()  # it is done once for all
     expect(main(page).get_by_role("tab", name="Overview")).to_be_visible()
@@ -211,21 +211,21 @@ def test_what_decided_is_shaded_and_opened_in_explain(page: Page, rows: Rows) ->
     wait_for_text(page, rows.texts[3])
 
 
-def test_a_model_judges_and_doubts_labels(
+def test_a_model_predicts_all_rows_and_finds_label_errors(
     page: Page, rows: Rows, classifier: ICapsClassifier
 ) -> None:
     predicted = classifier.predict(rows.texts)
     wrong = [n for n, label in enumerate(rows.labels) if predicted[n] != label]
     assert set(WRONG) <= set(wrong)
     open_data(page, rows.folder, "Rows")
-    main(page).get_by_role("button", name="Let small judge all rows").click()
-    said = main(page).get_by_role("radiogroup", name="By the model")
+    main(page).get_by_role("button", name="Predict all rows with small").click()
+    said = main(page).get_by_role("radiogroup", name="By prediction")
     said.get_by_text("predicted wrong").click()
     wait_for_count(page, len(wrong))
     assert shown_rows(page) == wrong
     said.get_by_text("predicted right").click()
     wait_for_count(page, ROWS - len(wrong))
-    said.get_by_text("label doubted").click()
+    said.get_by_text("possible label error").click()
     wait_for_count(page, len(wrong))
     found = download(page, main(page), re.compile("CSV of these"))
     assert {int(row["row"]) for row in found[: len(WRONG)]} == set(WRONG)
@@ -253,15 +253,15 @@ def test_a_slice_is_kept_under_any_name_and_deleted(page: Page, rows: Rows, shop
     choose(page, picker, f"slice: {name}")
     main(page).get_by_role("button", name="Explore these texts").wait_for()
     main(page).get_by_role("button", name="Delete").click()
-    assert f"Delete {name} for good?" in plain(place.inner_text())
+    assert f"Delete {name} permanently?" in plain(place.inner_text())
     place.get_by_role("button", name="Delete it").click()
     expect(picker).not_to_have_value(f"slice: {name}")
     assert not list((shop.data / "slices").glob("*.parquet"))
 
 
-def test_texts_that_recur_are_told(page: Page, rows: Rows) -> None:
+def test_duplicates_are_listed(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Repeats")
-    main(page).get_by_role("button", name="Look for texts that recur").click()
+    main(page).get_by_role("button", name="Look for duplicates").click()
     pairs = main(page).get_by_role("combobox", name="Pairs of")
     pairs.wait_for()
     expect(main(page).get_by_role("button", name="CSV of 1 pairs")).to_be_visible()
@@ -292,7 +292,7 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     ringed = f"({rings})(document.querySelector('.js-plotly-plot')) === 1"
     page.wait_for_function(ringed)  # around the row that is open
     pick_left_half(page)
-    expect(main(page).get_by_text(f"{len(wanted)} picked; they are what")).to_be_visible()
+    expect(main(page).get_by_text(f"{len(wanted)} picked; Rows shows only these")).to_be_visible()
     expect(table(main(page))).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
     show_tab(page, "Rows")
     wait_for_count(page, len(wanted))
@@ -302,7 +302,7 @@ def test_what_is_picked_on_the_map_is_what_rows_shows(page: Page, rows: Rows) ->
     show_tab(page, "Map")  # where the others are still to be seen
     assert sorted(map(int, plot.evaluate(script))) == wanted
     page.wait_for_function(ringed)
-    main(page).get_by_role("button", name="Forget what was picked").click()
+    main(page).get_by_role("button", name="Clear the selection").click()
     expect(main(page).get_by_text("picked on the map")).to_have_count(0)
     pick_left_half(page)  # what is picked anew counts again
     wait_for_count(page, len(wanted))
@@ -353,7 +353,7 @@ def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
     tab_to(page, "element.ariaLabel === 'Words'")
     page.keyboard.type("soup")
     press("Enter")
-    expect(main(page).get_by_role("spinbutton", name="Page of 1")).to_be_visible()
+    expect(main(page).get_by_role("spinbutton", name=re.compile("Page of"))).to_have_count(0)
 
 
 def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, rows: Rows) -> None:
@@ -366,7 +366,7 @@ def test_writing_can_be_read_and_nothing_is_cut_off(page: Page, rows: Rows) -> N
 def test_names_that_are_markup_are_shown_as_they_are(page: Page, shop: Workshop) -> None:
     open_data(page, shop.place / "strange.csv", "Overview", MARKUP)
     assert {row["class"] for row in numbers(page, "classes")} == set(HOSTILE.values())
-    bars = page.get_by_label("How many texts each class has", exact=True)
+    bars = page.get_by_label("Number of texts per class", exact=True)
     frame = bars.bounding_box()
     assert frame is not None
     page.mouse.move(frame["x"] + frame["width"] / 2, frame["y"] + 14)
@@ -374,12 +374,14 @@ def test_names_that_are_markup_are_shown_as_they_are(page: Page, shop: Workshop)
     tip = page.locator("#vg-tooltip-element tr").first.inner_text()
     assert any(name in tip for name in HOSTILE.values())
     show_tab(page, "Words")
-    choose(page, main(page).get_by_role("combobox", name="Words that tell"), HOSTILE["Sailing"])
-    label = f"Words that tell {HOSTILE['Sailing']} from the other classes"
+    choose(
+        page, main(page).get_by_role("combobox", name="Distinctive words of"), HOSTILE["Sailing"]
+    )
+    label = f"Words that distinguish {HOSTILE['Sailing']} from the other classes"
     page.get_by_label(label, exact=True).wait_for()
     show_tab(page, "Rows")
-    button = main(page).get_by_role("button", name="judge all rows").inner_text()
-    assert f"Let {MARKUP} judge all rows" in plain(button)
+    button = main(page).get_by_role("button", name="Predict all rows").inner_text()
+    assert f"Predict all rows with {MARKUP}" in plain(button)
     main(page).get_by_text("Shade what decided").click()
     captions = main(page).get_by_test_id("stCaptionContainer").filter(has_text="Class ")
     expect(captions).to_have_count(25)

@@ -51,7 +51,7 @@ def test_many_texts(window: Any) -> None:
     page = open_app(window)
     page.get_by_role("link", name="Many texts").click()
     texts = ["Bake bread and soup.", "=1+1", "The crew raised the mast.", TEXT]
-    page.get_by_label("Texts, one a line").fill("\n".join(texts))
+    page.get_by_label("Texts, one per line").fill("\n".join(texts))
     page.get_by_role("button", name="Explain 4 texts").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     _, content = download(page, "CSV")

@@ -37,7 +37,7 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
     page = open_app(window)
     type_text(page, f"{COOKING} Zzyzx")
     for _ in range(4):  # the darkest shade
-        page.get_by_role("slider", name="K-grams a capsule k₂").press("ArrowRight")
+        page.get_by_role("slider", name="K-grams per capsule (k₂)").press("ArrowRight")
     expect(page.locator(".card > .icaps-text mark.l4").first).to_be_visible()
     # Until the last answer is in place: what is replaced meanwhile has no colours.
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
@@ -74,6 +74,30 @@ def test_a_shaded_word_tells_its_kgrams(window: Any) -> None:
     page.keyboard.press("Tab")
     expect(words.nth(1)).to_be_focused()
     expect(tip).to_have_count(1)
+
+
+def test_a_long_text_scrolls_inside_its_card(window: Any) -> None:
+    words = ["bread", "the", "sail", "a", "garden", "of", "soup", "tide"]
+    text = " ".join(words[n % 8] + "." * (n % 20 == 19) for n in range(400))
+    page = open_app(window)
+    type_text(page, text)
+    card = page.locator(".card").first
+    inside = card.locator(".icaps-text").first
+    assert inside.evaluate("e => e.scrollHeight > e.clientHeight")  # long enough to burst out
+    overflowing = card.evaluate(
+        """(card) => [card, ...card.querySelectorAll("*")]
+        .filter((e) => getComputedStyle(e).display !== "inline")
+        .filter((e) => getComputedStyle(e).overflowY === "visible")
+        .filter((e) => e.scrollHeight > e.clientHeight + 1)
+        .map((e) => e.className)"""
+    )
+    assert overflowing == []
+    boxes = [card.locator(part).bounding_box() for part in (".icaps-text >> nth=0", ".legend")]
+    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+    word = inside.locator("mark[tabindex]").first
+    expect(word).to_be_in_viewport()
+    word.hover()
+    expect(page.locator(".icaps-tip:visible")).to_be_in_viewport(ratio=1)
 
 
 def test_a_narrow_window_has_no_sideways_scroll(window: Any) -> None:
