@@ -7,10 +7,12 @@ from scipy.special import softmax
 from icaps.classifier import ICapsClassifier
 from icaps.shortcuts.find import Finding
 from icaps.shortcuts.interventions import norms_with_off, norms_without
-from icaps.shortcuts.predicted_texts import Answered
+from icaps.shortcuts.predicted_texts import PredictedTexts
 
 
-def predict_without(classifier: ICapsClassifier, texts: Answered, finding: Finding) -> pd.DataFrame:
+def predict_without(
+    classifier: ICapsClassifier, texts: PredictedTexts, finding: Finding
+) -> pd.DataFrame:
     """A row per text of the finding, in the order of `finding.rows`.
 
     The columns `with` and `without` are class names, empty if no known word is left; `flips` is
