@@ -59,7 +59,9 @@ def show_capsules_off(
 ) -> None:
     """The scores with some capsules switched off."""
     muted = _ask_muted(model)
-    without = explanations.explain(model, explanation.text, options, muted)
+    without = explanation
+    if muted:
+        without = explanations.explain(model, explanation.text, options, muted)
     show_change(explanation, without.scores, "with all", "without them")
 
 
