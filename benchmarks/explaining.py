@@ -14,9 +14,9 @@ One text's time is that of a warm model, which has its table of words. The other
 one text at a time, from a string on, and ask the same network about the class that it predicts,
 with its table: LIME of 1,000 samples, captum's Integrated Gradients of 50 steps over the embeddings
 of the words, and, without --quick, SHAP's Partition of as many evaluations as it makes by default.
-`short_gradients` are the same Integrated Gradients, shortened by `icaps.faithfulness.post_hoc`. A
-turn of a side is some texts, one after another; `explain_many` are our explanations of many texts
-in one call, which none of the others offers.
+`short_gradients` are the same Integrated Gradients as `icaps.faithfulness.attributions` shortens
+them. A turn of a side is some texts, one after another; `explain_many` are our explanations of many
+texts in one call, which none of the others offers.
 """
 
 from __future__ import annotations
@@ -42,8 +42,14 @@ from benchmarks.timing import by_turns, ratio, seconds, show
 from icaps.classifier import ICapsClassifier
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
-from icaps.faithfulness.post_hoc import AT_ONCE, SAMPLES, STEPS, integrated_gradients, norm_of_words
-from icaps.faithfulness.word_scores import Texts
+from icaps.faithfulness.attributions.integrated_gradients import (
+    AT_ONCE,
+    STEPS,
+    integrated_gradients,
+    norm_of_words,
+)
+from icaps.faithfulness.attributions.lime import SAMPLES
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.inference import CHUNK, class_norms, read_texts
 from icaps.text.sentences import encode
 
@@ -55,7 +61,7 @@ Explainer = Callable[[str], Any]
 
 
 def make_texts(classifier: ICapsClassifier, count: int) -> list[str]:
-    """Texts of words as frequent as in the training texts."""
+    """ExplainedTexts of words as frequent as in the training texts."""
     random_words = random.Random(0)
     words, counts = classifier.vocabulary_.words[2:], classifier.vocabulary_.counts[2:]
     lengths = [random_words.randint(*WORDS) for _ in range(count)]
@@ -78,10 +84,10 @@ def lime_one(classifier: ICapsClassifier, explainer: LimeTextExplainer, text: st
     explainer.explain_instance(text, classifier.predict_proba, num_samples=SAMPLES, top_labels=1)
 
 
-def read_one(classifier: ICapsClassifier, text: str) -> Texts:
+def read_one(classifier: ICapsClassifier, text: str) -> ExplainedTexts:
     """One text as the network reads it."""
     (readings,) = read_texts(classifier.network_, classifier.vocabulary_, [text])
-    return Texts.predicted(classifier.network_, (), tuple(readings))
+    return ExplainedTexts.predicted(classifier.network_, (), tuple(readings))
 
 
 def short_gradients_one(classifier: ICapsClassifier, text: str) -> None:
@@ -94,7 +100,7 @@ def gradients_one(classifier: ICapsClassifier, text: str) -> None:
     embedding_gradients(read_one(classifier, text))
 
 
-def embedding_gradients(texts: Texts) -> list[NDArray[np.floating]]:
+def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
     """Integrated Gradients of each word (words,), over all numbers of its embedding."""
     from captum.attr import IntegratedGradients  # late, as it has 30 MB, which `peaks` would count
 

@@ -24,6 +24,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def __format__(self, spec: str) -> str:
+        """The value and its interval, with `spec` for each number: "0.121 [0.100, 0.142]"."""
+        return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+
     def to_dict(self, name: str = "value") -> dict[str, float | None]:
         """Plain data for JSON, with the value under `name`; NaN becomes None."""
         numbers = {name: self.value, "low": self.low, "high": self.high}
@@ -253,25 +257,25 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What the shaded words of a text do to the class that is explained, and what chance does.
+class ReasonTest:
+    """The effect of a text's shaded words on the explained class, beside that of random words.
 
-    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. Chance is as many
-    words, in runs as long, at random places of the same text.
+    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. Random words are
+    as many, in runs of the same lengths, at random places of the same text.
 
     Attributes:
         target: The class that is explained.
         removal: "deletion", or "unk": words are masked.
-        words, shaded: How many were read, and how many of them lie under K-grams.
+        words, shaded: Number of words that were read, and of those under K-grams.
         whole, without, alone: Norm of `target` for the whole text, without the shaded words, and
             for these alone.
         random_without, random_alone: The same for random words: the mean over the draws, and the
             interval that holds nine of ten of them.
-        as_far, as_much: How many random choices drop the norm as far as the shaded words do, and
-            keep as much of it alone.
-        draws, seed: How many random choices, and of which seed.
-        testable: Whether chance differs from the reason: fewer than one in twenty draws chose the
-            very same words, which in a short text is often so.
+        as_far, as_much: Number of random choices that lower the norm as far as the shaded words,
+            and that keep as much of it alone.
+        draws, seed: Number of random choices, and their seed.
+        testable: Whether random words differ from the shaded ones: fewer than one in twenty draws
+            chose exactly the same words. In a short text that is often not the case.
     """
 
     target: str
@@ -408,14 +412,14 @@ def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
     return f"Without {kgrams} {outcome}.{caveat}"
 
 
-def trust_text(explanation: Explanation, trial: Trial, flip: Flip | None) -> str:
+def trust_text(explanation: Explanation, test: ReasonTest, flip: Flip | None) -> str:
     """The outcome of testing a reason, as lines for a terminal below those of the explanation."""
-    lines = [*trial.to_sentences(), flip_sentence(explanation, flip)]
+    lines = [*test.to_sentences(), flip_sentence(explanation, flip)]
     return "\n".join(f"  {line}" for line in lines)
 
 
-def trust_facts(trial: Trial | None, flip: Flip | None) -> dict[str, Any] | None:
+def trust_facts(test: ReasonTest | None, flip: Flip | None) -> dict[str, Any] | None:
     """The outcome of testing a reason, as plain data; None for a blank text."""
-    if trial is None:
+    if test is None:
         return None
-    return trial.to_dict() | {"flip": None if flip is None else flip.to_dict()}
+    return test.to_dict() | {"flip": None if flip is None else flip.to_dict()}

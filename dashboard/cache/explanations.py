@@ -13,7 +13,7 @@ from dashboard.model_registry import ModelFolder
 from icaps.config import ExplainOptions
 from icaps.faithfulness import reason_test
 from icaps.interpret.local import Reasons
-from icaps.results import Explanation, Flip, Trial
+from icaps.results import Explanation, Flip, ReasonTest
 
 _HOUR = 3600  # seconds
 
@@ -58,7 +58,7 @@ def reasons_of_many(
 
 
 @st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
-def trial(model: ModelFolder, explanation: Explanation) -> Trial | None:
+def trial(model: ModelFolder, explanation: Explanation) -> ReasonTest | None:
     """The test of an explanation against random words; None for a blank text."""
     (result,) = reason_test.try_reasons(models.load(model), [explanation])
     return result

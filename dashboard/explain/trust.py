@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
 from icaps.html import escape
-from icaps.results import Explanation, Trial
+from icaps.results import Explanation, ReasonTest
 
 
 def show_trust(model: ModelFolder, explanation: Explanation) -> None:
@@ -21,7 +21,7 @@ def show_trust(model: ModelFolder, explanation: Explanation) -> None:
     )
 
 
-def _level(trial: Trial) -> str:
+def _level(trial: ReasonTest) -> str:
     """The class of the box in style.css."""
     if not trial.testable:
         return "open"

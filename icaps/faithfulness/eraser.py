@@ -1,8 +1,9 @@
-"""Whether what is shown as the reason is one: scores of words removed from texts, text by text.
+"""Comprehensiveness and sufficiency of the words that explain a text, and a table of rankings.
 
 After ERASER (DeYoung et al. 2020, section 4.2), with the norm of the predicted class's capsule as
-its p. Comprehensiveness is by how much it falls without the chosen words, and sufficiency by how
-much with them alone: a good reason has a high comprehensiveness and a low sufficiency.
+its p. Comprehensiveness is by how much the norm falls without the chosen words, and sufficiency by
+how much it falls with them alone: a good explanation has a high comprehensiveness and a low
+sufficiency.
 """
 
 from __future__ import annotations
@@ -15,32 +16,30 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
-from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
-from icaps.faithfulness.rankings import (
-    BY_REMOVAL,
-    DRAWS,
+from icaps.faithfulness.attributions.registry import (
+    ATTRIBUTIONS,
     LEAVE_ONE_OUT,
+    PAPER,
     RANDOM,
     check_rankings,
-    word_orders,
+    score_words,
 )
-from icaps.faithfulness.word_scores import Texts
-from icaps.inference import to_classes
-from icaps.interpret.kgrams import top_kgrams
+from icaps.faithfulness.choices import Choices, bins, covered_words, first, random_places
+from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
+from icaps.faithfulness.texts import ExplainedTexts
+from icaps.results import Interval
+from icaps.stats import bootstrap_mean
 
-PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: ERASER's bins
 BINS, KGRAMS = "bins", "k-grams"  # how many words are chosen
-
-Choices = NDArray[np.bool_]  # (choices, words)
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What a text's chosen words do to its class, a number a text: the mean over its choices.
+class RemovalEffects:
+    """What removing chosen words does to the class of each text (texts,): means over its choices.
 
     Attributes:
-        comprehensiveness: The class norm less that without the chosen words.
-        sufficiency: The class norm less that with the chosen words alone.
+        comprehensiveness: The class norm minus that without the chosen words.
+        sufficiency: The class norm minus that with the chosen words alone.
         flips: Share of the choices without which another class wins, or no known word is left.
         covered: Share of the text's words that are chosen.
     """
@@ -52,33 +51,33 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The effects of the words that a ranking puts first, under one way to remove words.
+class RankingResult:
+    """The effects of the words that a ranking puts first, for one way to remove words.
 
     Attributes:
-        ranking: Of `rankings.RANKINGS`.
+        ranking: Of `registry.RANKINGS`.
         words: BINS, the mean over the first words of PERCENTS of the text; or KGRAMS, the K-grams.
-            Those of a ranking that has no K-grams are as many words as the paper's K-grams cover,
-            and those of the random one are the paper's at random places.
-        removal: Of `removal.REMOVALS`.
-        effect: Of each text.
-        agreement: (texts,), Kendall's tau-b of the word scores with those of leave-one-out, NaN
-            where it has none since all words of a text score alike; None for KGRAMS.
+            A ranking without K-grams of its own takes as many words as the paper's K-grams cover,
+            and the random one the paper's K-grams at random places.
+        removal: Of `perturbation.REMOVALS`.
+        effects: Of each text.
+        agreement: (texts,), Kendall's tau-b of the word scores with those of leave-one-out; NaN
+            where all words of a text have the same score. None for KGRAMS.
     """
 
     ranking: str
     words: str
     removal: str
-    effect: Effect
+    effects: RemovalEffects
     agreement: NDArray[np.float64] | None = None
 
 
-def measure(texts: Texts, choices: Sequence[Choices], removal: str) -> Effect:
-    """The effect of each text's choices of words; a word in several K-grams is chosen once.
+def measure(texts: ExplainedTexts, choices: Sequence[Choices], removal: str) -> RemovalEffects:
+    """The effects of each text's choices of words.
 
     Args:
-        texts: As they were read.
-        choices: For each text, one choice at least.
+        texts: The texts.
+        choices: For each text, at least one choice.
         removal: "deletion" or "unk".
     """
     variants = (
@@ -86,111 +85,184 @@ def measure(texts: Texts, choices: Sequence[Choices], removal: str) -> Effect:
         for reading, chosen in zip(texts.readings, choices, strict=True)
     )
     norms = norms_of_each(texts.network, variants, texts.muted)
-    rows = []
-    for (reading, target), chosen, found in zip(texts, choices, norms, strict=True):
+    comprehensiveness, sufficiency, flips = [], [], []
+    for (reading, target), of_variants in zip(texts, norms, strict=True):
         whole = float(reading.activity.class_norms[0, target])
-        without, alone = np.split(found.astype(float), 2)
-        flipped = (without.argmax(1) != target) | ~without.any(1)
-        rows.append(
-            (
-                *(whole - without[:, target].mean(), whole - alone[:, target].mean()),
-                *(flipped.mean(), chosen.mean()),
-            )
-        )
-    return Effect(*np.array(rows, float).reshape(-1, 4).T)
+        without, alone = np.split(of_variants.astype(float), 2)  # (choices, J) each
+        comprehensiveness.append(whole - without[:, target].mean())
+        sufficiency.append(whole - alone[:, target].mean())
+        flips.append(((without.argmax(1) != target) | ~without.any(1)).mean())
+    return RemovalEffects(
+        comprehensiveness=np.array(comprehensiveness, float),
+        sufficiency=np.array(sufficiency, float),
+        flips=np.array(flips, float),
+        covered=np.array([chosen.mean() for chosen in choices], float),
+    )
 
 
 def measure_rankings(
-    texts: Texts,
+    texts: ExplainedTexts,
     rankings: Sequence[str],
     removals: Sequence[str] = REMOVALS,
     options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
     on_ranking: Callable[[str, str], None] = lambda ranking, removal: None,
-) -> Iterator[Measured]:
-    """Measures each ranking by its bins and by its K-grams, under each removal.
+) -> Iterator[RankingResult]:
+    """Measures each ranking by its bins and by its K-grams, for each removal.
 
     Args:
         texts: To be explained.
-        rankings: Names of `rankings.RANKINGS`.
-        removals: Of `removal.REMOVALS`.
-        options: How many K-grams; its ranking and target are not read.
-        seed: Of what is random.
-        on_ranking: Told what is measured next.
+        rankings: Of `registry.RANKINGS`.
+        removals: Of `perturbation.REMOVALS`.
+        options: How many K-grams; its ranking and target are not used.
+        seed: Of everything random.
+        on_ranking: Called with the ranking and removal that are measured next.
 
     Raises:
         ConfigError: A ranking or removal is unknown, or a package is missing.
     """
     check_rankings(rankings)
-    papers = covered_words(texts, replace(options, ranking="routing"))
-    kept: dict[str, list[NDArray[np.floating]]] = {}
+    papers = covered_words(texts, replace(options, ranking=PAPER))
+    scores: dict[str, list[NDArray[np.floating]]] = {}
     for removal in removals:
-        alone = list(word_orders(LEAVE_ONE_OUT, texts, removal, seed))
+        scores[LEAVE_ONE_OUT] = list(score_words(LEAVE_ONE_OUT, texts, removal, seed))
         for name in rankings:
             on_ranking(name, removal)
-            orders = alone if name == LEAVE_ONE_OUT else kept.get(name)
-            orders = orders or list(word_orders(name, texts, removal, seed))
-            if name not in BY_REMOVAL:
-                kept[name] = orders
-            agreement = np.array([_agreement(*pair) for pair in zip(orders, alone, strict=True)])
-            effect = measure(texts, [bins(scores) for scores in orders], removal)
-            yield Measured(name, BINS, removal, effect, agreement)
+            if name != LEAVE_ONE_OUT and (ATTRIBUTIONS[name].removes_words or name not in scores):
+                scores[name] = list(score_words(name, texts, removal, seed))
+            orders = scores[name]
+            pairs = zip(orders, scores[LEAVE_ONE_OUT], strict=True)
+            agreement = np.array([_agreement(*pair) for pair in pairs])
+            effects = measure(texts, [bins(order) for order in orders], removal)
+            yield RankingResult(name, BINS, removal, effects, agreement)
             if name in CAPSULE_RANKINGS:
                 choices = covered_words(texts, replace(options, ranking=name))
             elif name == RANDOM:
                 choices = random_places(papers, seed)
             else:
                 choices = [first(o, int(c.sum())) for o, c in zip(orders, papers, strict=True)]
-            yield Measured(name, KGRAMS, removal, measure(texts, choices, removal))
-
-
-def bins(scores: NDArray[np.floating]) -> Choices:
-    """The first PERCENTS of words by each order (orders, words): (orders x PERCENTS, words)."""
-    words = scores.shape[1]
-    return np.concatenate([first(scores, -(-words * percent // 100)) for percent in PERCENTS])
-
-
-def first(scores: NDArray[np.floating], size: int) -> Choices:
-    """The `size` words of the highest score by each order (orders, words); earlier ones on ties."""
-    ranks = (-scores).argsort(axis=1, kind="stable").argsort(axis=1)
-    return np.asarray(ranks < size)
-
-
-def covered_words(texts: Texts, options: ExplainOptions) -> list[Choices]:
-    """The words under the K-grams that explain each text, as one choice (1, words)."""
-    kernel_size = texts.network.config.kernel_size
-    choices = []
-    for reading, target in texts:
-        weights = to_classes(reading.activity, np.array([0]), np.array([target]))
-        kgrams = top_kgrams(reading, *weights, kernel_size, options)
-        choices.append(kgrams.count_per_word(len(reading.tokens.ids))[None] > 0)
-    return choices
-
-
-def random_places(choices: Sequence[Choices], seed: int, draws: int = DRAWS) -> list[Choices]:
-    """The same runs of words at random places of each text (draws, words), which never overlap.
-
-    So as many words are chosen, in runs as long, as the K-grams of `choices` (1, words) cover.
-    """
-    random = np.random.default_rng(seed)
-    found = []
-    for (chosen,) in choices:
-        edges = np.diff(np.pad(chosen.astype(int), 1))
-        runs = np.flatnonzero(edges < 0) - np.flatnonzero(edges > 0)
-        placed = np.zeros((draws, len(chosen)), dtype=bool)
-        for draw in placed:
-            lengths = random.permutation(runs)
-            free = len(chosen) - int(runs.sum()) + len(runs)  # each run stands on one of these
-            places = np.sort(random.choice(free, len(runs), replace=False))
-            starts = places - np.arange(len(runs)) + lengths.cumsum() - lengths
-            for start, length in zip(starts, lengths, strict=True):
-                draw[start : start + length] = True
-        found.append(placed)
-    return found
+            yield RankingResult(name, KGRAMS, removal, measure(texts, choices, removal))
 
 
 def _agreement(orders: NDArray[np.floating], alone: NDArray[np.floating]) -> float:
-    """Mean of Kendall's tau-b of each order (orders, words) with the one of `alone` (1, words)."""
+    """Mean of Kendall's tau-b of each order (orders, words) with that of `alone` (1, words)."""
     if alone.shape[1] < 2:
         return float("nan")
     return float(np.mean([kendalltau(scores, alone[0]).statistic for scores in orders]))
+
+
+@dataclass(frozen=True)
+class RankingRow:
+    """A `RankingResult` as means over texts with intervals.
+
+    Attributes:
+        comprehensiveness, sufficiency, flips, covered: See `RemovalEffects`.
+        agreement: With leave-one-out; None for KGRAMS.
+        gain: The comprehensiveness minus that of the paper's ranking, text by text; None if that
+            was not measured.
+        control: The comprehensiveness of random words; None if they were not measured.
+        control_sufficiency: Their sufficiency.
+    """
+
+    ranking: str
+    words: str
+    removal: str
+    comprehensiveness: Interval
+    sufficiency: Interval
+    flips: Interval
+    covered: Interval
+    agreement: Interval | None
+    gain: Interval | None
+    control: Interval | None
+    control_sufficiency: Interval | None
+
+
+def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRow]:
+    """One row per result; `seed` is that of the intervals."""
+
+    def mean(values: NDArray[np.float64] | None) -> Interval | None:
+        return None if values is None else bootstrap_mean(values, seed)
+
+    by_kind = {(one.ranking, one.words, one.removal): one.effects for one in results}
+    rows = []
+    for one in results:
+        effects = one.effects
+        paper = by_kind.get((PAPER, one.words, one.removal))
+        control = by_kind.get((RANDOM, one.words, one.removal))
+        gain = None if paper is None else effects.comprehensiveness - paper.comprehensiveness
+        rows.append(
+            RankingRow(
+                ranking=one.ranking,
+                words=one.words,
+                removal=one.removal,
+                comprehensiveness=bootstrap_mean(effects.comprehensiveness, seed),
+                sufficiency=bootstrap_mean(effects.sufficiency, seed),
+                flips=bootstrap_mean(effects.flips, seed),
+                covered=bootstrap_mean(effects.covered, seed),
+                agreement=mean(one.agreement),
+                gain=mean(gain),
+                control=mean(control.comprehensiveness if control else None),
+                control_sufficiency=mean(control.sufficiency if control else None),
+            )
+        )
+    return rows
+
+
+def verdicts(rows: Sequence[RankingRow]) -> list[str]:
+    """Sentences: the K-grams beside random words, and which rankings do better than the paper's.
+
+    Better means that the interval of the difference in comprehensiveness is above zero.
+    """
+    lines = []
+    for row in rows:
+        if row.ranking == PAPER and row.words == KGRAMS and row.control is not None:
+            lines.append(f"By {row.removal} the K-grams have {_beside_control(row)}.")
+    better = [row for row in rows if row.gain is not None and row.gain.low > 0]
+    for removal in dict.fromkeys(row.removal for row in better):
+        for words, what in ((BINS, "the first words"), (KGRAMS, "the K-grams, or as many words,")):
+            names = [row.ranking for row in better if (row.removal, row.words) == (removal, words)]
+            if names:
+                lines.append(
+                    f"By {removal} {what} by {', '.join(names)} are more comprehensive than those "
+                    f"by the paper's {PAPER}."
+                )
+    if ("contribution", KGRAMS) in {(row.ranking, row.words) for row in better}:
+        lines.append("`icaps explain --ranking contribution` shows the K-grams by contribution.")
+    return lines
+
+
+def ranking_lines(rows: Sequence[RankingRow]) -> Iterator[str]:
+    """The rows as lines for a terminal."""
+    titles = {
+        BINS: "The first 1, 5, 10, 20 and 50% of the words, on average",
+        KGRAMS: "The K-grams, or as many words",
+    }
+    for words, title in titles.items():
+        yield f"{title}:"
+        yield (
+            f"{'ranking':<21}{'removal':<9}{'comprehensiveness':<24}{'sufficiency':<24}"
+            + (f"{'flips':<21}{'words':<7}" + ("agreement" if words == BINS else "")).rstrip()
+        )
+        for row in rows:
+            if row.words == words:
+                yield _line(row)
+
+
+def _line(row: RankingRow) -> str:
+    agreement = "" if row.agreement is None else f"{row.agreement.value:.2f}"
+    line = f"{row.ranking:<21}{row.removal:<9}{f'{row.comprehensiveness:.3f}':<24}"
+    line += f"{f'{row.sufficiency:.3f}':<24}{f'{row.flips:.1%}':<21}{row.covered.value:<7.0%}"
+    return f"{line}{agreement}".rstrip()
+
+
+def _beside_control(row: RankingRow) -> str:
+    assert row.control is not None
+    assert row.control_sufficiency is not None
+    comprehensiveness = f"comprehensiveness {row.comprehensiveness.value:.3f}"
+    if row.control.value > 0:
+        times = row.comprehensiveness.value / row.control.value
+        comprehensiveness += f", {times:.1f} times that of random places"
+    return (
+        f"{comprehensiveness} ({row.control.value:.3f}), and sufficiency "
+        f"{row.sufficiency.value:.3f} beside {row.control_sufficiency.value:.3f}"
+    )

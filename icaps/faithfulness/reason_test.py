@@ -1,34 +1,31 @@
-"""Whether the reason shown for one text is one: its words removed, masked, or kept alone.
+"""Test of one text's explanation: its words are deleted, masked, or kept alone.
 
-Words are those of an explanation, by their number in `Explanation.words`. Nothing is typed again:
-sentences stay what they were (`interpret.removal`).
+Words are numbered as in `Explanation.words`. Texts are not tokenised again, so that sentences stay
+the same (`faithfulness.perturbation`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
-from icaps.faithfulness.eraser import Choices, random_places
+from icaps.faithfulness.choices import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
 from icaps.inference import class_norms
-from icaps.results import RARE, Explanation, Flip, Interval, KGram, Trial
+from icaps.results import RARE, Explanation, Flip, Interval, KGram, ReasonTest
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
-
-if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
 
 DRAWS = 50
 DELETE, MASK, KEEP = "delete", "mask", "keep only"
 ACTIONS = (DELETE, MASK, KEEP)
-_BOUNDS = (0.05, 0.95)  # nine of ten draws lie between
-_ALL_SUBSETS = 10  # K-grams of which every set is tried
+_BOUNDS = (0.05, 0.95)  # quantiles between which nine of ten draws are
+_ALL_SUBSETS = 10  # K-grams of which every subset is tried
 
 Norms = NDArray[np.floating]
 
@@ -39,47 +36,49 @@ def try_reasons(
     removal: str = REMOVALS[0],
     draws: int = DRAWS,
     seed: int = 0,
-) -> Iterator[Trial | None]:
-    """Tries the shaded words of each explanation against chance; None for a blank text.
+) -> Iterator[ReasonTest | None]:
+    """Tests the shaded words of each explanation against random words; None for a blank text.
 
     Args:
         classifier: The one that explained, with the same capsules switched off.
         explanations: Of texts.
         removal: "deletion" or "unk", which masks.
-        draws: Random choices a text.
-        seed: Of these. A text's result doesn't depend on the others.
+        draws: Random choices per text.
+        seed: Of these. A text's result does not depend on the other texts.
 
     Raises:
         ConfigError: There is no such removal, or `draws` is below 1.
     """
     if draws < 1:
         raise ConfigError(f"draws is {draws}; it must be at least 1.")
-    known = [one for one in explanations if not one.blank]
-    choices = []
+    known = [explanation for explanation in explanations if not explanation.blank]
+    choices = []  # per text (1 + draws, words), the shaded words first
     for explanation in known:
-        reason = np.array([[word.count > 0 for word in explanation.words]])
-        choices.append(np.concatenate([reason, *random_places([reason], seed, draws)]))
+        shaded = np.array([[word.count > 0 for word in explanation.words]])
+        choices.append(np.concatenate([shaded, *random_places([shaded], seed, draws)]))
     variants = (
         remove(text, np.concatenate([~chosen, chosen]), removal)
-        for text, chosen in zip(_encoded(classifier, known), choices, strict=True)
+        for text, chosen in zip(_tokens(classifier, known), choices, strict=True)
     )
     norms = norms_of_each(classifier.network_, variants, classifier.muted_)
-    found = zip(known, choices, norms, strict=True)
-    trials = (_trial(one, chosen, norms, removal, seed) for one, chosen, norms in found)
+    tests = (
+        _reason_test(explanation, chosen, of_variants, removal, seed)
+        for explanation, chosen, of_variants in zip(known, choices, norms, strict=True)
+    )
     for explanation in explanations:
-        yield None if explanation.blank else next(trials)
+        yield None if explanation.blank else next(tests)
 
 
 def scores_after(
     classifier: ICapsClassifier, explanation: Explanation, words: Collection[int], action: str
 ) -> tuple[float, ...]:
-    """Norm of each class capsule when something is done to some of a text's words.
+    """Norm of each class capsule after an action on some of a text's words.
 
     Args:
         classifier: The one that explained.
         explanation: Of the text.
         words: Numbers of words.
-        action: Of ACTIONS: they are deleted, masked, or the others are deleted.
+        action: Of ACTIONS: delete them, mask them, or delete all others.
 
     Raises:
         ConfigError: There is no such action, or no such word.
@@ -91,7 +90,7 @@ def scores_after(
         raise ConfigError(
             f"The text has words 0 to {count - 1}; {sorted(words)} are not all there."
         )
-    text = _encoded(classifier, [explanation])
+    text = _tokens(classifier, [explanation])
     chosen = np.isin(np.arange(count), list(words))[None]
     kept = chosen if action == KEEP else ~chosen
     variant = remove(text, kept, "unk" if action == MASK else "deletion")
@@ -100,7 +99,7 @@ def scores_after(
 
 
 def words_under(explanation: Explanation, kgrams: Collection[KGram]) -> list[int]:
-    """Numbers of the words that lie under K-grams."""
+    """Numbers of the words under K-grams."""
     return [
         n
         for n, word in enumerate(explanation.words)
@@ -111,15 +110,15 @@ def words_under(explanation: Explanation, kgrams: Collection[KGram]) -> list[int
 def flipping_set(
     classifier: ICapsClassifier, explanation: Explanation, removal: str = REMOVALS[0]
 ) -> Flip | None:
-    """The smallest set of an explanation's K-grams without which the text gets another class.
+    """The smallest set of an explanation's K-grams without which another class is predicted.
 
-    One K-gram after the other is removed, each time the one that brings another class nearest.
-    Then smaller sets are tried: all sets of the K-grams that do most alone, ten at most. None where
-    no set changes the class, or the text is blank.
+    K-grams are removed one after another, each time the one that lowers the lead of the class most.
+    Then all smaller sets of the ten K-grams with the largest effect alone are tried. None if no set
+    changes the class, or if the text is blank.
 
     Args:
         classifier: The one that explained.
-        explanation: Its K-grams are what may be removed; one over the same words counts once.
+        explanation: Its K-grams are the candidates; several over the same words count once.
         removal: "deletion" or "unk".
 
     Raises:
@@ -142,20 +141,20 @@ def flipping_set(
 
 
 class _Search:
-    """Sets of K-grams by number, and how far the class still leads without them."""
+    """Sets of K-grams by number, and the lead of the predicted class without them."""
 
     def __init__(self, classifier: ICapsClassifier, explanation: Explanation, removal: str) -> None:
         first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
         self.kgrams = [kgram for kgram in explanation.kgrams if kgram in first.values()]
         self._classifier, self._explanation, self._removal = classifier, explanation, removal
-        self._text = _encoded(classifier, [explanation])
+        self._text = _tokens(classifier, [explanation])
         words = range(len(explanation.words))
         under = [words_under(explanation, [kgram]) for kgram in self.kgrams]
-        self._covered = np.array([np.isin(words, found) for found in under])  # (kgrams, words)
+        self._covered = np.array([np.isin(words, numbers) for numbers in under])  # (kgrams, words)
         self._predicted = explanation.classes.index(explanation.predicted)
 
     def leads(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """By how much the class leads without each set (sets,); below 0 where it doesn't."""
+        """Lead of the predicted class without each set (sets,); below 0 if another class wins."""
         norms = self._norms(sets)
         others = np.delete(norms, self._predicted, axis=1).max(1)
         lead = (norms[:, self._predicted] - others).astype(float)
@@ -164,7 +163,7 @@ class _Search:
         return leads
 
     def one_by_one(self) -> tuple[int, ...] | None:
-        """The K-grams that were removed until another class won."""
+        """K-grams that are removed one by one until another class wins; None if none does."""
         chosen: tuple[int, ...] = ()
         while rest := [n for n in range(len(self.kgrams)) if n not in chosen]:
             sets = [(*chosen, n) for n in rest]
@@ -175,32 +174,32 @@ class _Search:
         return None
 
     def flip(self, chosen: tuple[int, ...]) -> Flip:
-        """What a set does."""
+        """The result of removing a set."""
         (norms,) = self._norms([chosen])
         predicted = self._explanation.classes[int(norms.argmax())] if norms.any() else ""
         kgrams = tuple(self.kgrams[n] for n in chosen)
-        exact = len(self.kgrams) <= _ALL_SUBSETS or len(chosen) < 3  # each was tried alone
+        exact = len(self.kgrams) <= _ALL_SUBSETS or len(chosen) < 3  # all single ones were tried
         return Flip(kgrams, predicted, tuple(norms.tolist()), exact)
 
     def _norms(self, sets: Sequence[tuple[int, ...]]) -> Norms:
-        gone = np.array([self._covered[list(chosen)].any(0) for chosen in sets])
-        variants = remove(self._text, ~gone, self._removal)
+        removed = np.array([self._covered[list(chosen)].any(0) for chosen in sets])
+        variants = remove(self._text, ~removed, self._removal)
         return class_norms(self._classifier.network_, variants, self._classifier.muted_)
 
 
-def _encoded(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> TokenBatch:
+def _tokens(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> TokenBatch:
     texts = [explanation.text for explanation in explanations]
     return encode(classifier.vocabulary_, texts, classifier.network_.config, spans=False)
 
 
-def _trial(
+def _reason_test(
     explanation: Explanation, chosen: Choices, norms: Norms, removal: str, seed: int
-) -> Trial:
-    """Of the reason, which is the first choice, and of the random ones (1 + draws, words)."""
+) -> ReasonTest:
+    """The test from choices (1 + draws, words), the shaded words first, and their norms."""
     target = explanation.classes.index(explanation.target)
     without, alone = np.split(norms[:, target].astype(float), 2)
     same = (chosen[1:] == chosen[0]).all(1)
-    return Trial(
+    return ReasonTest(
         target=explanation.target,
         removal=removal,
         words=chosen.shape[1],
@@ -208,8 +207,8 @@ def _trial(
         whole=explanation.scores[target],
         without=float(without[0]),
         alone=float(alone[0]),
-        random_without=_drawn(without[1:]),
-        random_alone=_drawn(alone[1:]),
+        random_without=_interval_of_draws(without[1:]),
+        random_alone=_interval_of_draws(alone[1:]),
         as_far=int((without[1:] <= without[0]).sum()),
         as_much=int((alone[1:] >= alone[0]).sum()),
         draws=len(same),
@@ -218,5 +217,5 @@ def _trial(
     )
 
 
-def _drawn(norms: NDArray[np.float64]) -> Interval:
+def _interval_of_draws(norms: NDArray[np.float64]) -> Interval:
     return Interval(float(norms.mean()), *np.quantile(norms, _BOUNDS).tolist())

@@ -1,7 +1,7 @@
-"""Whether explanations depend on what was learnt: they must change when weights are randomised.
+"""Sanity check of explanations: they must change when the weights of the network are randomised.
 
-After Adebayo et al. 2018: layers are drawn anew, one after another from the top, and the order of
-the words that an explanation gives is compared with that of the trained network.
+After Adebayo et al. 2018: layers are initialised again, one after another from the top, and the
+order of the words by an explanation is compared with that of the trained network.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from icaps.faithfulness.rankings import RANDOM, word_orders
+from icaps.faithfulness.attributions.registry import RANDOM, score_words
 from icaps.faithfulness.stability import read_again
-from icaps.faithfulness.word_scores import Texts
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.model import ICapsNet
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
@@ -26,12 +26,12 @@ LAYERS = ("capsules", "attention", "region", "trained_embedding")  # of ICapsNet
 
 
 @dataclass(frozen=True)
-class Randomised:
-    """How alike word scores are to those of a network with random layers.
+class SanityResult:
+    """How similar word scores are to those of a network with random layers.
 
     Attributes:
-        layers: Those that were drawn anew.
-        ranking: Of `rankings.RANKINGS`.
+        layers: The randomised layers.
+        ranking: Of `registry.RANKINGS`.
         correlation: Spearman's, over the words of a text; 1 is no change.
         random: The same with random orders of the words.
     """
@@ -42,32 +42,35 @@ class Randomised:
     random: Interval
 
 
-def cascade(texts: Texts, rankings: Sequence[str], seed: int = 0) -> Iterator[Randomised]:
+def cascade(
+    texts: ExplainedTexts, rankings: Sequence[str], seed: int = 0
+) -> Iterator[SanityResult]:
     """Each ranking with the first of LAYERS random, then the first two, and so on.
 
-    Texts are explained for the class that the trained network gives them.
+    Texts are explained for the class that the trained network predicts.
 
     Args:
         texts: As the trained network read them.
-        rankings: Of `rankings.RANKINGS`; leave-one-out and LIME delete words.
+        rankings: Of `registry.RANKINGS`; leave-one-out and LIME delete words.
         seed: Of the new weights, and of what is random in a ranking.
     """
-    before = {name: list(word_orders(name, texts, "deletion", seed)) for name in rankings}
-    random = list(word_orders(RANDOM, texts, "deletion", seed))
-    controls = {name: _alike(before[name], random, seed) for name in rankings}
+    before = {name: list(score_words(name, texts, "deletion", seed)) for name in rankings}
+    random = list(score_words(RANDOM, texts, "deletion", seed))
+    controls = {name: _correlation(before[name], random, seed) for name in rankings}
     for count in range(1, len(LAYERS) + 1):
         layers = LAYERS[:count]
         network = randomise(texts.network, layers, seed)
         tokens = [reading.tokens for reading in texts.readings]
         readings = read_again(network, texts.readings, tokens, texts.muted)
-        others = Texts(network, texts.muted, readings, texts.targets)
+        others = ExplainedTexts(network, texts.muted, readings, texts.targets)
         for name in rankings:
-            after = list(word_orders(name, others, "deletion", seed))
-            yield Randomised(layers, name, _alike(before[name], after, seed), controls[name])
+            after = list(score_words(name, others, "deletion", seed))
+            correlation = _correlation(before[name], after, seed)
+            yield SanityResult(layers, name, correlation, controls[name])
 
 
 def randomise(network: ICapsNet, layers: Sequence[str], seed: int) -> ICapsNet:
-    """A copy of the network whose `layers` have first weights again; the frozen vectors stay."""
+    """A copy of the network with `layers` initialised again; the frozen vectors stay."""
     other = copy.deepcopy(network)
     classes = network.capsules.capsule_bias.shape[1]
     vectors = network.fixed_embedding
@@ -79,18 +82,30 @@ def randomise(network: ICapsNet, layers: Sequence[str], seed: int) -> ICapsNet:
     return other
 
 
-def _alike(
+def sanity_lines(rows: Sequence[SanityResult]) -> Iterator[str]:
+    """The results as lines for a terminal."""
+    yield "Rank correlation of the words' scores with those of random weights:"
+    yield f"{'ranking':<21}{'correlation':<26}{'random order':<26}random layers"
+    for row in rows:
+        yield (
+            f"{row.ranking:<21}{f'{row.correlation:.3f}':<26}{f'{row.random:.3f}':<26}"
+            f"{', '.join(row.layers)}"
+        )
+
+
+def _correlation(
     one: Sequence[NDArray[np.floating]], other: Sequence[NDArray[np.floating]], seed: int
 ) -> Interval:
-    """The correlation of the first order of each text with its other orders."""
-    pairs = zip(one, other, strict=True)
-    return bootstrap_mean(
-        np.array([np.mean([_spearman(a[0], b) for b in c]) for a, c in pairs]), seed
-    )
+    """Rank correlation of the first order of each text with its other orders."""
+    correlations = [
+        np.mean([_spearman(first[0], scores) for scores in orders])
+        for first, orders in zip(one, other, strict=True)
+    ]
+    return bootstrap_mean(np.array(correlations), seed)
 
 
 def _spearman(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
-    """NaN where one has the same score for all words."""
+    """NaN if one of them has the same score for all words."""
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     return float(spearmanr(one, other).statistic)

@@ -1,9 +1,9 @@
-"""Whether explanations stay when a word that is none of the reasons changes, and over seeds."""
+"""Stability of explanations: after replacing a word that is not part of them, across models."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.faithfulness.eraser import Choices, covered_words, random_places
-from icaps.faithfulness.word_scores import Texts
+from icaps.faithfulness.choices import Choices, covered_words, random_places
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.inference import Reading, read
 from icaps.interpret.tables import is_content_word
 from icaps.model import ICapsNet
@@ -27,15 +27,15 @@ CHANGES = ("synonym", "neutral")
 
 @dataclass(frozen=True)
 class Overlap:
-    """How alike two explanations of the same texts are.
+    """How similar two explanations of the same texts are.
 
     Attributes:
         of: What differs between the two: "synonym", "neutral", or "model".
         ranking: Of the capsules, "routing" or "contribution".
-        texts: How many were compared.
-        jaccard: Words that are in K-grams of both over words in those of either.
-        random: The same where the K-grams of the second are at random places.
-        same_class: Share of the texts whose class stays.
+        texts: Number of texts that were compared.
+        jaccard: Words in K-grams of both over words in K-grams of either.
+        random: The same with the K-grams of the second at random places.
+        same_class: Share of the texts with the same predicted class.
     """
 
     of: str
@@ -47,34 +47,35 @@ class Overlap:
 
 
 def after_a_change(
-    texts: Texts,
+    texts: ExplainedTexts,
     vocabulary: Vocabulary,
     change: str,
     options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
 ) -> Overlap:
-    """Explains each text again after one word that no K-gram covers was replaced.
+    """Explains each text again after replacing one word that no K-gram covers.
 
-    The new word is the nearest neighbour of the old one by the cosine of the frozen vectors; one
-    that differs in case alone is no other word. The class that is explained stays. Texts without
-    such a word are left out.
+    The new word is the nearest neighbour of the old one by the cosine of the frozen vectors, other
+    than in upper or lower case. The explained class stays the same. Texts without such a word are
+    left out.
 
     Args:
         texts: To be explained.
         vocabulary: Of the network.
-        change: "synonym" replaces a word that tells something, "neutral" a stop word or a mark.
-        options: How many K-grams, and by which ranking.
-        seed: Picks the word, and the random places.
+        change: "synonym" replaces a content word, "neutral" a stop word or punctuation.
+        options: How many K-grams, and by which ranking of the capsules.
+        seed: Of the choice of the word, and of the random places.
     """
     before = covered_words(texts, options)
     random = np.random.default_rng(seed)
-    places = {}  # of the word that changes, by text
+    places = {}  # of the word that is replaced, by text
     for n, (reading, (chosen,)) in enumerate(zip(texts.readings, before, strict=True)):
-        place = _pick(reading.tokens.ids, chosen, vocabulary, change == "synonym", random)
+        ids = reading.tokens.ids
+        place = _random_place(ids, chosen, vocabulary, change == "synonym", random)
         if place is not None:
             places[n] = place
     old = {n: int(texts.readings[n].tokens.ids[place]) for n, place in places.items()}
-    near = nearest_words(texts.network.fixed_embedding, vocabulary, sorted(set(old.values())))
+    near = nearest_by_vector(texts.network.fixed_embedding, vocabulary, sorted(set(old.values())))
     rows = [(n, places[n], near[word]) for n, word in old.items() if word in near]
     changed = read_again(
         texts.network,
@@ -83,58 +84,56 @@ def after_a_change(
         texts.muted,
     )
     targets = tuple(texts.targets[n] for n, _, _ in rows)
-    after = covered_words(Texts(texts.network, texts.muted, changed, targets), options)
+    after = covered_words(ExplainedTexts(texts.network, texts.muted, changed, targets), options)
     predicted = [int(reading.activity.class_norms.argmax()) for reading in changed]
     same = [one == target for one, target in zip(predicted, targets, strict=True)]
     return _overlap(change, options.ranking, [before[n] for n, _, _ in rows], after, same, seed)
 
 
 def between_models(
-    one: Texts,
-    other: Texts,
+    one: ExplainedTexts,
+    other: ExplainedTexts,
     options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
     seed: int = 0,
 ) -> Overlap:
-    """Compares two models' explanations, such as of two seeds, where they predict the same class.
+    """Compares two models' explanations, such as two seeds, where they predict the same class.
 
-    Words are told by their places in the text, as both were read from the same strings.
+    Words are matched by their positions in the text, as both were read from the same strings.
 
     Args:
-        one: Texts as the one read them, with its predictions.
-        other: As the other read them, which knows the same classes.
-        options: How many K-grams, and by which ranking.
+        one: Texts as the first model read them, with its predictions.
+        other: The same of the second model, which has the same classes.
+        options: How many K-grams, and by which ranking of the capsules.
         seed: Of the random places.
     """
     number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
-    left, right = covered_words(one, options), covered_words(other, options)
-    same, pairs = [], []
-    for (reading, target), chosen in zip(one, left, strict=True):
+    covered, others = covered_words(one, options), covered_words(other, options)
+    same, left, right = [], [], []
+    for (reading, target), chosen in zip(one, covered, strict=True):
         if (n := number.get(reading.texts[0])) is not None:
             same.append(target == other.targets[n])
             if same[-1]:
-                words = min(chosen.shape[1], right[n].shape[1])  # one may have read more of them
-                pairs.append((chosen[:, :words], right[n][:, :words]))
-    return _overlap(
-        "model", options.ranking, [a for a, _ in pairs], [b for _, b in pairs], same, seed
-    )
+                words = min(chosen.shape[1], others[n].shape[1])  # limits may differ
+                left.append(chosen[:, :words])
+                right.append(others[n][:, :words])
+    return _overlap("model", options.ranking, left, right, same, seed)
 
 
-def nearest_words(
+def nearest_by_vector(
     vectors: torch.Tensor, vocabulary: Vocabulary, words: Sequence[int]
 ) -> dict[int, int]:
     """The nearest other word of each, by cosine of (V, d); none for a word without a vector."""
     units = torch.nn.functional.normalize(vectors, dim=1)
     lowered = [word.casefold() for word in vocabulary.words]
-    found = {}
+    nearest = {}
     for word in words:
         if not units[word].any():
             continue
         order = (units @ units[word]).topk(min(16, len(units))).indices.tolist()
         others = (n for n in order if n > UNK and lowered[n] != lowered[word])
-        nearest = next(others, None)
-        if nearest is not None:
-            found[word] = nearest
-    return found
+        if (other := next(others, None)) is not None:
+            nearest[word] = other
+    return nearest
 
 
 def read_again(
@@ -143,9 +142,20 @@ def read_again(
     tokens: Sequence[TokenBatch],
     muted: tuple[int, ...],
 ) -> tuple[Reading, ...]:
-    """What a network shows of the texts of these readings, with the given word ids."""
+    """Reads the texts of these readings with a network, with the given word ids."""
     texts = [reading.texts[0] for reading in readings]
     return tuple(chain.from_iterable(read(network, TokenBatch.join(tokens), muted, texts)))
+
+
+def stability_lines(overlaps: Sequence[Overlap]) -> Iterator[str]:
+    """The overlaps as lines for a terminal."""
+    yield "Words in the K-grams of both over those of either:"
+    yield f"{'changed':<9}{'capsules by':<14}{'texts':<7}{'overlap':<24}{'random':<24}same class"
+    for row in overlaps:
+        yield (
+            f"{row.of:<9}{row.ranking:<14}{row.texts:<7}{f'{row.jaccard:.3f}':<24}"
+            f"{f'{row.random:.3f}':<24}{row.same_class:.1%}"
+        )
 
 
 def _with_word(text: TokenBatch, place: int, word: int) -> TokenBatch:
@@ -154,18 +164,18 @@ def _with_word(text: TokenBatch, place: int, word: int) -> TokenBatch:
     return dataclasses.replace(text, ids=ids)
 
 
-def _pick(
+def _random_place(
     ids: NDArray[np.integer],
     chosen: NDArray[np.bool_],
     vocabulary: Vocabulary,
-    telling: bool,
+    content: bool,
     random: np.random.Generator,
 ) -> int | None:
-    """The place of a known word at random that is not chosen, telling or not; None without one."""
+    """A random known word that is not chosen and is a content word, or not; None without one."""
     places = [
         place
         for place in np.flatnonzero(~chosen & (ids != UNK)).tolist()
-        if is_content_word(vocabulary.words[ids[place]]) == telling
+        if is_content_word(vocabulary.words[ids[place]]) == content
     ]
     return int(random.choice(places)) if places else None
 
@@ -178,12 +188,17 @@ def _overlap(
     same: Sequence[bool],
     seed: int,
 ) -> Overlap:
-    found = np.array([_jaccard(*pair) for pair in zip(one, other, strict=True)])
+    overlaps = np.array([_jaccard(*pair) for pair in zip(one, other, strict=True)])
     placed = random_places(other, seed)
     control = np.array([_jaccard(*pair) for pair in zip(one, placed, strict=True)])
-    same_class = float(np.mean(same)) if same else float("nan")
-    jaccard, random = bootstrap_mean(found, seed), bootstrap_mean(control, seed)
-    return Overlap(of, ranking, len(found), jaccard, random, same_class)
+    return Overlap(
+        of=of,
+        ranking=ranking,
+        texts=len(overlaps),
+        jaccard=bootstrap_mean(overlaps, seed),
+        random=bootstrap_mean(control, seed),
+        same_class=float(np.mean(same)) if same else float("nan"),
+    )
 
 
 def _jaccard(one: Choices, other: Choices) -> float:

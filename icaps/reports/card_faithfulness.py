@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,12 @@ import numpy as np
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import Evaluation
-from icaps.faithfulness.eraser import measure_rankings
-from icaps.faithfulness.rankings import LEAVE_ONE_OUT
-from icaps.faithfulness.table import CONTROL, PAPER, make_rows, verdicts
-from icaps.faithfulness.word_scores import Texts
-from icaps.inference import read_texts
+from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
+from icaps.faithfulness.eraser import make_rows, measure_rankings, verdicts
+from icaps.faithfulness.texts import read_explained
 from icaps.stats import plain
 
-RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, CONTROL)  # fast, and without extra packages
+RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, RANDOM)  # fast, and without extra packages
 _FACTS = ("texts", "blank", "seed", "rows", "verdicts")
 _ROW_NAMES = ("ranking", "words", "removal")
 _ROW_ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
@@ -44,12 +41,8 @@ def measure_faithfulness(
         raise ConfigError(f"The limit is {limit}; it must be at least 1.")
     count, random = len(evaluation.texts), np.random.default_rng(seed)
     numbers = np.sort(random.choice(count, min(limit, count), replace=False))
-    network, muted = classifier.network_, classifier.muted_
     sample = evaluation.texts.take(numbers)
-    batches = read_texts(network, classifier.vocabulary_, sample, muted)
-    texts = Texts.predicted(network, muted, tuple(chain.from_iterable(batches)))
-    if not len(texts):
-        raise DataError("The model knows no word of these texts; use texts like its training's.")
+    texts = read_explained(classifier, sample)
     rows = make_rows(list(measure_rankings(texts, RANKINGS, seed=seed)), seed)
     return {
         "texts": len(texts),

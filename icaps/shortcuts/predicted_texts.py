@@ -137,7 +137,9 @@ def predict_texts(
         kgrams += [tuple(by_text[text]) for text in known]
         on_texts(len(batch))
     if not kgrams:
-        raise DataError("The model knows no word of these texts; give it texts of its own kind.")
+        raise DataError(
+            "The model knows no word of these texts; use texts similar to its training texts."
+        )
     positions = np.concatenate(numbers)
     return PredictedTexts(
         network=network,

@@ -8,9 +8,23 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
-from icaps.faithfulness import post_hoc, rankings, word_scores
-from icaps.faithfulness.rankings import RANKINGS, check_rankings, missing, word_orders
-from icaps.faithfulness.word_scores import Texts, spread
+from icaps.faithfulness.attributions import registry
+from icaps.faithfulness.attributions.attention import (
+    contribution_attention,
+    routing_attention,
+    spread_over_windows,
+)
+from icaps.faithfulness.attributions.attention_gradient import attention_gradient
+from icaps.faithfulness.attributions.integrated_gradients import integrated_gradients
+from icaps.faithfulness.attributions.leave_one_out import leave_one_out
+from icaps.faithfulness.attributions.lime import lime
+from icaps.faithfulness.attributions.registry import (
+    RANKINGS,
+    check_rankings,
+    missing_rankings,
+    score_words,
+)
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.inference import Reading, read_texts
 from icaps.model import Attended
 from icaps.nn.packing import lay_out
@@ -19,13 +33,13 @@ from tests.interpret import plain
 from tests.interpret.test_corpus import hand_set, texts, untrained
 
 
-def read(classifier: ICapsClassifier, given: list[str]) -> Texts:
+def read(classifier: ICapsClassifier, given: list[str]) -> ExplainedTexts:
     network, muted = classifier.network_, classifier.muted_
     batches = read_texts(network, classifier.vocabulary_, given, muted)
-    return Texts.predicted(network, muted, tuple(chain.from_iterable(batches)))
+    return ExplainedTexts.predicted(network, muted, tuple(chain.from_iterable(batches)))
 
 
-def some(count: int = 4, **options: object) -> tuple[ICapsClassifier, Texts]:
+def some(count: int = 4, **options: object) -> tuple[ICapsClassifier, ExplainedTexts]:
     classifier = untrained(**options)
     classifier.network_.double()
     return classifier, read(classifier, [text for text, _ in texts(count, seed=6)])
@@ -37,17 +51,18 @@ def sentences(text: Reading) -> list[list[int]]:
 
 def test_a_position_counts_for_each_word_of_its_window() -> None:
     weights = np.array([1.0, 10, 100, 1000, 10_000])
-    assert spread(weights, np.array([5]), 3).tolist() == [11, 111, 1110, 11_100, 11_000]
+    whole, split = np.array([5]), np.array([2, 3])
+    assert spread_over_windows(weights, whole, 3).tolist() == [11, 111, 1110, 11_100, 11_000]
     # Windows end with their sentence, and an even one looks further right.
-    assert spread(weights, np.array([2, 3]), 3).tolist() == [11, 11, 1100, 11_100, 11_000]
-    assert spread(weights, np.array([5]), 2).tolist() == [1, 11, 110, 1100, 11_000]
+    assert spread_over_windows(weights, split, 3).tolist() == [11, 11, 1100, 11_100, 11_000]
+    assert spread_over_windows(weights, whole, 2).tolist() == [1, 11, 110, 1100, 11_000]
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
 def test_the_network_s_own_weights_by_plain_loops(options: dict[str, object]) -> None:
     classifier, given = some(**options)
     size = classifier.network_.config.kernel_size
-    routing, contribution = list(word_scores.routing(given)), list(word_scores.contribution(given))
+    routing, contribution = list(routing_attention(given)), list(contribution_attention(given))
     for n, (reading, target) in enumerate(given):
         document = sentences(reading)
         found = plain.run(classifier.network_, document)
@@ -74,7 +89,7 @@ def test_the_network_s_own_weights_by_plain_loops(options: dict[str, object]) ->
 def test_attention_times_its_slope_by_differences() -> None:
     classifier, given = some(2)
     network, size = classifier.network_, classifier.network_.config.kernel_size
-    for (reading, target), found in zip(given, word_scores.attention_gradient(given), strict=True):
+    for (reading, target), found in zip(given, attention_gradient(given), strict=True):
         with torch.no_grad():
             layout = lay_out(reading.tokens.words_per_sentence, size)
             regions = network.regions(network.ids_of(reading.tokens), layout)[layout.cells]
@@ -93,7 +108,7 @@ def test_attention_times_its_slope_by_differences() -> None:
                 down[n, i] -= step
                 weights[n] += float(alpha[n, i]) * (norm(up) - norm(down)) / (2 * step)
         assert found == pytest.approx(
-            spread(weights, reading.tokens.words_per_sentence, size), abs=1e-7
+            spread_over_windows(weights, reading.tokens.words_per_sentence, size), abs=1e-7
         )
 
 
@@ -101,7 +116,7 @@ def test_attention_times_its_slope_by_differences() -> None:
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
 def test_leave_one_out_by_plain_loops(options: dict[str, object], how: str) -> None:
     classifier, given = some(2, **options)
-    for (reading, target), found in zip(given, word_scores.leave_one_out(given, how), strict=True):
+    for (reading, target), found in zip(given, leave_one_out(given, how), strict=True):
         whole = plain_norms(classifier, sentences(reading))[target]
         for word, score in enumerate(found):
             kept = np.arange(len(found)) != word
@@ -118,7 +133,7 @@ def test_gradients_of_words_are_those_of_all_numbers_of_their_embeddings(
     from benchmarks.explaining import embedding_gradients
 
     _, given = some(**options)
-    short = list(post_hoc.integrated_gradients(given))
+    short = list(integrated_gradients(given))
     for found, expected in zip(short, embedding_gradients(given), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
@@ -129,7 +144,7 @@ def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
     pytest.importorskip("captum")
     classifier, given = some(2, **options)
     network = classifier.network_
-    found = list(post_hoc.integrated_gradients(given, steps=150))
+    found = list(integrated_gradients(given, steps=150))
     kept = {name: value.clone() for name, value in network.state_dict().items()}
     network.fixed_embedding.zero_()
     network.trained_embedding.weight.data.zero_()
@@ -144,31 +159,31 @@ def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
 def test_lime_finds_the_word_that_decides() -> None:
     pytest.importorskip("lime")
     given = read(hand_set(), ["the the the the rose the"])
-    (scores,) = post_hoc.lime(given, "unk", seed=1, samples=300)
+    (scores,) = lime(given, "unk", seed=1, samples=300)
     assert scores[4] > 5 * np.abs(np.delete(scores, 4)).max()
-    (again,) = post_hoc.lime(given, "unk", seed=1, samples=300)
+    (again,) = lime(given, "unk", seed=1, samples=300)
     assert scores.tolist() == again.tolist()
 
 
 @pytest.mark.parametrize("name", RANKINGS)
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
 def test_every_ranking_scores_every_word(name: str, options: dict[str, object]) -> None:
-    if name in missing():
+    if name in missing_rankings():
         pytest.skip("its package is not installed")
     classifier = untrained(**options)
     given = read(classifier, ["bread", "Soup the bread. The quillmarsh rose."])
-    found = list(word_orders(name, given, "deletion", 0))
+    found = list(score_words(name, given, "deletion", 0))
     for (reading, _), orders in zip(given, found, strict=True):
         assert orders.shape[1] == len(reading.tokens.ids)
         assert np.isfinite(orders).all()
-    again = list(word_orders(name, given, "deletion", 0))
+    again = list(score_words(name, given, "deletion", 0))
     assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))
 
 
 def test_what_can_not_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="no ranking 'magic'; choose of routing"):
+    with pytest.raises(ConfigError, match="no ranking 'magic'; choose from routing"):
         check_rankings(["magic"])
-    monkeypatch.setattr(rankings, "find_spec", lambda package: None)
-    assert missing() == ("integrated-gradients", "lime")
+    monkeypatch.setattr(registry, "find_spec", lambda package: None)
+    assert missing_rankings() == ("integrated-gradients", "lime")
     with pytest.raises(ConfigError, match=r"For lime run `pip install 'icaps\[faithfulness\]'`"):
         check_rankings(["routing", "lime"])

@@ -10,21 +10,20 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.config import ExplainOptions
+from icaps.faithfulness.choices import bins, covered_words, first, random_places
 from icaps.faithfulness.eraser import (
     BINS,
     KGRAMS,
-    Effect,
-    Measured,
-    bins,
-    covered_words,
-    first,
+    RankingResult,
+    RemovalEffects,
+    make_rows,
     measure,
     measure_rankings,
-    random_places,
+    ranking_lines,
+    verdicts,
 )
 from icaps.faithfulness.perturbation import REMOVALS
-from icaps.faithfulness.table import make_rows, table, verdicts
-from icaps.faithfulness.word_scores import Texts
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.stats import plain
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
@@ -73,9 +72,9 @@ def test_a_text_of_one_word_is_all_reason() -> None:
     assert [text.texts[0] for text in given.readings] == ["bread"]  # the others are blank
     for found in measure_rankings(given, ["routing", "contribution", "leave-one-out", "random"]):
         norm = float(given.readings[0].activity.class_norms.max())
-        assert found.effect.comprehensiveness == pytest.approx([norm])
-        assert found.effect.sufficiency == pytest.approx([0], abs=1e-6)
-        assert (found.effect.flips, found.effect.covered) == ([1], [1])
+        assert found.effects.comprehensiveness == pytest.approx([norm])
+        assert found.effects.sufficiency == pytest.approx([0], abs=1e-6)
+        assert (found.effects.flips, found.effects.covered) == ([1], [1])
         assert found.agreement is None or np.isnan(found.agreement).all()
 
 
@@ -116,20 +115,20 @@ def test_where_one_word_decides_it_is_found() -> None:
     }
     for name in ("contribution", "leave-one-out"):
         for removal in REMOVALS:
-            effect = found[name, BINS, removal].effect
+            effect = found[name, BINS, removal].effects
             # Without the word attention is even over words of nothing, and no class has a case.
             norms = [float(text.activity.class_norms.max()) for text in given.readings]
             assert effect.comprehensiveness == pytest.approx(norms, abs=1e-5)
             assert effect.sufficiency == pytest.approx([0, 0], abs=2e-2)
-            control = found["random", BINS, removal].effect
+            control = found["random", BINS, removal].effects
             assert (effect.comprehensiveness > control.comprehensiveness).all()
     assert found["leave-one-out", BINS, "unk"].agreement == pytest.approx([1, 1])
 
 
-def made_up(name: str, words: str, comprehensiveness: list[float]) -> Measured:
+def made_up(name: str, words: str, comprehensiveness: list[float]) -> RankingResult:
     values = np.array(comprehensiveness)
-    effect = Effect(values, values / 2, values * 0, values * 0 + 0.2)
-    return Measured(name, words, "unk", effect, values if words == BINS else None)
+    effect = RemovalEffects(values, values / 2, values * 0, values * 0 + 0.2)
+    return RankingResult(name, words, "unk", effect, values if words == BINS else None)
 
 
 def test_the_table_stands_beside_control_and_paper() -> None:
@@ -149,7 +148,7 @@ def test_the_table_stands_beside_control_and_paper() -> None:
     assert better.startswith("By unk the first words by contribution are more comprehensive")
     assert as_many.startswith("By unk the K-grams, or as many words, by contribution are more")
     assert "--ranking contribution" in switch
-    assert len(list(table(rows))) == 2 * 5
+    assert len(list(ranking_lines(rows))) == 2 * 5
     alone = make_rows([made_up("contribution", BINS, other)])
     assert (alone[0].gain, alone[0].control, verdicts(alone)) == (None, None, [])
     assert plain(alone[0])["comprehensiveness"]["mean"] == pytest.approx(0.6)
@@ -247,8 +246,8 @@ def test_a_capsule_that_is_off_is_in_no_ranking(classifier: ICapsClassifier) -> 
 def test_texts_of_a_hierarchical_model_by_kgrams() -> None:
     classifier = untrained(hierarchical=True)
     given = read(classifier, [text for text, _ in texts(6, seed=8)])
-    assert isinstance(given, Texts)
+    assert isinstance(given, ExplainedTexts)
     options = ExplainOptions(top_capsules=2, top_kgrams=2, top_sentences=2)
     for found in measure_rankings(given, ["routing", "random"], ["unk"], options):
-        assert np.isfinite(found.effect.comprehensiveness).all()
-        assert ((found.effect.covered > 0) & (found.effect.covered <= 1)).all()
+        assert np.isfinite(found.effects.comprehensiveness).all()
+        assert ((found.effects.covered > 0) & (found.effects.covered <= 1)).all()

@@ -21,7 +21,7 @@ from icaps.faithfulness.reason_test import (
     try_reasons,
     words_under,
 )
-from icaps.results import Explanation, Interval, Trial, flip_sentence
+from icaps.results import Explanation, Interval, ReasonTest, flip_sentence
 from icaps.text.sentences import encode
 from tests.conftest import make_texts
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -203,7 +203,7 @@ def test_a_blank_text_has_nothing_to_flip() -> None:
 
 
 NOTHING = Interval(0.8, 0.7, 0.9)
-TRIAL = Trial(
+TRIAL = ReasonTest(
     *("Sports", "deletion", 40, 8, 0.83, 0.21, 0.9, NOTHING, Interval(0.4, 0.1, 0.7)),
     *(0, 1, 50, 0, True),
 )

@@ -8,10 +8,10 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
-from icaps.faithfulness.eraser import covered_words
+from icaps.faithfulness.choices import covered_words
 from icaps.faithfulness.sanity import LAYERS, cascade, randomise
-from icaps.faithfulness.stability import after_a_change, between_models, nearest_words
-from icaps.faithfulness.word_scores import Texts
+from icaps.faithfulness.stability import after_a_change, between_models, nearest_by_vector
+from icaps.faithfulness.texts import ExplainedTexts
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
@@ -21,14 +21,14 @@ NAMES = ("<pad>", "<unk>", "oil", "Oil", "gas", "the", "moon")
 VECTORS = torch.tensor([[0.0, 0], [0, 0], [1, 0], [2, 0.1], [3, 1], [0, 1], [0, 0]])
 
 
-def given_texts(classifier: ICapsClassifier, count: int = 30) -> Texts:
+def given_texts(classifier: ICapsClassifier, count: int = 30) -> ExplainedTexts:
     return read(classifier, make_texts(count, seed=11)[0])
 
 
 def test_the_nearest_other_word() -> None:
     vocabulary = Vocabulary(NAMES, (0,) * len(NAMES))
     # "Oil" is nearer to "oil" than "gas" is, and the same word; "moon" has no vector.
-    assert nearest_words(VECTORS, vocabulary, [2, 4, 5, 6]) == {2: 4, 4: 3, 5: 4}
+    assert nearest_by_vector(VECTORS, vocabulary, [2, 4, 5, 6]) == {2: 4, 4: 3, 5: 4}
 
 
 def test_a_change_outside_of_the_reasons(classifier: ICapsClassifier) -> None:

@@ -1,0 +1,22 @@
+"""Leave-one-out (occlusion) as word scores: by how much the class norm falls without one word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from icaps.faithfulness.attributions.attention import Scores
+from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.faithfulness.texts import ExplainedTexts
+
+
+def leave_one_out(texts: ExplainedTexts, removal: str) -> Iterator[Scores]:
+    """The class norm of each text minus that without the word; `removal` as in `perturbation`."""
+    variants = (
+        remove(reading.tokens, ~np.eye(len(reading.tokens.ids), dtype=bool), removal)
+        for reading in texts.readings
+    )
+    norms = norms_of_each(texts.network, variants, texts.muted)
+    for (reading, target), without in zip(texts, norms, strict=True):  # without: (words, J)
+        yield float(reading.activity.class_norms[0, target]) - without[:, target]

@@ -1,0 +1,67 @@
+"""Texts whose explanations are measured, as the network reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from torch import Tensor
+
+from icaps.classifier import ICapsClassifier
+from icaps.errors import DataError
+from icaps.inference import Reading, capsule_mask, read_texts
+from icaps.model import ICapsNet
+
+
+@dataclass(frozen=True)
+class ExplainedTexts:
+    """Texts with a known word that a network has read, and the class of each that is explained.
+
+    Attributes:
+        network: In eval mode.
+        muted: Primary capsules that are switched off.
+        readings: One per text.
+        targets: Class numbers.
+    """
+
+    network: ICapsNet
+    muted: tuple[int, ...]
+    readings: tuple[Reading, ...]
+    targets: tuple[int, ...]
+
+    @classmethod
+    def predicted(
+        cls, network: ICapsNet, muted: tuple[int, ...], readings: Iterable[Reading]
+    ) -> ExplainedTexts:
+        """Those of the readings that are not blank, each with its predicted class."""
+        known = tuple(reading for reading in readings if not reading.blank[0])
+        targets = tuple(int(reading.activity.class_norms.argmax()) for reading in known)
+        return cls(network, muted, known, targets)
+
+    def __len__(self) -> int:
+        return len(self.readings)
+
+    def __iter__(self) -> Iterator[tuple[Reading, int]]:
+        return iter(zip(self.readings, self.targets, strict=True))
+
+    @property
+    def capsule_mask(self) -> Tensor | None:
+        """(I,), 0 for each capsule that is switched off; None if none is."""
+        return capsule_mask(self.network, self.muted) if self.muted else None
+
+
+def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> ExplainedTexts:
+    """Those of some texts that have a known word, each with its predicted class.
+
+    Raises:
+        DataError: No text has a word of the vocabulary.
+    """
+    network, muted = classifier.network_, classifier.muted_
+    batches = read_texts(network, classifier.vocabulary_, texts, muted)
+    explained = ExplainedTexts.predicted(network, muted, chain.from_iterable(batches))
+    if not len(explained):
+        raise DataError(
+            "The model knows no word of these texts; use texts similar to its training texts."
+        )
+    return explained
