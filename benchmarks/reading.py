@@ -1,8 +1,8 @@
-"""How many labelled texts a second one core reads, by format.
+"""Labelled texts per second that one core reads, by format.
 
     python -m benchmarks.reading [--rows 200000]
 
-The time is the processor's. Beside stand the csv and json modules alone.
+Processor time. For comparison, the csv and json modules alone are measured.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ WORDS = (
 
 
 def rows(count: int) -> Iterator[tuple[str, str]]:
-    """Labels and texts of about 230 characters, as in AG's News."""
+    """Yields labels and texts of about 230 characters, as in AG's News."""
     rng = random.Random(1)
     for n in range(count):
         yield str(n % 4), f"{' '.join(rng.choices(WORDS, k=15))} {n}"
 
 
 def write_files(folder: Path, count: int) -> dict[str, Path]:
-    """A file of these rows in each format."""
+    """Writes a file of these rows in each format; returns their paths."""
     paths = {name: folder / name for name in ("csv", "csv.gz", "jsonl", "json", "fasttext.txt")}
     for name, opener in (("csv", Path.open), ("csv.gz", gzip.open)):
         with opener(paths[name], "wt", newline="", encoding="utf-8") as file:
@@ -63,19 +63,19 @@ def write_files(folder: Path, count: int) -> dict[str, Path]:
 
 
 def bare_csv(path: Path) -> Iterator[list[str]]:
-    """The rows as the csv module gives them."""
+    """Yields rows of the csv module alone."""
     with path.open(newline="", encoding="utf-8") as file:
         yield from csv.reader(file)
 
 
 def bare_json(path: Path) -> Iterator[object]:
-    """The objects as the json module gives them."""
+    """Yields objects of the json module alone."""
     with path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
 def rate(read: Callable[[], Iterable[object]]) -> float:
-    """Rows a second of processor time, the better of two readings."""
+    """Returns rows per second of processor time, the better of two readings."""
     rates = []
     for _ in range(2):
         started = time.process_time()
@@ -99,11 +99,11 @@ def main() -> None:
         check(open_source(paths["csv"]))
         rates["csv, check"] = options.rows / (time.process_time() - started)
     if options.json:
-        print(json.dumps({name: round(found) for name, found in rates.items()}))
+        print(json.dumps({name: round(value) for name, value in rates.items()}))
         return
-    print("| format | rows a second |\n|---|---|")
-    for name, found in rates.items():
-        print(f"| {name} | {found:,.0f} |")
+    print("| format | rows per second |\n|---|---|")
+    for name, value in rates.items():
+        print(f"| {name} | {value:,.0f} |")
 
 
 if __name__ == "__main__":

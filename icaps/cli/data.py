@@ -1,4 +1,4 @@
-"""The `icaps data` commands, and the options that say how a file of texts is read."""
+"""`icaps data check`, `fetch` and `list`; options of all commands for reading texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class _Read(Protocol):
-    """Rows that were read, such as a source's."""
+    """A source, or something else that was read."""
 
     @property
     def problems(self) -> Problems:
-        """Those that are bad."""
+        """Returns its bad rows."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -31,8 +31,10 @@ def add_parser(commands: Commands) -> None:
     actions = data.add_subparsers(metavar="ACTION", required=True)
 
     _add_check(actions)
-    fetch = actions.add_parser("fetch", help="bring a data set to this machine, print its folder")
-    fetch.add_argument("name", metavar="NAME", help="of icaps data list, or owner/name at the Hub")
+    fetch = actions.add_parser("fetch", help="download a data set, and print its folder")
+    fetch.add_argument(
+        "name", metavar="NAME", help="a name of icaps data list, or owner/name on the Hub"
+    )
     fetch.set_defaults(command=_fetch)
 
     listing = actions.add_parser("list", help="list the data sets that have a name")
@@ -46,16 +48,18 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--text",
         action="append",
         metavar="COLUMN",
-        help="column of the text, by name, or by number in a file without a header; may be "
-        "repeated, to join several with a space",
+        help="text column, by name, or by number in a file without a header; repeat it to join "
+        "several with a space",
     )
-    parser.add_argument("--label", metavar="COLUMN", help="column of the class")
-    parser.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-8 or cp1252")
+    parser.add_argument("--label", metavar="COLUMN", help="label column")
+    parser.add_argument(
+        "--encoding", metavar="NAME", help="encoding of the text, such as utf-8 or cp1252"
+    )
     parser.add_argument(
         "--delimiter",
         metavar="CHARACTER",
-        type=lambda given: "\t" if given == r"\t" else given,
-        help=r"between the fields of a line; \t is a tab",
+        type=lambda value: "\t" if value == r"\t" else value,
+        help=r"character between the fields of a line; \t is a tab",
     )
 
 
@@ -65,37 +69,43 @@ def add_bad_rows_option(parser: argparse.ArgumentParser) -> None:
         "--on-bad-rows",
         choices=("strict", "skip"),
         default="strict",
-        help="stop at a row that can't be read, or leave such rows out and count them",
+        help="stop at a row that cannot be read, or leave such rows out and count them",
     )
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --data and all that says which texts of it are read, and how."""
+    """Adds --data, --part and the options for reading."""
     parser.add_argument(
         "--data",
         required=True,
         metavar="DATA",
-        help="a file, or a folder or a name of which a part is taken",
+        help="a file; or a folder or name, of which one part is read",
     )
-    parser.add_argument("--part", default="test", help="of a folder or name: test, train")
+    parser.add_argument("--part", default="test", help="part of a folder or name: test, train")
     add_reading_options(parser)
     add_bad_rows_option(parser)
 
 
 def add_sample_options(parser: argparse.ArgumentParser, limit: int) -> None:
-    """Adds --limit and --seed, which `draw_texts` follows."""
+    """Adds --limit and --seed, for `draw_texts`."""
     parser.add_argument(
-        "--limit", type=int, default=limit, metavar="N", help="texts, a random sample of the data"
+        "--limit",
+        type=int,
+        default=limit,
+        metavar="N",
+        help="number of texts, a random sample of the data",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample and all that is random")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the sample and of everything random"
+    )
 
 
 def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
-    """A random sample of the data that was asked for; bad rows are told.
+    """Draws a random sample of the data, and reports bad rows.
 
     Raises:
         ConfigError: --limit is below 1.
-        DataError: The data can't be read.
+        DataError: The data cannot be read.
     """
     from icaps.data.resolve import resolve
     from icaps.data.sample import draw_sample
@@ -104,19 +114,19 @@ def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
     if options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
     source = open_source(resolve(options.data, progress), options.part, **reading_options(options))
-    drawn = draw_sample(source, options.limit, math.inf, options.seed)
+    sample = draw_sample(source, options.limit, math.inf, options.seed)
     say_problems(source, options.part)
-    return drawn
+    return sample
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What was given of those options, as `open_source` takes it."""
+    """Returns those of these options that the command has, as arguments of `open_source`."""
     names = ("text", "label", "encoding", "delimiter", "on_bad_rows")
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def say_problems(source: _Read, part: str) -> None:
-    """Tells the rows that were left out."""
+    """Prints the rows that were left out."""
     for problems in source.problems.first.values():
         for problem in problems:
             print(f"left out: {problem}", file=sys.stderr)
@@ -126,11 +136,11 @@ def say_problems(source: _Read, part: str) -> None:
 
 def _add_check(commands: Commands) -> None:
     check = commands.add_parser(
-        "check", help="say whether texts can be trained on; exit code 2 where they can't"
+        "check", help="check whether texts can be trained on; exit code 2 if not"
     )
-    check.add_argument("data", metavar="DATA", help="what --data of icaps train takes")
+    check.add_argument("data", metavar="DATA", help="as --data of icaps train")
     check.add_argument(
-        "--test", metavar="PATH", help="test texts; without it those of a folder's test file"
+        "--test", metavar="PATH", help="test texts; by default those of a folder's test file"
     )
     check.add_argument("--json", action="store_true", help="print JSON")
     add_reading_options(check)
@@ -173,6 +183,6 @@ def _list(options: argparse.Namespace) -> int:
     for row in rows:
         kind = "synthetic texts" if row.synthetic else "texts"
         counts = f"{row.train_rows:,} train, {row.test_rows:,} test {kind}"
-        place = row.place or ("made when asked for" if row.synthetic else "not here")
+        place = row.place or ("generated on request" if row.synthetic else "not here")
         print(f"{row.name:16} {len(row.classes):2} classes  {counts:38} {place}")
     return 0

@@ -1,6 +1,6 @@
-"""Files that visitors upload, kept where a training in another process can read them.
+"""Files that visitors upload, stored where a training in another process can read them.
 
-uploads/HASH/NAME    the hash is of the content, so that a file is stored once under a name
+uploads/HASH/NAME    a hash of the content, so that a file is stored once under each name
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from icaps.data.streams import BLOCK, data_file
 from icaps.errors import DataError
 
 LIMIT = 10**9  # bytes of a file
-UNPACKED_LIMIT = 4 * 10**9  # bytes of one that was compressed: ten times less is usual for texts
-_ABANDONED = timedelta(days=1)  # the age of what a process that was killed left half written
+UNPACKED_LIMIT = 4 * 10**9  # bytes of a compressed one; texts usually have ten times less
+_ABANDONED = timedelta(days=1)  # age of unfinished files of a process that was killed
 LONGEST_NAME = 80  # bytes in UTF-8, far below any file system's 255
 _HASH = re.compile(r"[0-9a-f]{32}")
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z0-9]{1,8}){0,2}\Z")  # format and compression
-_FORBIDDEN = re.compile(r'[<>:"|?*]')  # in names of Windows; slashes are gone by then
-# Names of devices there; and a file of this name would be read as the names of classes.
+_FORBIDDEN = re.compile(r'[<>:"|?*]')  # in names on Windows; slashes are removed before
+# Names of devices on Windows; and the file that would be read as class names.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)|classes\.txt\Z", re.IGNORECASE)
 _UNNAMED = "upload"
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that is kept: its safe name, its place, its size and since when (UTC)."""
+    """A stored file: its safe name, its path, its size and the time of the upload (UTC)."""
 
     name: str
     path: Path
@@ -50,26 +50,30 @@ class Upload:
 def keep_upload(
     name: str, content: BinaryIO, limit: int = LIMIT, unpacked_limit: int = UNPACKED_LIMIT
 ) -> Path:
-    """Stores a file, whole or not at all, and says where; once for the same name and content.
+    """Stores a file completely or not at all; once for the same name and content.
 
-    What it holds is not looked at but for its size: `open_source` says what it can't read, and why.
+    Only its size is checked here: `open_source` reports content that cannot be read.
 
     Args:
-        name: As the visitor's computer has it; `safe_name` says what is kept of it.
-        content: All of it is read, from its start; it must be able to seek.
-        limit: Most bytes of the file.
-        unpacked_limit: Most bytes that it unpacks to, where it is compressed.
+        name: Name on the visitor's computer; `safe_name` cleans it.
+        content: It is read from its start; it must be able to seek.
+        limit: Maximum size in bytes.
+        unpacked_limit: Maximum size in bytes after decompression, if it is compressed.
+
+    Returns:
+        The path of the stored file.
 
     Raises:
-        DataError: It is empty, too large, or unpacks to too much; or it can't be written.
+        DataError: It is empty, too large, or too large after decompression; or it cannot be
+            written.
     """
     name, size = safe_name(name), content.seek(0, io.SEEK_END)
     if size == 0:
         raise DataError(f"{name!r} is empty (0 bytes); choose a file with texts and labels.")
     if size > limit:
         raise DataError(
-            f"{name!r} has {_megabytes(size)}, and at most {_megabytes(limit)} are taken. Upload a "
-            "part of it, or compress it."
+            f"{name!r} has {_megabytes(size)}, and at most {_megabytes(limit)} are accepted. "
+            "Upload a part of it, or compress it."
         )
     target = _root() / _hash(content) / name
     if not target.is_file():
@@ -82,29 +86,29 @@ def keep_upload(
 
 
 def uploads() -> list[Upload]:
-    """What is kept, the latest first.
+    """Returns the stored files, the latest first.
 
     Raises:
-        DataError: The folder can't be read.
+        DataError: The folder cannot be read.
     """
     with _writing():
-        found = [
-            _found(path)
+        candidates = [
+            _upload(path)
             for path in _root().glob("*/*")
             if _HASH.fullmatch(path.parent.name) and not path.parent.is_symlink()
         ]
-    kept = [upload for upload in found if upload]
-    return sorted(kept, key=lambda upload: (upload.when, upload.name), reverse=True)
+    stored = [upload for upload in candidates if upload]
+    return sorted(stored, key=lambda upload: (upload.when, upload.name), reverse=True)
 
 
 def delete_upload(path: Path) -> None:
     """Deletes a file that `uploads` lists, and no other.
 
     Raises:
-        DataError: It is none of them, or can't be deleted.
+        DataError: It is not listed, or cannot be deleted.
     """
     if path not in [upload.path for upload in uploads()]:
-        raise DataError(f"{path} is no upload (any more); choose one of those that are listed.")
+        raise DataError(f"{path} is not an upload (any more); choose a listed one.")
     with _writing():
         path.unlink()
         if not any(path.parent.iterdir()):
@@ -112,13 +116,16 @@ def delete_upload(path: Path) -> None:
 
 
 def delete_old(age: timedelta | None) -> int:
-    """Deletes uploads that are older, and what a process that was killed left; how many uploads.
+    """Deletes uploads older than `age`, and unfinished files of processes that were killed.
 
     Args:
-        age: Since they were uploaded; None keeps all uploads.
+        age: Time since the upload; None keeps all uploads.
+
+    Returns:
+        The number of deleted uploads.
 
     Raises:
-        DataError: One can't be deleted.
+        DataError: One cannot be deleted.
     """
     now = datetime.now(timezone.utc)
     old = [] if age is None else [upload for upload in uploads() if now - upload.when > age]
@@ -126,21 +133,21 @@ def delete_old(age: timedelta | None) -> int:
         delete_upload(upload.path)
     with _writing():
         for path in _root().glob(".*"):
-            about = _found(path)
-            if about and now - about.when > _ABANDONED:
+            unfinished = _upload(path)
+            if unfinished and now - unfinished.when > _ABANDONED:
                 path.unlink(missing_ok=True)
     return len(old)
 
 
 def safe_name(name: str) -> str:
-    """What is kept of a file's name: at most `LONGEST_NAME` bytes that any file system takes.
+    """Returns a file name of at most `LONGEST_NAME` bytes that every file system accepts.
 
-    It is the last part of a path of either kind, without characters that can't be seen and without
-    leading dots. Suffixes, which tell format and compression, survive where it is cut.
+    It is the last part of a path of either kind, without invisible characters and leading dots.
+    Suffixes, which tell format and compression, are kept if it is cut.
     """
     last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
-    seen = "".join(c if c.isprintable() else " " for c in last)
-    clean = _FORBIDDEN.sub("_", " ".join(seen.split())).rstrip(". ")
+    visible = "".join(c if c.isprintable() else " " for c in last)
+    clean = _FORBIDDEN.sub("_", " ".join(visible.split())).rstrip(". ")
     suffixes = _SUFFIXES.search(clean)
     ending = suffixes[0] if suffixes else ""
     stem = clean.removesuffix(ending).strip(". ") or _UNNAMED
@@ -178,14 +185,14 @@ def _check_unpacked(name: str, path: Path, limit: int) -> None:
     if size > limit:
         raise DataError(
             f"{name!r} unpacks to {_megabytes(size)} or more, and at most {_megabytes(limit)} are "
-            "taken. Upload a part of it."
+            "accepted. Upload a part of it."
         )
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Bytes that a file unpacks to, counted until they pass the limit; 0 for one not compressed.
+    """Returns the decompressed size in bytes, counted up to the limit; 0 if not compressed.
 
-    A zip says its size; one that says too much isn't unpacked.
+    A zip archive states its size; one that states too much is not decompressed.
     """
     size = 0
     try:
@@ -199,7 +206,7 @@ def _unpacked_size(path: Path, limit: int) -> int:
             size += len(block)
             if size > limit:
                 break
-    except FileError:  # what can't be unpacked is no bomb; open_source tells what is wrong with it
+    except FileError:  # a file that cannot be unpacked is no bomb; open_source reports it
         return size
     return size
 
@@ -208,20 +215,20 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.3g} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
 
 
-def _found(path: Path) -> Upload | None:
+def _upload(path: Path) -> Upload | None:
     try:
-        about = path.lstat()
+        info = path.lstat()
     except FileNotFoundError:  # deleted by another visitor since it was listed
         return None
-    if not stat.S_ISREG(about.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         return None
-    when = datetime.fromtimestamp(about.st_mtime, timezone.utc)
-    return Upload(path.name, path, about.st_size, when)
+    when = datetime.fromtimestamp(info.st_mtime, timezone.utc)
+    return Upload(path.name, path, info.st_size, when)
 
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """A file beside the uploads, which is gone at the end unless it was renamed."""
+    """Creates a file beside the uploads, which is deleted at the end unless it was renamed."""
     _root().mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".", dir=_root())
     os.close(handle)
@@ -238,7 +245,7 @@ def _writing() -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            f"The folder of uploads {_root()} can't be used ({error.strerror or error}). Free some "
-            f"space there, make it writable, or name another folder in the environment variable "
-            f"{FOLDER_SETTING}."
+            f"The folder of uploads {_root()} cannot be used ({error.strerror or error}). Free "
+            f"some space there, make it writable, or name another folder in the environment "
+            f"variable {FOLDER_SETTING}."
         ) from error

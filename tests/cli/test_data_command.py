@@ -43,7 +43,7 @@ def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert lines[1].endswith("not here")
     assert " ".join(lines[-1].split()) == (
-        "synthetic 5 classes 3,000 train, 600 test synthetic texts made when asked for"
+        "synthetic 5 classes 3,000 train, 600 test synthetic texts generated on request"
     )
     assert main(["data", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

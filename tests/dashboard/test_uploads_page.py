@@ -48,7 +48,7 @@ def upload(at: AppTest, name: str, content: bytes) -> AppTest:
     ("name", "content", "sentence"),
     [
         ("a.csv", b"", "'a.csv' is empty (0 bytes); choose a file with texts and labels."),
-        ("a.csv", bytes(2_500_000), "'a.csv' has 2.5 MB, and at most 2 MB are taken."),
+        ("a.csv", bytes(2_500_000), "'a.csv' has 2.5 MB, and at most 2 MB are accepted."),
         ("a.csv.gz", gzip.compress(bytes(5 * MEGA), mtime=0), "unpacks to"),
         (
             "a.zip",

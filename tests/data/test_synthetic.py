@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 
 from icaps.data import synthetic
 from icaps.data.source import read_part
-from icaps.data.synthetic_words import GENERAL, SENTENCES, TOPICS
+from icaps.data.synthetic import GENERAL, SENTENCES, TOPICS
 
 PLACES = ("person", "thing", "place", "verb", "adjective")
-# Of these texts. Where they change, the version in synthetic.py must, too.
+# Of these texts. If they change, the version in synthetic.py must change, too.
 FINGERPRINT = (1, "a15429b896188405b9ddff1feaf6c4d139cfb63cc2cfbf81e808fd8a491fe403")
 
 
@@ -39,9 +39,7 @@ def test_sizes(rows: dict[str, list[tuple[str, int]]]) -> None:
     assert min(lengths) == 8
     assert max(lengths) == 40
     words = Counter(word.strip(".,?").lower() for text in texts for word in text.split())
-    content = {
-        word for topic in (*TOPICS.values(), GENERAL) for p in PLACES for word in getattr(topic, p)
-    }
+    content = {word for topic in (*TOPICS.values(), GENERAL) for p in PLACES for word in topic[p]}
     assert len(content & set(words)) > 400
 
 
@@ -67,9 +65,9 @@ def test_a_linear_model_finds_it_neither_easy_nor_hopeless(
 
 def test_the_sentences_have_the_words_that_fit() -> None:
     for topic in (*TOPICS.values(), GENERAL):
-        assert all(verb.endswith("ed") for verb in topic.verb)
+        assert all(verb.endswith("ed") for verb in topic["verb"])
         for place in PLACES:
-            words = getattr(topic, place)
+            words = topic[place]
             assert len(set(words)) == len(words)
     for sentence in SENTENCES:
         text = synthetic._sentence(synthetic.random.Random(0), sentence, [GENERAL], [1])

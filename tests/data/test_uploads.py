@@ -130,7 +130,7 @@ def test_a_safe_name_stays() -> None:
 
 def test_sizes() -> None:
     assert keep("a.csv", bytes(100), limit=100).stat().st_size == 100
-    with pytest.raises(DataError, match=r"'b\.csv' has 2\.5 MB, and at most 2 MB are taken"):
+    with pytest.raises(DataError, match=r"'b\.csv' has 2\.5 MB, and at most 2 MB are accepted"):
         keep("b.csv", bytes(2_500_000), limit=2 * MEGA)
     with pytest.raises(DataError, match=r"'c\.csv' is empty \(0 bytes\); choose"):
         keep("c.csv", b"")
@@ -210,7 +210,7 @@ def test_a_full_disk_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_place_that_cannot_be_written(root: Path) -> None:
     root.write_bytes(b"a file")
-    with pytest.raises(DataError, match="can't be used"):
+    with pytest.raises(DataError, match="cannot be used"):
         keep("a.csv")
 
 
@@ -220,7 +220,7 @@ def test_deleting(root: Path) -> None:
     assert [upload.path for upload in uploads()] == [other]
     delete_upload(other)
     assert not list(root.iterdir())
-    with pytest.raises(DataError, match="is no upload"):
+    with pytest.raises(DataError, match="is not an upload"):
         delete_upload(other)
 
 
@@ -246,6 +246,6 @@ def test_nothing_else_is_deleted_or_listed(root: Path, outside: Path) -> None:
         *(root / ("0" * 32) / "own.csv", folder / ".." / ".." / ".." / "outside" / "own.csv"),
         root / ".unfinished",
     ):
-        with pytest.raises(DataError, match="is no upload"):
+        with pytest.raises(DataError, match="is not an upload"):
             delete_upload(path)
     assert (folder / "link.csv").is_symlink()
