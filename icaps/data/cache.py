@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import pyarrow as pa
-
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 
 FOLDER_SETTING = "ICAPS_DATA"
 READY, UNFINISHED, DOWNLOADS = "ready", "unfinished", "download"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_DAMAGED = (OSError, EOFError, LookupError, TypeError, ValueError, pa.ArrowException)
+_DAMAGED = (OSError, EOFError, LookupError, TypeError, ValueError)
 T = TypeVar("T")
 
 
@@ -63,12 +61,14 @@ class Artifact(Generic[T]):
         Raises:
             DataError: Its files are damaged.
         """
+        import pyarrow as pa  # not above: names of data sets are resolved without it
+
         folder = ready_folder(self.home)
         if folder is None:
             return None
         try:
             return self.load_files(folder)
-        except _DAMAGED as error:
+        except (*_DAMAGED, pa.ArrowException) as error:
             raise DataError(
                 f"{folder} can't be read ({error}). Delete the folder {self.home}, so that it is "
                 "made anew."
