@@ -1,4 +1,4 @@
-"""Which data the visitor means: a name, an upload, a slice or a path, and how it is read."""
+"""Asks for data: a named data set, an upload, a slice or a path, and options of parsing it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ from icaps.errors import DataError
 from icaps.html import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
-_SHOWN = 5  # rows of the preview
-_LONGEST = 300  # characters of a text in it
+_PREVIEW_ROWS = 5
+_MAX_CHARACTERS = 300  # of a text in the preview
 
 
 class Choice(NamedTuple):
@@ -46,7 +46,10 @@ class Choice(NamedTuple):
 
 
 def ask(place: str) -> Choice | None:
-    """Asks for data; None while there is none. `place` tells apart who asks, in widgets' keys.
+    """Asks for data; None while nothing is chosen.
+
+    Args:
+        place: Prefix of the keys of the widgets.
 
     Raises:
         DataError: What was named or uploaded can't be used.
@@ -92,22 +95,25 @@ def ask_split(choice: Choice) -> str:
 
 
 def show_preview(choice: Choice) -> None:
-    """The first rows, or what is in their way."""
+    """The first rows of the data, or the problem with reading them."""
     if choice.preview is None:
-        st.caption("It is not on this machine yet, and is downloaded when it is needed.")
+        st.caption("Not downloaded yet. It is downloaded when it is needed.")
         return
     if choice.preview.trouble:
         st.error(error_boundary.plain(choice.preview.trouble), icon=":material/error:")
-        st.caption("Columns and all else can be chosen under *How it is read*.")
-    rows = [(label, printable(text[:_LONGEST])) for text, label in choice.preview.rows[:_SHOWN]]
+        st.caption("The columns and the format can be set under *Parsing options*.")
+    rows = [
+        (label, printable(text[:_MAX_CHARACTERS]))
+        for text, label in choice.preview.rows[:_PREVIEW_ROWS]
+    ]
     if rows:
         table = pd.DataFrame(rows, columns=["class", "text"])
         st.dataframe(table, width="stretch", hide_index=True, height="content", row_height=28)
 
 
 def options() -> dict[str, str]:
-    """What there is to choose from: what it is called, and what `--data` takes."""
-    found = {
+    """The data to choose from: the label of each, and its value as `--data` takes it."""
+    choices = {
         (row.name if row.place or row.synthetic else f"{row.name} (download)"): row.name
         for row in sorted(
             file_access.named(), key=lambda row: (not row.synthetic, row.place is None)
@@ -115,18 +121,18 @@ def options() -> dict[str, str]:
     }
     for upload in uploads():  # the latest first
         name = f"upload: {upload.name}"
-        if name in found:  # another file that was called so
+        if name in choices:  # another file of this name
             name += f" of {upload.when:%Y-%m-%d %H:%M} UTC ({upload.path.parent.name[:4]})"
-        found[name] = str(upload.path)
+        choices[name] = str(upload.path)
     try:
-        found |= {f"slice: {kept.name}": str(kept.path) for kept in slices()}
-    except DataError as error:  # a damaged one is not in the way of other data
+        choices |= {f"slice: {piece.name}": str(piece.path) for piece in slices()}
+    except DataError as error:  # a damaged slice; other data can still be chosen
         st.error(error_boundary.plain(str(error)), icon=":material/error:")
-    return found
+    return choices
 
 
 def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> None:
-    """Makes data the one that is chosen, and how it is read; None leaves that as it is."""
+    """Chooses data, and sets its parsing options; None leaves these as they are."""
     names = {value: name for name, value in options().items()}
     st.session_state[f"{place} data"] = names.get(value, PATH)
     st.session_state[f"{place} path"] = value
@@ -139,10 +145,10 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
         f"text {value}": reading.get("text"),
         f"label {value}": reading.get("label"),
     }
-    for name, said in given.items():
-        if said:
-            st.session_state[f"{place} {name}"] = said
-        else:  # as it is found out
+    for name, entry in given.items():
+        if entry:
+            st.session_state[f"{place} {name}"] = entry
+        else:  # detected automatically
             st.session_state.pop(f"{place} {name}", None)
 
 
@@ -150,7 +156,7 @@ def _ask_value(place: str) -> str:
     known = options()
     key = f"{place} data"
     names = [*known, *([] if quotas.read_only() else [UPLOAD]), PATH]
-    if key not in st.session_state and st.session_state.data:  # what is looked at
+    if key not in st.session_state and st.session_state.data:  # shown on another page
         take(place, st.session_state.data)
     if st.session_state.get(key) not in names:
         st.session_state[key] = names[0]
@@ -162,7 +168,7 @@ def _ask_value(place: str) -> str:
             "Path or name",
             key=f"{place} path",
             placeholder="/data/texts.csv, or owner/name",
-            help="A file or folder of this machine, or owner/name at the Hugging Face Hub.",
+            help="A file or folder on this machine, or owner/name on the Hugging Face Hub.",
             persist_state="session",
         ).strip()
     return known[chosen]
@@ -170,22 +176,26 @@ def _ask_value(place: str) -> str:
 
 def _ask_upload(place: str) -> str:
     file = st.file_uploader(
-        "A file of texts with their classes: CSV, TSV, JSON, Parquet, compressed or not",
+        "A file with texts and their classes: CSV, TSV, JSON or Parquet, compressed or not",
         key=f"{place} file",
         max_upload_size=quotas.upload_mb(),
     )
     if file is None:
         return ""
-    kept: tuple[str, str] = st.session_state.get(f"{place} kept", ("", ""))
-    if kept[0] != file.file_id:
+    file_id, path = st.session_state.get(f"{place} kept", ("", ""))
+    if file_id != file.file_id:
         quotas.upload(file.size)
-        kept = file.file_id, str(keep_upload(file.name, file))
-        st.session_state[f"{place} kept"] = kept
-    return kept[1] if Path(kept[1]).exists() else ""  # it may have been deleted since
+        path = str(keep_upload(file.name, file))
+        st.session_state[f"{place} kept"] = file.file_id, path
+    return path if Path(path).exists() else ""  # it may have been deleted since
 
 
 def _is_here(value: str) -> bool:
-    """Whether the data can be looked at without a download."""
+    """Whether the data can be read without a download.
+
+    Raises:
+        DataError: There is no such data.
+    """
     if file_access.exists(Path(value)):
         return True
     row = next((row for row in available() if row.name == value), None)
@@ -195,50 +205,48 @@ def _is_here(value: str) -> bool:
 
 
 def _ask_reading(place: str, key: DataKey) -> dict[str, Any]:
-    """How the data is read: found out, unless the visitor says otherwise."""
-    with st.expander("How it is read", icon=":material/tune:", key=f"{place} reading"):
+    """Asks for the options of `open_source`; what is not set is detected."""
+    with st.expander("Parsing options", icon=":material/tune:", key=f"{place} reading"):
         reading = _ask_form(place)
         reading |= _ask_columns(place, key.value, data.preview(key.read_with(reading)))
     return reading
 
 
 def _ask_form(place: str) -> dict[str, Any]:
-    kept: dict[str, Any] = {"placeholder": "found out by itself", "persist_state": "session"}
+    options: dict[str, Any] = {"placeholder": "detected automatically", "persist_state": "session"}
     encoding = st.text_input(
-        "Encoding", key=f"{place} encoding", help="Such as utf-8 or cp1252.", **kept
+        "Encoding", key=f"{place} encoding", help="Such as utf-8 or cp1252.", **options
     )
     delimiter = st.text_input(
         "Delimiter",
         key=f"{place} delimiter",
         help=r"Between the fields of a line; \t is a tab.",
-        **kept,
+        **options,
     )
-    skip = st.checkbox(
-        "Leave out rows that can't be read", key=f"{place} skip", persist_state="session"
-    )
+    skip = st.checkbox("Skip rows that can't be read", key=f"{place} skip", persist_state="session")
     reading: dict[str, Any] = {"encoding": encoding} if encoding else {}
     if delimiter:
         reading["delimiter"] = "\t" if delimiter == r"\t" else delimiter
     return reading | ({"on_bad_rows": "skip"} if skip else {})
 
 
-def _ask_columns(place: str, value: str, found: Preview) -> dict[str, Any]:
-    """The columns, where the visitor wants others than those that were found."""
-    columns = [name for name in found.columns if printable(name) == name]  # a command can name it
+def _ask_columns(place: str, value: str, preview: Preview) -> dict[str, Any]:
+    """Asks for the columns; returns those that differ from the detected ones."""
+    columns = [name for name in preview.columns if printable(name) == name]  # fit for a command
     text = st.multiselect(
         "Text columns",
         columns,
-        default=[name for name in found.text if name in columns],
+        default=[name for name in preview.text if name in columns],
         key=f"{place} text {value}",
-        help="Several are joined by a space.",
+        help="Several are joined with a space.",
         persist_state="session",
     )
     label = st.selectbox(
         "Class column",
         columns,
-        index=columns.index(found.label) if found.label in columns else None,
+        index=columns.index(preview.label) if preview.label in columns else None,
         key=f"{place} label {value}",
         persist_state="session",
     )
-    others: dict[str, Any] = {"text": text} if text and tuple(text) != found.text else {}
-    return others | ({"label": label} if label and label != found.label else {})
+    others: dict[str, Any] = {"text": text} if text and tuple(text) != preview.text else {}
+    return others | ({"label": label} if label and label != preview.label else {})

@@ -1,4 +1,4 @@
-"""The sidebar: which model answers, and what is known about it."""
+"""The choice of the model in the sidebar, with facts about it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,33 +6,33 @@ from typing import Any
 import streamlit as st
 
 from dashboard import url_state
-from dashboard.cache import models as cached_models
+from dashboard.cache import models
 from dashboard.model_registry import ModelFolder, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.html import escape
 
 
 def choose_model() -> ModelFolder | None:
-    """The picker with the facts of the chosen model; None where there is no model.
+    """Asks for a model and shows its facts; None if there is no model.
 
     Raises:
         CheckpointError: The chosen model is damaged; others can still be chosen.
     """
-    models = {model.name: model for model in find_models()}
-    if not models:
+    folders = {model.name: model for model in find_models()}
+    if not folders:
         return None
-    url_state.choose_among("model", list(models))
+    url_state.choose_among("model", list(folders))
     with st.sidebar:
         st.html('<p class="side-title">Model</p>')
         name = st.selectbox(
             "Model",
-            list(models),
+            list(folders),
             key="model",
             label_visibility="collapsed",
             persist_state="session",
         )
-        model = models[name]
-        st.html(_facts(model, cached_models.load(model)))
+        model = folders[name]
+        st.html(_facts(model, models.load(model)))
     return model
 
 
@@ -49,9 +49,9 @@ def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
 
 
 def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:
-    """How much it was trained on, and its accuracy: on test texts where those were measured.
+    """The number of training texts, and the accuracy: on test texts if that was measured.
 
-    Metrics are free-form, so what is of another form is left out.
+    Metrics are free-form, so what has another form is left out.
     """
     rows = {}
     match metrics:

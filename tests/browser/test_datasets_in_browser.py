@@ -325,7 +325,7 @@ def pick_left_half(page: Page) -> None:
 def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Overview")
     stops = set(tab_stops(page))
-    assert {"Data", "How it is read", "Overview", "As a table", "Save"} <= stops
+    assert {"Data", "Parsing options", "Overview", "As a table", "Save"} <= stops
     main(page).focus()
     tab_to(page, "element.role === 'tab'")
     press = page.keyboard.press

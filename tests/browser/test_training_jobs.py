@@ -162,7 +162,7 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
         expect(form.get_by_role("button", name="Start training")).to_have_count(0)
         texts = form.get_by_role("combobox", name="Text columns")
         if not texts.is_visible():
-            form.locator("summary", has_text="How it is read").click()
+            form.locator("summary", has_text="Parsing options").click()
         choose(page, texts, "Überschrift")
         choose(page, texts, "Meldung")
         choose(page, form.get_by_role("combobox", name="Class column"), "Rubrik")

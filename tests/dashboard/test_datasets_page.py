@@ -246,7 +246,7 @@ def test_what_no_process_takes_is_told() -> None:
 def test_data_that_is_not_here_yet(tasks: type[FakeTask]) -> None:
     at = open_data("ag_news")
     assert at.selectbox(key="datasets data").value == "ag_news (download)"
-    assert any("not on this machine yet" in caption.value for caption in at.caption)
+    assert any("Not downloaded yet" in caption.value for caption in at.caption)
     at.button(key="task Explore these texts").click()
     run(at)
     assert tasks.started == [["explore", "ag_news"]]

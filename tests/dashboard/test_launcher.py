@@ -332,7 +332,7 @@ def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Pa
 
 def test_data_that_is_not_here_can_be_started(started: Started) -> None:
     at = open_launcher(**{"launch data": "ag_news (download)"})
-    assert any("not on this machine yet" in caption.value for caption in at.caption)
+    assert any("Not downloaded yet" in caption.value for caption in at.caption)
     assert any("once the data is downloaded" in caption.value for caption in at.caption)
     arguments = arguments_of(at, started)
     assert arguments == ["train", "--data", "ag_news", "--vectors", "texts"]
