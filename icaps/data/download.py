@@ -21,6 +21,7 @@ NETWORK_SETTING = "ICAPS_NETWORK"
 ASK, NEVER = "ask", "never"
 HUB_SETTING = "ICAPS_HUB_URL"
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the second, third, ... and last try
+_LONGEST_WAIT = 60  # seconds that a server may ask for; more is an error
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 _BAD_RANGE = 416
 _TIMEOUT = 30  # seconds, of the list of files
@@ -211,11 +212,14 @@ def _retry(action: Callable[[], T], url: str) -> T:
 
     waits = iter(WAITS)
     while True:
+        requested = 0.0  # seconds
         try:
             return action()
         except HfHubHTTPError as error:
             status = error.response.status_code
             reason = f"the server answers {status} {error.response.reason_phrase}"
+            header = error.response.headers.get("Retry-After", "")
+            requested = float(header) if header.isdecimal() else 0.0  # the other form is rare
             passing = status in (*_BUSY, _BAD_RANGE)
             cause: Exception = error
         except httpx2.TransportError as error:
@@ -224,10 +228,10 @@ def _retry(action: Callable[[], T], url: str) -> T:
         except (httpx2.HTTPError, httpx2.InvalidURL, OfflineModeIsEnabled) as error:
             passing, reason, cause = False, str(error), error
         wait = next(waits, None) if passing else None
-        if wait is None:
+        if wait is None or requested > _LONGEST_WAIT:
             now = " now" if passing else ""
             raise DataError(f"{url} cannot be downloaded{now}: {reason}.") from cause
-        time.sleep(wait)
+        time.sleep(max(wait, requested))
 
 
 def _reason(error: Exception) -> str:

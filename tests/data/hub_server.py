@@ -30,6 +30,7 @@ class HubServer:
         self.sent: dict[str, int] = defaultdict(int)
         self.hosts: set[str | None] = set()
         self.ranges = True
+        self.retry_after: int | None = None  # seconds, of a status code
         self.closing = Event()
 
     def listing(self, repo: str) -> bytes:
@@ -71,7 +72,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.requests.append((name, span))
         fault = self.hub.faults[name].pop(0) if self.hub.faults[name] else None
         if isinstance(fault, int):
-            self.send_error(fault)
+            self.send_response(fault)
+            if self.hub.retry_after is not None:
+                self.send_header("Retry-After", str(self.hub.retry_after))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
             return
         if name not in self.hub.files:
             self.send_error(404)

@@ -11,7 +11,7 @@ from icaps.data import hub
 from icaps.data.resolve import resolve
 from icaps.data.source import read_part
 from icaps.errors import DataError
-from tests.data.test_fetch import Recorder
+from tests.data.test_download import Recorder
 
 NAMED = datasets.Features(
     {"Sentence": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])}

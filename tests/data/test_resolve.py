@@ -7,7 +7,7 @@ from icaps.data.catalog import DATASETS
 from icaps.data.resolve import available, by_name, prepare, resolve
 from icaps.errors import DataError
 from tests.data.small import csv_bytes, small, write
-from tests.data.test_fetch import Recorder
+from tests.data.test_download import Recorder
 
 
 @pytest.fixture(autouse=True)

@@ -208,6 +208,23 @@ def test_server_errors_that_stay(hub: HubServer, tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "ag_news").rglob("*.*")] == []
 
 
+def test_a_server_that_asks_to_wait(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    hub.faults[TRAIN] = [503]
+    hub.retry_after = 7
+    assert_fetched("ag_news", fetch("ag_news"))
+    assert waits == [7]
+
+
+def test_a_server_that_asks_to_wait_too_long(hub: HubServer) -> None:
+    hub.faults[TRAIN] = [503]
+    hub.retry_after = 3600
+    with pytest.raises(DataError, match="cannot be downloaded now: the server answers 503"):
+        fetch("ag_news")
+    assert len(hub.requests) == 1
+
+
 def test_no_network(tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
