@@ -21,7 +21,7 @@ def main() -> None:
     view.show_map(report, query_map)
     capsule = capsule_picker.ask_capsule(report)
     url_state.publish(url_state.QUERIES)
-    view.show_words(models.pointed_words(model)[capsule], capsule)
+    view.show_words(models.nearest_words(model)[capsule], capsule)
     view.show_cosines(report)
 
 

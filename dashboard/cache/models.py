@@ -82,10 +82,10 @@ def query_map(
 
 
 @st.cache_data(max_entries=6, show_spinner=False)
-def pointed_words(model: ModelFolder) -> list[list[tuple[str, float]]]:
+def nearest_words(model: ModelFolder) -> list[list[tuple[str, float]]]:
     """For each capsule the words that are nearest to its query."""
     classifier = load(model)
-    return queries.pointed_words(classifier.network_, classifier.vocabulary_, top=15)
+    return queries.nearest_words(classifier.network_, classifier.vocabulary_, top=15)
 
 
 @st.cache_data(max_entries=6, show_spinner="Reading the texts …")

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         try:
             save_view(view, options.model)
-        except CheckpointError as error:  # a folder that is read-only; the answer is at hand
+        except CheckpointError as error:  # such as a read-only folder; the report is still printed
             progress.say(str(error))
         say_problems(source, options.part)
         report = GlobalReport(classifier, view)

@@ -21,23 +21,27 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds `icaps shortcuts` and `icaps check`."""
     shortcuts = commands.add_parser(
-        "shortcuts", help="find words that predictions hang on for no reason of their topic"
+        "shortcuts", help="find words that predictions depend on although they are not the topic"
     )
     _add_data(shortcuts)
     shortcuts.add_argument(
         "--save-check", metavar="FILE", help="write the findings as checks for `icaps check`"
     )
     shortcuts.add_argument(
-        "--save-slice", metavar="NAME", help="keep the texts of a finding as a data set"
+        "--save-slice", metavar="NAME", help="save the texts of a finding as a data set"
     )
     shortcuts.add_argument(
-        "--finding", type=int, default=1, metavar="N", help="of which the texts are kept; 1 if not"
+        "--finding",
+        type=int,
+        default=1,
+        metavar="N",
+        help="whose texts --save-slice saves; 1 by default",
     )
     shortcuts.set_defaults(command=run)
     check = commands.add_parser(
-        "check", help="repeat saved checks on a model; exits with 1 where one fails"
+        "check", help="run saved checks on a model; exits with 1 if one fails"
     )
-    check.add_argument("file", metavar="FILE", help="that `icaps shortcuts --save-check` wrote")
+    check.add_argument("file", metavar="FILE", help="from `icaps shortcuts --save-check`")
     _add_data(check)
     check.set_defaults(command=_check)
 
@@ -66,15 +70,15 @@ def run(options: argparse.Namespace) -> int:
     found = find_shortcuts(texts, options.seed, say)
     if options.save_slice:
         _save_slice(options, labelled, found)
-        progress.say(f"kept the slice {options.save_slice}")
+        progress.say(f"saved the slice {options.save_slice}")
     if options.save_check:
         checks = checks_of(found)
         if not checks:
-            raise DataError("There is no K-gram to be checked; no file was written.")
+            raise DataError("No K-gram was found that could be checked; no file was written.")
         try:
             Path(options.save_check).write_text(dump_checks(checks), encoding="utf-8")
         except OSError as error:
-            raise DataError(f"{options.save_check} can't be written ({error}).") from error
+            raise DataError(f"{options.save_check} cannot be written ({error}).") from error
         progress.say(f"wrote {options.save_check}")
     if options.json:
         about = {"model": options.model, "data": options.data, "seed": options.seed}
@@ -102,7 +106,7 @@ def _check(options: argparse.Namespace) -> int:
 def _predict(
     options: argparse.Namespace, progress: Progress
 ) -> tuple[list[tuple[str, str]], PredictedTexts]:
-    """A sample of the texts with names of classes, and what the model says of them."""
+    """A sample of the texts with the names of their classes, and the model's predictions."""
     from icaps.classifier import ICapsClassifier
     from icaps.shortcuts.predicted_texts import predict_texts
 

@@ -1,4 +1,4 @@
-"""The queries of the primary capsules: where they lie, and which words each looks for."""
+"""The queries of the primary capsules: projected to the plane, and the nearest words of each."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from icaps.nn.packing import lay_out
 from icaps.text.batch import PAD, UNK
 from icaps.text.vocabulary import Vocabulary
 
-SPACES = ("effective", "queries")  # W^k_i^T h_i, which share one space; h_i, as in the paper
+SPACES = ("effective", "queries")  # W^k_i^T h_i, all in one space; h_i, as in the paper
 PERPLEXITY = 10.0
-_CHUNK = 8_192  # words that are scored at a time
-_CONTROLS = 100
+_CHUNK = 8_192  # words at a time
+_CONTROLS = 100  # random permutations of the points
 
 
 @dataclass(frozen=True)
 class QueryMap(PlaneMap):
-    """The queries in the plane, (I, 2), and the space that they are from."""
+    """The queries in the plane (I, 2), and the space that they are from."""
 
     space: str
 
@@ -30,8 +30,8 @@ class QueryMap(PlaneMap):
 def query_vectors(network: ICapsNet, space: str) -> NDArray[np.float64]:
     """The queries h_i (I, d_q), or the effective ones W^k_i^T h_i / sqrt(d_q) (I, d_w).
 
-    Each h_i is read through a key weight of its own, so that their distances say little by
-    themselves; effective queries meet the same regions.
+    Each h_i has a key weight of its own, so that distances between them mean little; effective
+    queries are compared with the same regions.
 
     Raises:
         ConfigError: There is no such space.
@@ -50,13 +50,13 @@ def map_queries(
     seed: int = 0,
     perplexity: float = PERPLEXITY,
 ) -> QueryMap:
-    """Vectors (I, d) of a space in the plane: see `plane.map_vectors`.
+    """Vectors (I, d) of a space in the plane: see `projection.map_vectors`.
 
     Raises:
-        ConfigError: There is no such method, or the perplexity isn't above 0.
+        ConfigError: There is no such method, or the perplexity is not above 0.
     """
-    made = map_vectors(vectors, method, seed, perplexity, _CONTROLS)
-    return QueryMap(**vars(made), space=space)
+    plane = map_vectors(vectors, method, seed, perplexity, _CONTROLS)
+    return QueryMap(**vars(plane), space=space)
 
 
 def cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,13 +66,18 @@ def cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(units @ units.T)
 
 
-def pointed_words(
+def nearest_words(
     network: ICapsNet, vocabulary: Vocabulary, top: int
 ) -> list[list[tuple[str, float]]]:
-    """Of each capsule the `top` words whose region scores highest, with their scores.
+    """The words that each capsule attends to most, with their scores; no data is needed.
 
-    A word's region is that of a text of this word alone, and its score the exponent of its
-    attention, k . h_i / sqrt(d_q) (equation 3). No data is needed.
+    The score of a word is the exponent of its attention, k . h_i / sqrt(d_q) (equation 3), in a
+    text of this word alone.
+
+    Args:
+        network: In eval mode.
+        vocabulary: Of the network.
+        top: Number of words per capsule.
     """
     scores: list[torch.Tensor] = []
     with torch.inference_mode():
@@ -80,8 +85,8 @@ def pointed_words(
         for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
             alone = np.ones(len(ids), np.int64)
             layout = lay_out(alone, network.config.kernel_size, ids.device)
-            regions = network.regions(ids, layout)[layout.cells]
-            scores.append((regions @ queries).cpu())
+            regions = layout.of_words(network.regions(ids, layout))  # (words, d_w)
+            scores.append((regions @ queries).cpu())  # (words, I)
     table = torch.cat(scores)  # (V, I)
     table[[PAD, UNK]] = -torch.inf
     values, ids = table.topk(min(top, max(len(vocabulary) - 2, 0)), dim=0)

@@ -22,7 +22,7 @@ from icaps.interpret.queries import (
     SPACES,
     cosines,
     map_queries,
-    pointed_words,
+    nearest_words,
     query_vectors,
 )
 from icaps.interpret.tables import column_order
@@ -214,7 +214,7 @@ class GlobalReport:
         )
 
     def _pointed_table(self) -> pd.DataFrame:
-        words = pointed_words(self.classifier.network_, self.classifier.vocabulary_, TOP)
+        words = nearest_words(self.classifier.network_, self.classifier.vocabulary_, TOP)
         rows = [(i, *pair) for i, pairs in enumerate(words) for pair in pairs]
         return pd.DataFrame(rows, columns=["capsule", "word", "score"])
 

@@ -17,8 +17,8 @@ from icaps.shortcuts.find import (
     MASKED_MOST,
     Candidate,
     Finding,
-    effects,
     is_above,
+    measure_effects,
 )
 from icaps.shortcuts.interventions import Effect
 from icaps.shortcuts.predicted_texts import PredictedTexts
@@ -45,7 +45,7 @@ class Check:
     most_inserted: float = INSERTED_MOST
 
 
-class Outcome(NamedTuple):
+class CheckResult(NamedTuple):
     """Whether a model passes a check.
 
     Attributes:
@@ -125,7 +125,7 @@ def load_checks(path: str | Path) -> list[Check]:
     return [_check(row, f"{path}, check {number}") for number, row in enumerate(rows, start=1)]
 
 
-def run_checks(texts: PredictedTexts, checks: Iterable[Check], seed: int = 0) -> list[Outcome]:
+def run_checks(texts: PredictedTexts, checks: Iterable[Check], seed: int = 0) -> list[CheckResult]:
     """Runs checks on a model. One fails if its effect is significantly above what is allowed.
 
     Args:
@@ -139,21 +139,21 @@ def run_checks(texts: PredictedTexts, checks: Iterable[Check], seed: int = 0) ->
     return [_run(texts, check, seed) for check in checks]
 
 
-def _run(texts: PredictedTexts, check: Check, seed: int) -> Outcome:
+def _run(texts: PredictedTexts, check: Check, seed: int) -> CheckResult:
     if check.label not in texts.classes:
         raise ConfigError(
             f"The check of “{' '.join(check.words)}” is about the class {check.label!r}; the model "
             f"has {', '.join(texts.classes)}."
         )
     if not all(word in texts.vocabulary for word in check.words):
-        return Outcome(check, True, 0, None, None)
+        return CheckResult(check, True, 0, None, None)
     words = tuple(texts.vocabulary.id(word) for word in check.words)
     rows = np.unique(texts.text_of[texts.places(words)])
     candidate = Candidate(words, texts.classes.index(check.label), rows)
-    masked, inserted = effects(texts, candidate, seed)
+    masked, inserted = measure_effects(texts, candidate, seed)
     depends = all(is_above(effect, check.most_masked) for effect in masked.values())
     holds = not (depends or is_above(inserted, check.most_inserted))
-    return Outcome(check, holds, len(rows), masked, inserted)
+    return CheckResult(check, holds, len(rows), masked, inserted)
 
 
 def _check(row: Any, where: str) -> Check:

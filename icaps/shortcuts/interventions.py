@@ -1,12 +1,12 @@
-"""What a K-gram does to predictions: it is masked where it is, and added where it is not.
+"""The effect of a K-gram on predictions: it is masked where it occurs, and added elsewhere.
 
-Beside each stands a control: as many other words masked, and frequent words added.
+Each effect has a control: as many other words are masked, or frequent words are added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,21 @@ from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 from icaps.stats import bootstrap_mean
 from icaps.text.batch import UNK, TokenBatch
 
-DRAWS = 5  # of random words, for each text
-FREQUENT = 200  # most frequent words of the texts, from which those are drawn that are added
+DRAWS = 5  # of random words per text
+FREQUENT = 200  # most frequent words of the texts, of which the control adds some
 
 
 class Effect(NamedTuple):
-    """What a change of texts does to their predictions.
+    """The effect of a change of texts on their predictions.
 
     Attributes:
-        texts: How many were changed, all of them predicted right.
-        flips: Share of them whose prediction changes: away from the class where its K-gram is
-            masked, to the class where it is added.
-        control: The same of the random words, the mean of DRAWS draws.
-        above: `flips` less `control`, with its interval over texts.
-        change: Mean change of the class's norm.
-        control_change: The same of the random words.
+        texts: Number of changed texts, all of them predicted right.
+        flips: Share of them whose prediction changes: away from the class if its K-gram is masked,
+            to the class if it is added.
+        control: The same for random words, the mean of DRAWS draws.
+        above: `flips` minus `control`, with its interval over texts.
+        change: Mean change of the class norm.
+        control_change: The same for random words.
     """
 
     texts: int
@@ -41,21 +41,24 @@ class Effect(NamedTuple):
     change: float
     control_change: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**self._asdict(), "above": self.above.to_dict("mean")}
+
 
 def mask(
     texts: PredictedTexts, rows: Numbers, words: Words, target: int, removal: str, seed: int = 0
 ) -> Effect:
-    """Takes a K-gram's occurrences from texts that are rightly predicted to be of a class.
+    """Removes the occurrences of a K-gram from texts of a class that are predicted right.
 
     Args:
-        texts: As they were answered.
-        rows: (n,), numbers of texts that have the K-gram and whose label and prediction are
-            `target`.
+        texts: Labelled texts and the model's predictions.
+        rows: (n,), numbers of texts with the K-gram whose label and prediction are `target`.
         words: The K-gram.
         target: Number of the class.
-        removal: Of `removal.REMOVALS`.
-        seed: Of the control, which masks as many of the other known words of the same text, or all
-            where it has fewer.
+        removal: Of `perturbation.REMOVALS`.
+        seed: Of the control, which removes as many of the other known words of the same text, or
+            all if there are fewer.
     """
     covered, random = texts.covered(words), np.random.default_rng(seed)
 
@@ -67,21 +70,21 @@ def mask(
 
     norms = _norms(texts, variants(), len(rows))
     flipped = (norms.argmax(2) != target) | ~norms.any(2)
-    return effect(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
+    return summarise(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 
 def insert(
     texts: PredictedTexts, rows: Numbers, words: Words, target: int, seed: int = 0
 ) -> Effect:
-    """Puts a K-gram at the start of texts that are of other classes.
+    """Adds a K-gram at the start of texts of other classes.
 
     Args:
-        texts: As they were answered.
-        rows: (n,), numbers of texts that are predicted right, and not to be of `target`.
+        texts: Labelled texts and the model's predictions.
+        rows: (n,), numbers of texts that are predicted right, and not as `target`.
         words: The K-gram.
         target: Number of the class.
-        seed: Of the control, which puts as many words there that are drawn from the FREQUENT most
-            frequent ones of all these texts.
+        seed: Of the control, which adds as many words there, drawn from the FREQUENT most frequent
+            ones of all texts.
     """
     random = np.random.default_rng(seed)
     counts = np.bincount(texts.tokens.ids)
@@ -95,7 +98,7 @@ def insert(
 
     norms = _norms(texts, variants(), len(rows))
     flipped = norms.argmax(2) == target
-    return effect(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
+    return summarise(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 
 def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
@@ -109,7 +112,7 @@ def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray
 
 
 def norms_with(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
-    """Class norms (n, J) of texts (n,) with a K-gram put at their start."""
+    """Class norms (n, J) of texts (n,) with a K-gram added at their start."""
     first = np.array([words])
     return _joined(texts, (_with_words(texts.tokens[row], first) for row in rows))
 
@@ -123,12 +126,16 @@ def norms_with_off(texts: PredictedTexts, rows: Numbers, capsule: int) -> NDArra
     return _joined(texts, parts, [capsule])
 
 
-def effect(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
-    """Of what flipped and by how much norms changed (texts, 1 + controls), the cause first."""
-    own, control = flipped[:, 0].astype(float), flipped[:, 1:].mean(1)
+def summarise(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
+    """The effect from flips and changes of the class norm (texts, 1 + draws), the control last."""
+    own, control = flipped[:, 0].astype(float), flipped[:, 1:].mean(1)  # (texts,) each
     return Effect(
-        *(len(own), _mean(own), _mean(control), bootstrap_mean(own - control)),
-        *(_mean(changes[:, 0]), _mean(changes[:, 1:])),
+        texts=len(own),
+        flips=_mean(own),
+        control=_mean(control),
+        above=bootstrap_mean(own - control),
+        change=_mean(changes[:, 0]),
+        control_change=_mean(changes[:, 1:]),
     )
 
 
@@ -142,9 +149,9 @@ def _joined(
 def _norms(
     texts: PredictedTexts, variants: Iterator[TokenBatch], count: int
 ) -> NDArray[np.floating]:
-    """(count, variants, J)"""
-    found = list(norms_of_each(texts.network, variants))
-    return np.stack(found) if count else np.zeros((0, 2, len(texts.classes)))
+    """Class norms of the variants of each text (count, variants, J)."""
+    norms = list(norms_of_each(texts.network, variants))
+    return np.stack(norms) if count else np.zeros((0, 2, len(texts.classes)))
 
 
 def _kept(
@@ -161,7 +168,7 @@ def _kept(
 
 
 def _with_words(text: TokenBatch, words: NDArray[np.integer]) -> TokenBatch:
-    """The text once for each row of `words` (variants, n), which come first in its sentence."""
+    """The text once per row of `words` (variants, n), which come first in its first sentence."""
     variants, more = words.shape
     ids = np.hstack([words, np.tile(text.ids, (variants, 1))]).astype(np.int32)
     lengths = text.words_per_sentence.copy()

@@ -11,37 +11,49 @@ from icaps.shortcuts.interventions import Effect
 from icaps.shortcuts.predicted_texts import PredictedTexts
 
 COLUMNS = (
-    *("finding", "class", "why", "texts", "tied", "hang on it"),
-    *("flips masked", "random masked", "flips added", "random added"),
+    "finding",
+    "class",
+    "why",
+    "texts",
+    "tied",
+    "hang on it",
+    "flips masked",
+    "random masked",
+    "flips added",
+    "random added",
 )
 
 
-def to_table(found: Sequence[Finding]) -> pd.DataFrame:
-    """A row a finding; "hang on it" is `Finding.lost`, and the rest as `Effect` has it.
+def to_table(findings: Sequence[Finding]) -> pd.DataFrame:
+    """One row per finding; "hang on it" is `Finding.lost`, the rest as in `Effect`.
 
-    Shares are from 0 to 1, those of masking the means over how it is removed.
+    Shares are from 0 to 1; those of masking are means over the removals.
     """
-    rows = []
-    for finding in found:
-        added = finding.inserted
-        rows.append(
-            (
-                *(finding.name, finding.label, "; ".join(sign.reason for sign in finding.signs)),
-                *(len(finding.rows), finding.tied, round(finding.lost, 1)),
-                *(_mean(finding, "flips"), _mean(finding, "control")),
-                *((None, None) if added is None else (added.flips, added.control)),
-            )
-        )
+    rows = [
+        {
+            "finding": finding.name,
+            "class": finding.label,
+            "why": "; ".join(sign.reason for sign in finding.signs),
+            "texts": len(finding.rows),
+            "tied": finding.tied,
+            "hang on it": round(finding.lost, 1),
+            "flips masked": _mean(finding, "flips"),
+            "random masked": _mean(finding, "control"),
+            "flips added": None if finding.inserted is None else finding.inserted.flips,
+            "random added": None if finding.inserted is None else finding.inserted.control,
+        }
+        for finding in findings
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def to_lines(texts: PredictedTexts, found: Sequence[Finding], seed: int) -> Iterator[str]:
-    """What was found, the worst first."""
+def to_lines(texts: PredictedTexts, findings: Sequence[Finding], seed: int) -> Iterator[str]:
+    """The findings as lines for a terminal, the worst first."""
     yield (
         f"{len(texts):,} texts (seed {seed}), {texts.right.mean():.1%} right; "
-        f"{len(found)} possible shortcut{'' if len(found) == 1 else 's'}"
+        f"{len(findings)} possible shortcut{'' if len(findings) == 1 else 's'}"
     )
-    for number, finding in enumerate(found, start=1):
+    for number, finding in enumerate(findings, start=1):
         quoted = finding.name if finding.capsule is not None else f"“{finding.name}”"
         weak = " (weak sign)" if finding.weak else ""
         yield f"{number}. {quoted} for {finding.label}{weak}: " + "; ".join(
@@ -49,16 +61,16 @@ def to_lines(texts: PredictedTexts, found: Sequence[Finding], seed: int) -> Iter
         )
         yield (
             f"   in {len(finding.rows):,} texts, of which {finding.tied:.1%} get the class; "
-            f"{finding.lost:.1f} right predictions hang on it above random words"
+            f"{finding.lost:.1f} right predictions depend on it above random words"
         )
         effects = dict(finding.masked)
         if finding.inserted is not None:
             effects["added to others"] = finding.inserted
         for how, effect in effects.items():
-            yield f"   {how}: {_told(effect)}"
+            yield f"   {how}: {_line(effect)}"
 
 
-def _told(effect: Effect) -> str:
+def _line(effect: Effect) -> str:
     low, high = effect.above.low, effect.above.high
     return (
         f"{effect.flips:.1%} of {effect.texts} flip, {effect.control:.1%} by chance "

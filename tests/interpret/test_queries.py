@@ -11,7 +11,7 @@ from icaps.interpret.queries import (
     SPACES,
     cosines,
     map_queries,
-    pointed_words,
+    nearest_words,
     query_vectors,
 )
 from icaps.nn.packing import lay_out
@@ -70,7 +70,7 @@ def test_vectors_of_both_spaces(classifier: ICapsClassifier) -> None:
 
 def test_words_score_what_they_get_in_a_text_of_their_own(classifier: ICapsClassifier) -> None:
     """Of two words in two texts, the exponents of attention are these scores."""
-    words = pointed_words(classifier.network_, classifier.vocabulary_, 1_000)
+    words = nearest_words(classifier.network_, classifier.vocabulary_, 1_000)
     assert len(words) == classifier.network_.config.num_capsules
     assert all(len(column) == len(classifier.vocabulary_) - 2 for column in words)
     network, vocabulary = classifier.network_, classifier.vocabulary_
@@ -82,7 +82,7 @@ def test_words_score_what_they_get_in_a_text_of_their_own(classifier: ICapsClass
     assert dict(words[2])["soup"] == pytest.approx(expected, abs=1e-5)
     scores = [score for _, score in words[2]]
     assert scores == sorted(scores, reverse=True)
-    assert len(pointed_words(network, vocabulary, 3)[0]) == 3
+    assert len(nearest_words(network, vocabulary, 3)[0]) == 3
 
 
 def test_cosines() -> None:

@@ -78,6 +78,9 @@ def test_a_planted_token_is_the_first_finding(misled: ICapsClassifier) -> None:
     assert first.inserted is not None
     assert first.inserted.flips > first.inserted.control + find.INSERTED_MOST
     assert not any(sign.weak for sign in first.signs)
+    above = first.to_dict()["masked"]["unk"]["above"]
+    assert list(above) == ["mean", "low", "high"]
+    assert above["mean"] == first.masked["unk"].above.value
     again = find_shortcuts(predict_texts(misled, labelled))
     assert [finding.to_dict() for finding in again] == [finding.to_dict() for finding in found]
 
@@ -351,4 +354,4 @@ def test_texts_that_the_model_does_not_know(classifier: ICapsClassifier) -> None
     assert read.numbers.tolist() == [1]
     assert candidates(read) == []
     none = Candidate(tuple(read.tokens[0].ids[:1].tolist()), 0, np.zeros(0, np.int64))
-    assert find.effects(read, none)[0]["unk"].texts == 0
+    assert find.measure_effects(read, none)[0]["unk"].texts == 0
