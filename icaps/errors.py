@@ -1,29 +1,29 @@
-"""The errors that a user can cause, each message saying what to do about it."""
+"""Errors for users' mistakes. Each message says what is wrong and what to do about it."""
 
 
 class ICapsError(Exception):
-    """Base of every error that this library raises for a user's mistake."""
+    """Base class of the errors that this library raises for a user's mistake."""
 
 
 class ConfigError(ICapsError, ValueError):
-    """A setting has an impossible value, an unknown name, or contradicts another."""
+    """A setting has an invalid value or an unknown name, or contradicts another setting."""
 
 
 class DataError(ICapsError, ValueError):
-    """A data set can't be read, or what it holds can't be trained on."""
+    """A data set cannot be read, or is not suitable for training."""
 
 
 class VectorsError(ICapsError):
-    """Word vectors can't be read, downloaded or trained."""
+    """Word vectors cannot be read, downloaded or trained."""
 
 
 class TrainingError(ICapsError):
-    """A training can't go on: its loss is no number, or memory or the disk ran out."""
+    """A training cannot continue: its loss is NaN or infinite, or memory or disk space ran out."""
 
 
 class RunError(ICapsError):
-    """A run can't be started, stopped or deleted, or another process is at work in its folder."""
+    """A run cannot be started, stopped or deleted, or another process is using its folder."""
 
 
 class CheckpointError(ICapsError):
-    """A checkpoint folder is missing, damaged, foreign, or of another format version."""
+    """A checkpoint folder is missing, damaged, of another format version, or not a checkpoint."""

@@ -1,6 +1,6 @@
-"""What leaves the library: frozen results, free of tensors, ready for JSON, a page or a terminal.
+"""Results of the library: frozen dataclasses without tensors, with JSON, HTML and terminal output.
 
-Offsets are code points into the text as it was given: `text[start:end]` is what is shown.
+Offsets are code points of the text as it was given: `text[start:end]`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from icaps import html
 
-RARE = 0.05  # share of random choices below which something is no chance
+RARE = 0.05  # a share of random draws below this is taken as significant
 
 
 class Interval(NamedTuple):
@@ -38,11 +38,15 @@ class Interval(NamedTuple):
 class KGram:
     """The K words around one position that a capsule attends to (section 2.6).
 
-    `routing` is beta_ij of the capsule for the target class, `attention` alpha^i_n of the position
-    in the middle, `sentence_attention` rho^i_m of the sentence, whose number (from 0) is
-    `sentence`; for a model that doesn't split texts they are 1 and 0. `capsule_name` is what a user
-    called the capsule, empty when nothing. `contribution` is what the capsule adds to the target
-    class, beta_ij (u_j|i . cc_j) / |cc_j|.
+    Attributes:
+        text, start, end: The K-gram, and its offsets in the text.
+        capsule: Number of the primary capsule, from 0.
+        routing: beta_ij of the capsule for the target class.
+        attention: alpha^i_n of the position in the middle.
+        sentence: Number of the sentence, from 0; 0 for a model that does not split texts.
+        sentence_attention: rho^i_m of the sentence; 1 for a model that does not split texts.
+        capsule_name: The name that a user gave the capsule, or "".
+        contribution: What the capsule adds to the target class, beta_ij (u_j|i . cc_j) / |cc_j|.
     """
 
     text: str
@@ -58,7 +62,7 @@ class KGram:
 
     @property
     def capsule_label(self) -> str:
-        """The capsule as it is shown."""
+        """The capsule's name and number, for display."""
         return capsule_label(self.capsule, self.capsule_name)
 
     @property
@@ -70,24 +74,24 @@ class KGram:
 
 
 def capsule_label(capsule: int, name: str = "") -> str:
-    """A capsule as it is shown: by its name where it has one, and always by its number."""
+    """A capsule's number for display, with its name where it has one."""
     return f"{name} (capsule {capsule})" if name else f"capsule {capsule}"
 
 
-class WordCount(NamedTuple):  # of which a text has many
-    """A word's place, and how many K-grams of the explanation lie over it."""
+class WordCount(NamedTuple):  # a tuple, because a text has many
+    """A word's offsets, and the number of the explanation's K-grams that cover it."""
 
     start: int
     end: int
-    count: int  # type: ignore[assignment]  # nobody counts in this tuple
+    count: int  # type: ignore[assignment]  # hides tuple.count
 
 
 @dataclass(frozen=True)
 class SentenceWeight:
-    """A sentence's place, and its share of the attention of the capsules that are shown.
+    """A sentence's offsets, and its share of the attention of the explanation's capsules.
 
     `weight` is the mean of rho^i_m over these capsules, weighted by beta_ij; the weights of a text
-    add up to 1.
+    sum to 1.
     """
 
     start: int
@@ -97,9 +101,14 @@ class SentenceWeight:
 
 @dataclass(frozen=True)
 class CapsuleReason:
-    """One of the most routed primary capsules, with the name that a user gave it.
+    """One of the primary capsules that are ranked first.
 
-    beta_i1..beta_iJ, alpha^i_1..alpha^i_N and rho^i_1..rho^i_M.
+    Attributes:
+        capsule: Its number, from 0.
+        routing: beta_i1 to beta_iJ.
+        attention: alpha^i_1 to alpha^i_N.
+        sentence_attention: rho^i_1 to rho^i_M.
+        name: The name that a user gave it, or "".
     """
 
     capsule: int
@@ -110,32 +119,33 @@ class CapsuleReason:
 
     @property
     def label(self) -> str:
-        """The capsule as it is shown."""
+        """The capsule's name and number, for display."""
         return capsule_label(self.capsule, self.name)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a text is, or is not, called `target` (section 2.6).
+    """Why the model does, or does not, predict `target` for a text (section 2.6).
 
     Attributes:
         text: As it was given.
         classes: Names, in the order of labels.
-        predicted: The class with the largest norm; the first one for a blank text.
+        predicted: The class with the largest norm; the first class for a blank text.
         target: The class that is explained.
         scores: Norm of each class capsule, in the order of `classes`, from 0 to below 1.
-        probabilities: The same, calibrated; they add up to 1.
-        margin: Norm of `target` less the largest norm of another class; below 0 when another wins.
+        probabilities: Calibrated probability of each class; they sum to 1.
+        margin: Norm of `target` minus the largest norm of another class; negative when another
+            class is predicted.
         kernel_size: K.
-        kgrams: The k1 x k2 K-grams, first capsule first, then most attended position.
+        kgrams: The k1 x k2 K-grams, ordered by capsule, then by attention.
         words: Every word that was read, with its number of K-grams.
-        sentences: Every sentence that was read, with its weight; empty for a model that doesn't
+        sentences: Every sentence that was read, with its weight; empty for a model that does not
             split texts.
         capsules: The first k1 capsules, in the order of `kgrams`.
-        unknown_share: Share of the words read that the vocabulary lacks.
-        truncated: Whether words past the model's limit were left out.
-        blank: Whether no word at all is known; scores are then 0 for every class.
-        ranking: Which capsules come first: "routing", by beta_ij, or "contribution".
+        unknown_share: Share of the words that are not in the vocabulary.
+        truncated: Whether words beyond the model's limit were left out.
+        blank: Whether no word is in the vocabulary; all scores are then 0.
+        ranking: How capsules are ranked: "routing", by beta_ij, or "contribution".
     """
 
     text: str
@@ -156,8 +166,8 @@ class Explanation:
     ranking: str = "routing"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `scores` and `probabilities` as objects from class to number."""
-        values = dict(vars(self))  # asdict copies each number, which takes longer than explaining
+        """Plain data for JSON; `scores` and `probabilities` map class names to numbers."""
+        values = dict(vars(self))  # dataclasses.asdict is slower than the explanation itself
         values["classes"] = list(self.classes)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
@@ -168,7 +178,7 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Explanation:
-        """The explanation that `to_dict` wrote, perhaps by way of JSON."""
+        """The explanation that `to_dict` wrote, directly or through JSON."""
         parts: dict[str, Any] = {
             "classes": tuple(values["classes"]),
             "kgrams": tuple(KGram(**part) for part in values["kgrams"]),
@@ -187,18 +197,18 @@ class Explanation:
     def verdict(self) -> str:
         """The prediction in a sentence, and the class that is explained where it is another."""
         if not self.words:
-            return "There are no words to read, so no class has a case."
+            return "The text has no words, so no class is predicted."
         if self.blank:
-            return "The model knows none of the words, so no class has a case."
+            return "The model knows none of the words, so no class is predicted."
         scores = dict(zip(self.classes, self.scores, strict=True))
         sentence = f"{self.predicted} ({scores[self.predicted]:.2f})"
         if self.target != self.predicted:
-            sentence += f"; shown is what speaks for {self.target} ({scores[self.target]:.2f})"
+            sentence += f"; the explanation is for {self.target} ({scores[self.target]:.2f})"
         return sentence + "."
 
     @property
     def notices(self) -> list[str]:
-        """What a reader must know before trusting the explanation, a sentence each."""
+        """Caveats of the explanation, one sentence each: words not read, unknown words."""
         lines = []
         if self.truncated:
             read = self.words[-1].end
@@ -258,24 +268,24 @@ class Explanation:
 
 @dataclass(frozen=True)
 class ReasonTest:
-    """The effect of a text's shaded words on the explained class, beside that of random words.
+    """What removing the shaded words of a text changes, compared with removing random words.
 
-    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. Random words are
-    as many, in runs of the same lengths, at random places of the same text.
+    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. The random words
+    are equally many, in runs of the same lengths, at random positions of the same text.
 
     Attributes:
         target: The class that is explained.
-        removal: "deletion", or "unk": words are masked.
-        words, shaded: Number of words that were read, and of those under K-grams.
+        removal: "deletion", or "unk" for masking.
+        words, shaded: Number of words that were read, and of those that K-grams cover.
         whole, without, alone: Norm of `target` for the whole text, without the shaded words, and
-            for these alone.
+            for the shaded words alone.
         random_without, random_alone: The same for random words: the mean over the draws, and the
-            interval that holds nine of ten of them.
-        as_far, as_much: Number of random choices that lower the norm as far as the shaded words,
-            and that keep as much of it alone.
-        draws, seed: Number of random choices, and their seed.
-        testable: Whether random words differ from the shaded ones: fewer than one in twenty draws
-            chose exactly the same words. In a short text that is often not the case.
+            interval that holds 90% of them.
+        as_far, as_much: Number of draws whose removal lowers the norm at least as far, and of
+            draws that alone retain at least as much of it.
+        draws, seed: Number of draws, and their seed.
+        testable: Whether fewer than 5% of the draws are the shaded words themselves; in a short
+            text often more are.
     """
 
     target: str
@@ -295,22 +305,22 @@ class ReasonTest:
 
     @property
     def comprehensiveness(self) -> float:
-        """By how much the norm falls without the shaded words."""
+        """How far the norm falls without the shaded words."""
         return self.whole - self.without
 
     @property
     def sufficiency(self) -> float:
-        """By how much it falls with the shaded words alone."""
+        """How far the norm falls for the shaded words alone."""
         return self.whole - self.alone
 
     @property
     def decides(self) -> bool:
-        """Whether fewer than one in twenty random choices drop the norm as far."""
+        """Whether fewer than 5% of the draws lower the norm as far."""
         return self.testable and self.as_far < RARE * self.draws
 
     @property
     def suffices(self) -> bool:
-        """Whether fewer than one in twenty random choices keep as much of the norm alone."""
+        """Whether fewer than 5% of the draws retain as much of the norm alone."""
         return self.testable and self.as_much < RARE * self.draws
 
     def to_sentences(self) -> list[str]:
@@ -323,35 +333,32 @@ class ReasonTest:
         return [
             self._verdict(),
             f"{verb} the shaded words ({self.shaded:,} of {self.words:,} words) {self._change()}; "
-            f"{verb.lower()} as many random words: {_nine_of_ten(self.random_without)}.",
+            f"{verb.lower()} as many random words: {_norm_and_range(self.random_without)}.",
             f"The shaded words alone, all others {others}: {self.alone:.2f}; as many random words "
-            f"alone: {_nine_of_ten(self.random_alone)}.",
+            f"alone: {_norm_and_range(self.random_alone)}.",
         ]
 
     def _verdict(self) -> str:
         if not self.testable:
             return (
-                "This text is too short to try the reason: beside the shaded words "
-                f"({self.shaded:,} of {self.words:,}) chance has too few others to choose."
-            )
-        if self.decides and self.suffices:
-            return (
-                "The shaded words decide: they matter more than random words, and are enough alone."
+                "Too few words to test this explanation against random words: "
+                f"{self.shaded:,} of {self.words:,} words are shaded."
             )
         if self.decides:
-            return "The shaded words decide, but alone they are worth no more than random words."
-        share = (
-            f"{self.as_far} of {self.draws} random choices of words change {self.target} as much"
-        )
+            matter = "The shaded words matter more than random words"
+            if self.suffices:
+                return f"{matter}, and are enough on their own."
+            return f"{matter}, but on their own they are not clearly better."
+        others = f"{self.as_far} of {self.draws} random word sets change {self.target} as much"
         if self.suffices:
-            return f"The shaded words are enough alone, but others say the same: {share}."
-        return f"This reason is no better than chance: {share}."
+            return f"The shaded words are enough on their own, but {others} when removed."
+        return f"Not distinguishable from chance: {others}."
 
     def _change(self) -> str:
         """What removing the shaded words does to the class norm."""
         if round(self.whole, 2) == round(self.without, 2):
             return f"leaves {self.target} at {self.without:.2f}"
-        verb = "drops" if self.without < self.whole else "raises"
+        verb = "lowers" if self.without < self.whole else "raises"
         return f"{verb} {self.target} from {self.whole:.2f} to {self.without:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -367,12 +374,12 @@ class ReasonTest:
 
 @dataclass(frozen=True)
 class Flip:
-    """A smallest set of K-grams without which a text gets another class.
+    """A smallest set of K-grams whose removal changes the predicted class.
 
     Attributes:
-        kgrams: As many as are needed, in the order of the explanation.
-        predicted: The class that wins then; empty where no known word is left.
-        scores: Norm of each class capsule then.
+        kgrams: The set, in the order of the explanation.
+        predicted: The class predicted without them; "" if no known word is left.
+        scores: Norm of each class capsule without them.
         exact: Whether every smaller set of the explanation's K-grams was tried.
     """
 
@@ -394,14 +401,14 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _nine_of_ten(norm: Interval) -> str:
-    return f"{norm.value:.2f} ({norm.low:.2f} to {norm.high:.2f} in nine of ten draws)"
+def _norm_and_range(norm: Interval) -> str:
+    return f"{norm.value:.2f} ({norm.low:.2f} to {norm.high:.2f} in 90% of draws)"
 
 
 def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
     """The smallest set of K-grams without which the class changes, in a sentence."""
     if flip is None:
-        return f"Whichever of the K-grams are removed, it stays {explanation.predicted}."
+        return f"Removing the K-grams does not change the class; it stays {explanation.predicted}."
     kgrams = ", ".join(f"“{kgram.text}”" for kgram in flip.kgrams)
     outcome = (
         f"it is {flip.predicted}, not {explanation.predicted}"

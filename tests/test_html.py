@@ -149,16 +149,16 @@ def test_the_page_has_no_script_and_nothing_from_outside() -> None:
 def test_words_for_a_person() -> None:
     assert EXPLANATION.verdict == "Business (0.75)."
     other = replace(EXPLANATION, target="World")
-    assert other.verdict == "Business (0.75); shown is what speaks for World (0.12)."
+    assert other.verdict == "Business (0.75); the explanation is for World (0.12)."
     assert EXPLANATION.notices == ["25% of the words are unknown to the model."]
     cut = replace(EXPLANATION, truncated=True, unknown_share=0.0)
     assert cut.notices == ["Only the first 4 words (17 of 17 characters) were read."]
     blank = replace(EXPLANATION, blank=True, unknown_share=1.0, kgrams=())
     assert blank.notices == []
-    assert "no class has a case" in blank.verdict
+    assert "knows none of the words" in blank.verdict
     empty = replace(blank, words=(), text="", unknown_share=0.0)
     assert empty.notices == []
-    assert "no words to read" in empty.verdict
+    assert "has no words" in empty.verdict
 
 
 def test_terminal_lines_keep_to_their_lines() -> None:

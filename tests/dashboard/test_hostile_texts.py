@@ -20,8 +20,8 @@ from tests.dashboard.visitor import (
     verdict,
 )
 
-NOTHING_KNOWN = "The model knows none of the words, so no class has a case."
-NO_WORDS = "There are no words to read, so no class has a case."
+NOTHING_KNOWN = "The model knows none of the words, so no class is predicted."
+NO_WORDS = "The text has no words, so no class is predicted."
 HOSTILE = {
     "script": "x<script>alert(1)</script>",
     "attribute": '" onmouseover="x',

@@ -46,14 +46,14 @@ def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:
     (expected,) = shipped.explain([GOOD])
     kind, *told = badge(at)
     assert told == tried(shipped, expected)
-    assert kind == ("good" if told[0].startswith("The shaded words decide") else "doubt")
-    assert "drops Sports from" in told[1]
+    assert kind == ("good" if told[0].startswith("The shaded words matter") else "doubt")
+    assert "lowers Sports from" in told[1]
     for text in ("", "zzyzx"):
         assert badge(type_text(at, text)) == []
         assert not [box for box in at.expander if box.label == "What if words were removed?"]
     kind, told = badge(type_text(at, "football"))
     assert kind == "open"
-    assert "too short" in told
+    assert "Too few words" in told
     kind, *told = badge(type_text(at, HOSTILE))
     assert told == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
 

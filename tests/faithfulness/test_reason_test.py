@@ -119,13 +119,13 @@ def test_where_one_word_decides_it_is_told() -> None:
     assert good is not None
     assert good.without == pytest.approx(0, abs=1e-5)
     assert (good.testable, good.decides, good.suffices) == (True, True, True)
-    assert "decide" in good.to_sentences()[0]
+    assert good.to_sentences()[0].startswith("The shaded words matter more than random words, and")
     # A word of nothing is no better than chance.
     words = tuple(word._replace(count=int(n == 3)) for n, word in enumerate(explanation.words))
     (bad,) = try_reasons(classifier, [dataclasses.replace(explanation, words=words)])
     assert bad is not None
     assert (bad.testable, bad.decides, bad.suffices) == (True, False, False)
-    assert "no better than chance" in bad.to_sentences()[0]
+    assert "Not distinguishable from chance" in bad.to_sentences()[0]
 
 
 def test_words_deleted_masked_and_kept() -> None:
@@ -211,20 +211,19 @@ TRIAL = ReasonTest(
 
 def test_the_verdict_in_words() -> None:
     first, removed, alone = TRIAL.to_sentences()
-    assert first.startswith("The shaded words decide: ")
+    assert first.startswith("The shaded words matter more than random words, and ")
     assert removed == (
-        "Removing the shaded words (8 of 40 words) drops Sports from 0.83 to 0.21; removing as "
-        "many random words: 0.80 (0.70 to 0.90 in nine of ten draws)."
+        "Removing the shaded words (8 of 40 words) lowers Sports from 0.83 to 0.21; removing as "
+        "many random words: 0.80 (0.70 to 0.90 in 90% of draws)."
     )
     assert "alone, all others removed: 0.90" in alone
     two, three = (dataclasses.replace(TRIAL, as_far=n) for n in (2, 3))
     assert (two.decides, three.decides) == (True, False)  # of 50, below one in twenty
     chance = dataclasses.replace(three, as_much=30)
     assert chance.to_sentences()[0] == (
-        "This reason is no better than chance: 3 of 50 random choices of words change Sports as "
-        "much."
+        "Not distinguishable from chance: 3 of 50 random word sets change Sports as much."
     )
-    assert "enough alone" in three.to_sentences()[0]
+    assert "enough on their own" in three.to_sentences()[0]
     masked = dataclasses.replace(TRIAL, removal="unk", without=0.95)
     assert masked.to_sentences()[1].startswith("Masking the shaded words (8 of 40 words) raises ")
     short = dataclasses.replace(TRIAL, testable=False)

@@ -99,7 +99,7 @@ def test_a_text_without_words_has_a_report(classifier: ICapsClassifier) -> None:
     (blank,) = classifier.explain([""])
     for kind in FILE_FORMATS:
         assert report(blank).to_bytes(kind)
-    assert "no words to read" in Page(report(blank).to_bytes("html")).text
+    assert "has no words" in Page(report(blank).to_bytes("html")).text
     assert report(blank).to_bytes("csv").count(b"\n") == 1
 
 
