@@ -1,7 +1,7 @@
 """Settings of the network and of its training, and the paper's presets.
 
-Names of settings are those of the table in ARCHITECTURE.md; beside each stand its default, what it
-is for and the paper's symbol (`about`). What the paper leaves open is an option here.
+Each setting has a default, a help text and the paper's symbol (`about`). What the paper leaves open
+is a setting here.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 CAPSULE_RANKINGS = ("routing", "contribution")
-VECTOR_STEP = 1 / 64  # numbers of frozen vectors are whole steps, so that a byte stores one
-LARGEST = 10_000  # size of a vector and number of iterations: beyond it a setting is a mistake
+VECTOR_STEP = 1 / 64  # frozen vectors are multiples of it, so that a byte stores a number
+LARGEST = 10_000  # sizes and numbers of iterations above it are taken for mistakes
 # Settings of earlier versions, with the values that mean what is now always done.
 REMOVED: dict[str, tuple[Any, ...]] = {
     "share_class_weight": (True,),
@@ -33,7 +33,7 @@ REMOVED: dict[str, tuple[Any, ...]] = {
     "oov": ("zeros",),
     "product_precision": ("auto", "float32", "bfloat16"),
 }
-LARGEST_SEED = 2**32 - 1  # that all of numpy, scikit-learn, gensim and torch take
+LARGEST_SEED = 2**32 - 1  # that numpy, scikit-learn, gensim and torch all accept
 
 Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
 
@@ -54,38 +54,44 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The network: sizes from the paper's Table 2, and the choices that it leaves open.
+    """Settings of the network: sizes from the paper's Table 2, and what the paper leaves open.
 
     Raises:
-        ConfigError: A value is out of its range, or `region_dim` is no multiple of `query_dim`.
+        ConfigError: A value is out of its range, or `region_dim` is not a multiple of `query_dim`.
     """
 
-    fixed_dim: int = _setting(300, "first part of word embeddings, pre-trained and frozen", "d_e")
-    trained_dim: int = _setting(32, "second part of word embeddings, trained from random", "d_e")
-    kernel_size: int = _setting(3, "words that a region spans", "K")
+    fixed_dim: int = _setting(
+        300, "size of the pre-trained, frozen part of a word embedding", "d_e"
+    )
+    trained_dim: int = _setting(
+        32, "size of the part of a word embedding that is trained from random values", "d_e"
+    )
+    kernel_size: int = _setting(3, "words per region", "K")
     region_dim: int = _setting(256, "size of region embeddings", "d_w")
     query_dim: int = _setting(8, "size of queries and of primary capsules", "d_q = d_p")
     class_dim: int = _setting(16, "size of class capsules", "d_c")
     hierarchical: bool = _setting(
-        False, "attention to words, then to sentences: iCapsNets-Long, for long documents"
+        False, "attention over words, then over sentences: iCapsNets-Long, for long documents"
     )
     max_words: int | None = _setting(
-        195, "words that are read of a text, or of a sentence when hierarchical; none: all", "N"
+        195, "maximum words per text, or per sentence when hierarchical; none: no limit", "N"
     )
     max_sentences: int | None = _setting(
-        None, "sentences that are read of a text, when hierarchical; none: all", "M"
+        None, "maximum sentences per text, when hierarchical; none: no limit", "M"
     )
     language: str = _setting(
-        "en", "whose rules split sentences, when hierarchical: an ISO 639 code"
+        "en", "language of the sentence splitter, when hierarchical: an ISO 639 code"
     )
     routing_iterations: int = _setting(3, "iterations of dynamic routing", "r")
-    activation: str = _setting("none", "after the convolution; the paper names none")
-    squash_primary: bool = _setting(
-        False, "squash primary capsules before the votes; the paper's equations do not"
+    activation: str = _setting(
+        "none", "activation function after the convolution; the paper names none"
     )
-    embedding_dropout: float = _setting(0.3, "on the numbers of word embeddings, in training only")
-    dropout: float = _setting(0.3, "on region embeddings, in training only")
-    word_dropout: float = _setting(0.2, "share of words read as <unk>, in training only")
+    squash_primary: bool = _setting(
+        False, "squash primary capsules before routing; the paper's equations do not"
+    )
+    embedding_dropout: float = _setting(0.3, "dropout on word embeddings, in training only")
+    dropout: float = _setting(0.3, "dropout on region embeddings, in training only")
+    word_dropout: float = _setting(0.2, "share of words replaced by <unk>, in training only")
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
@@ -110,7 +116,7 @@ class ModelConfig:
 
     @property
     def embedding_dim(self) -> int:
-        """d_e, both parts together."""
+        """d_e, the size of both parts."""
         return self.fixed_dim + self.trained_dim
 
     @property
@@ -121,47 +127,70 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Training: the margin loss of the paper's section 4, Adam, and how the best epoch is chosen.
+    """Settings of the training: margin loss (section 4), Adam, and the choice of the best epoch.
 
     Raises:
         ConfigError: A value is out of its range.
     """
 
-    min_frequency: int = _setting(5, "a word is kept when it is seen MORE than so many times", "F")
-    vector_epochs: int = _setting(5, "times that word vectors of the texts' own read all texts")
-    learning_rate: float = _setting(2e-3, "the largest that Adam gets")
-    # Adam's first steps move every weight alike, which can drive all norms to 1, where no gradient
-    # is left.
-    warmup_share: float = _setting(0.1, "of all steps, over which the learning rate rises from 0")
-    decay: bool = _setting(True, "then let it fall in a line, to 0 after the last epoch")
-    batch_size: int = _setting(64, "texts a step, of all processes together")
+    min_frequency: int = _setting(
+        5, "a word is in the vocabulary if it occurs MORE often than this", "F"
+    )
+    vector_epochs: int = _setting(5, "epochs of word vectors that are trained on the texts")
+    learning_rate: float = _setting(2e-3, "maximum learning rate of Adam")
+    # Adam's first steps change all weights by the same amount, which can drive all norms to 1,
+    # where the gradient vanishes.
+    warmup_share: float = _setting(
+        0.1, "share of all steps in which the learning rate rises from 0"
+    )
+    decay: bool = _setting(
+        True, "linear decay of the learning rate after that, to 0 after the last epoch"
+    )
+    batch_size: int = _setting(64, "texts per step, over all processes")
     accumulate: int = _setting(
-        1, "parts that a process takes its texts of a step in, to save memory"
+        1, "parts into which a process splits its texts of a step, to save memory"
     )
-    epochs: int = _setting(12, "times that all texts are read, at most")
-    patience: int = _setting(3, "epochs without a better validation accuracy before training ends")
-    validation_share: float = _setting(0.1, "of the training texts, stratified by class")
-    average_decay: float = _setting(0.999, "of the moving average of the weights; 0 is off")
-    clip_norm: float = _setting(5.0, "largest gradient norm; 0 is off")
-    margin_present: float = _setting(0.9, "norm that the right class should reach", "m+")
+    epochs: int = _setting(12, "maximum passes over the training texts")
+    patience: int = _setting(
+        3, "epochs without a better validation accuracy after which training ends"
+    )
+    validation_share: float = _setting(
+        0.1, "share of the texts that is held out for validation, stratified by class"
+    )
+    average_decay: float = _setting(
+        0.999, "decay of the moving average of the weights; 0: no averaging"
+    )
+    clip_norm: float = _setting(5.0, "maximum gradient norm; 0: no clipping")
+    margin_present: float = _setting(0.9, "norm that the true class should reach", "m+")
     margin_absent: float = _setting(0.1, "norm that other classes should stay below", "m-")
-    absent_weight: float = _setting(0.5, "of the loss of other classes", "λ")
-    # The next three are of `specialisation.py`.
-    purity_weight: float = _setting(0.0, "gives capsules a class of their own; 0 is the paper")
-    spread_weight: float = _setting(0.0, "makes all capsules be used; 0 is the paper")
-    winner_sharpness: float = _setting(20.0, "of the soft winner in both")
-    # Of `neutral_unk.py`.
-    unk_steps: int = _setting(
-        0, "batches on which, after all epochs, <unk> learns to say nothing; 0 is the paper"
+    absent_weight: float = _setting(0.5, "weight of the loss of other classes", "λ")
+    # Of `train/objectives.py`:
+    purity_weight: float = _setting(
+        0.0, "weight of a loss that ties capsules to classes; 0 as in the paper"
     )
-    seed: int = _setting(0, "of all random numbers")
+    spread_weight: float = _setting(
+        0.0, "weight of a loss that makes all capsules be used; 0 as in the paper"
+    )
+    winner_sharpness: float = _setting(
+        20.0, "sharpness of the softmax over capsules in both losses"
+    )
+    # Of `train/unk.py`:
+    unk_steps: int = _setting(
+        0, "batches on which <unk> is made neutral after all epochs; 0 as in the paper"
+    )
+    seed: int = _setting(0, "seed of all random numbers")
 
     def __post_init__(self) -> None:
         for name in ("vector_epochs", "batch_size", "accumulate", "epochs", "patience"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in (
-            *("min_frequency", "clip_norm", "absent_weight"),
-            *("purity_weight", "spread_weight", "winner_sharpness", "unk_steps"),
+            "min_frequency",
+            "clip_norm",
+            "absent_weight",
+            "purity_weight",
+            "spread_weight",
+            "winner_sharpness",
+            "unk_steps",
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
@@ -185,7 +214,7 @@ class Preset:
     train: TrainConfig
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as plain data, under the names that the command line prints."""
+        """The row as plain data, as `icaps presets` prints it."""
         model, train = self.model, self.train
         return {
             "name": self.name,
@@ -295,7 +324,7 @@ class ExplainKeywords(TypedDict, total=False):
 
 
 class About(NamedTuple):
-    """A setting: its name, what it is for, the paper's symbol or "", its type and default."""
+    """A setting: name, help text, the paper's symbol or "", type and default."""
 
     name: str
     help: str
@@ -305,7 +334,7 @@ class About(NamedTuple):
 
 
 def about(kind: type[Settings]) -> list[About]:
-    """All settings of a configuration, in their order."""
+    """The settings of a configuration, in their order."""
     hints = get_type_hints(kind)
     return [
         About(field.name, **field.metadata, type=hints[field.name], default=field.default)
@@ -328,22 +357,24 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
     """Settings of `kind` from plain data, as `dataclasses.asdict` wrote them.
 
     Raises:
-        ConfigError: They are no names with values, a name is unknown, or a value has the wrong
-            type or range.
+        ConfigError: `values` is not a mapping, a name is unknown, or a value has the wrong type or
+            range.
     """
     if not isinstance(values, Mapping):
-        raise ConfigError(f"The settings are {values!r}, which is no object with their names.")
+        raise ConfigError(f"The settings are {values!r}, not an object with their names.")
     hints, values = get_type_hints(kind), without_removed(values)
     for name, value in values.items():
         if name not in hints:
             raise ConfigError(f"There is no setting {name!r}. Choose {_one_of(tuple(hints))}.")
         if not _fits(value, hints[name]):
-            raise ConfigError(f"The setting {name} is {value!r}, which is no {_say(hints[name])}.")
+            raise ConfigError(
+                f"The setting {name} is {value!r}; it must be {_type_name(hints[name])}."
+            )
     return kind(**values)
 
 
 def removed_setting(values: Mapping[str, Any]) -> str:
-    """What is wrong with a setting of an earlier version (`REMOVED`); empty if none is."""
+    """Why settings of an earlier version (`REMOVED`) are not supported; empty if they are."""
     for name, allowed in REMOVED.items():
         if name in values and values[name] not in allowed:
             return (
@@ -367,10 +398,10 @@ def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
 def override(
     model: ModelConfig, train: TrainConfig, settings: Mapping[str, str]
 ) -> tuple[ModelConfig, TrainConfig]:
-    """Both configurations with `key=value` settings, as typed on a command line, put in.
+    """Both configurations with single settings replaced, whose values are text.
 
     Raises:
-        ConfigError: A key is unknown, or a value can't be read or is out of range.
+        ConfigError: A name is unknown, or a value has the wrong type or is out of range.
     """
     values: dict[str, dict[str, Any]] = {}
     configs: tuple[ModelConfig, TrainConfig] = (model, train)
@@ -399,15 +430,15 @@ def _read(key: str, text: str, hint: Any) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not _fits(value, hint):
-        raise ConfigError(f"The setting {key} is {text!r}, which is no {_say(hint)}.")
+        raise ConfigError(f"The setting {key} is {text!r}; it must be {_type_name(hint)}.")
     return value
 
 
 def _parse(text: str) -> Any:
-    """The value that `text` stands for: JSON where it is JSON (1e-3, true, null), else the text."""
+    """The value of text: that of JSON (1e-3, true, null) or of "none", otherwise the text."""
     try:
         return json.loads({"none": "null"}.get(text.lower(), text.lower()))
-    except (ValueError, RecursionError):  # no JSON, or a number of thousands of digits
+    except (ValueError, RecursionError):  # not JSON, or a number of thousands of digits
         return text
 
 
@@ -420,7 +451,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, kinds)
 
 
-def _say(hint: Any) -> str:
-    words = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+def _type_name(hint: Any) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     kinds = get_args(hint) if get_origin(hint) is not None else (hint,)
-    return " or ".join(words.get(kind, "none") for kind in kinds)
+    return " or ".join(names.get(kind, "none") for kind in kinds)

@@ -76,8 +76,8 @@ def test_round_trip_through_json(kind: type) -> None:
     ("settings", "message"),
     [
         ({"kernel_size": "0"}, "kernel_size is 0; it must be at least 1"),
-        ({"kernel_size": "three"}, "kernel_size is 'three', which is no whole number"),
-        ({"kernel_size": "true"}, "kernel_size is 'true', which is no whole number"),
+        ({"kernel_size": "three"}, "kernel_size is 'three'; it must be a whole number"),
+        ({"kernel_size": "true"}, "kernel_size is 'true'; it must be a whole number"),
         ({"region_dim": "250"}, r"multiple of query_dim \(8\)"),
         ({"activation": "cubic"}, "one of none, relu, tanh, gelu"),
         ({"dropout": "1"}, "dropout is 1.0; it must be from 0 to below 1"),
@@ -115,7 +115,7 @@ def test_override_reads_each_type() -> None:
 
 def test_what_is_no_object_is_refused() -> None:
     for values in (7, None, [], "dropout"):
-        with pytest.raises(ConfigError, match="which is no object with their names"):
+        with pytest.raises(ConfigError, match="not an object with their names"):
             config_from_dict(ModelConfig, values)  # type: ignore[arg-type]
 
 

@@ -218,7 +218,7 @@ def test_one_name_is_one_run(place: Path, data: Path) -> None:
     [
         ((), "nothing.csv", "There is no file or folder"),
         ((), "one.csv", "have one class; a classifier needs two"),
-        (("learning_rate=1e38", "clip_norm=0"), None, "The loss is no number any more in step"),
+        (("learning_rate=1e38", "clip_norm=0"), None, "The loss is NaN or infinite in step"),
         (("kernel=3",), None, "There is no setting 'kernel'"),
     ],
 )

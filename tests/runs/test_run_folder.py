@@ -246,7 +246,7 @@ def test_lines_become_rarer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) 
     ("error", "state", "words"),
     [
         (KeyboardInterrupt(), STOPPED, ""),
-        (TrainingError("The loss is no number."), FAILED, "The loss is no number."),
+        (TrainingError("The loss is NaN."), FAILED, "The loss is NaN."),
         (OSError(errno.ENOSPC, "No space", "/runs/x"), FAILED, "The disk is full (/runs/x)"),
         (MemoryError(), FAILED, "not enough memory. Try a smaller batch_size"),
         (
