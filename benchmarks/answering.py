@@ -1,9 +1,9 @@
-"""How fast the page Explain answers a new text at the server, alone and beside a training.
+"""Latency of the page Explain for a new text at the server, alone and during a training.
 
     python -m benchmarks.answering [--data synthetic] [--texts 40] [--json]
 
-The whole script of the page runs for each text, as for a visitor; no text comes twice. The training
-is a job as the sidebar starts it, with the default settings.
+The whole script of the page runs for each text, as for a visitor; no text is used twice. The
+training is a job as the sidebar starts it, with the default settings.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ SENTENCE = (
 
 
 def texts(count: int) -> list[str]:
-    """Different texts of 40 words."""
+    """Distinct texts of 40 words."""
     rng = random.Random(1)
     return [" ".join(rng.choices(SENTENCE.split(), k=40)) for _ in range(count)]
 
 
 def open_page(*models: str | Path) -> AppTest:
-    """The page with the models of these folders, after its first run."""
+    """The page, with the models of these folders, after its first run."""
     os.environ["ICAPS_MODELS"] = os.pathsep.join(map(str, models))
     page = AppTest.from_file(str(ROOT / "dashboard" / "Home.py"), default_timeout=120)
     return page.run()
 
 
 def answer(page: AppTest, questions: list[str]) -> list[float]:
-    """Seconds that each takes."""
+    """Seconds per text."""
     seconds = []
     for text in questions:
         page.text_area(key="text").set_value(text)
@@ -55,14 +55,14 @@ def answer(page: AppTest, questions: list[str]) -> list[float]:
 
 
 def summary(seconds: list[float]) -> dict[str, float]:
-    """Milliseconds: the median, and what 95% don't pass."""
+    """The median and the 95th percentile in milliseconds."""
     ordered = sorted(seconds)
     most = ordered[-(-len(ordered) * 95 // 100) - 1]
     return {"median_ms": statistics.median(ordered) * 1e3, "p95_ms": most * 1e3}
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Runs the benchmark and prints its figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="synthetic", help="to train on")
     parser.add_argument("--texts", type=int, default=40)

@@ -1,10 +1,10 @@
 """The app for a benchmark: a server of its own, and visitors without a browser.
 
-These talk Streamlit's own protocol over its websocket. Asked is by a `BackMsg`: run the script
-again, with this value of a widget, for this page. The answers are `ForwardMsg`s: what is on the
-page, and that the script has finished. As a browser does, they have the parts of a page run again
-that want it every few seconds, but only while they rest, and tell the address that the server set
-back to it. Unlike one, they fetch no files, and keep no messages that needn't be sent again.
+These use Streamlit's own protocol over its websocket. A `BackMsg` requests a run of the script,
+with the value of a widget, for a page. The responses are `ForwardMsg`s: what is on the page, and
+that the script has finished. As a browser does, visitors rerun the fragments of a page that ask for
+it every few seconds, but only while they rest, and send back the address that the server set.
+Unlike a browser, they fetch no files and do not cache messages.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from benchmarks.answering import ROOT
 
 WAIT = 300.0  # seconds until a start counts as failed
-LONGEST = 120.0  # seconds without a word of the server, until it counts as an error
+LONGEST = 120.0  # seconds without a message of the server until it counts as an error
 _FAILED = ForwardMsg.FINISHED_WITH_COMPILE_ERROR
 _ENDS = {ForwardMsg.FINISHED_SUCCESSFULLY, _FAILED}
 _FRAGMENT_ENDS = {*_ENDS, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}
 
 
 class Session:
-    """One visitor's connection; the page as the last run of the script has left it."""
+    """The connection of one visitor, with the page as of the last run of the script."""
 
     def __init__(self, socket: ClientConnection, address: str, errors: Counter[str]) -> None:
         self.html: list[str] = []  # of the page's `st.html`, in the order in which it came
@@ -53,11 +53,11 @@ class Session:
         self._timers: dict[str, float] = {}  # seconds after which a fragment is run again
 
     async def run(self) -> None:
-        """Has the whole page run again."""
+        """Reruns the whole page."""
         await self._run(self._state())
 
     async def write(self, label: str, text: str) -> None:
-        """Puts a text in a text area; returns when the script has finished."""
+        """Enters a text in a text area; returns when the script has finished."""
         state = self._state()
         state.widget_states.widgets.add(id=self._boxes[label], string_value=text)
         await self._run(state)
@@ -68,7 +68,7 @@ class Session:
         await self.run()
 
     async def rest(self, seconds: float) -> None:
-        """Looks at the page, whose fragments go on."""
+        """Stays on the page, whose fragments are rerun."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             pause = min([left, *self._timers.values()])

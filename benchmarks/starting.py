@@ -1,15 +1,15 @@
-"""How long the command line, the dashboard's server and a rerun of its page take.
+"""Start-up time of the command line and of the dashboard's server, and the time of a rerun.
 
     python -m benchmarks.starting [--cold] [--rounds 5] [--json]
 
-Each command is started anew in each round, all by turns, and its median time is told. The server is
-started `--servers` times; the clock runs from the start of its process until a browser, which waits
-for it, shows the first line, that it starts, and then the first verdict. Then a second visitor
-comes, with a browser that remembers nothing. A rerun is the script of the page Explain with a new
+Each command is started once per round, by turns, and the median of its times is printed. The server
+is started `--servers` times; the time runs from the start of its process until a browser, which
+waits for it, shows the message that it is starting, and then the first prediction. Then a second
+visitor comes, with an empty browser cache. A rerun is the script of the page Explain with a new
 text, as in `benchmarks.answering`.
 
-The files are in the system's cache from the round before, or, with --cold, out of it: root may ask
-Linux to empty it, and whether it did is told. Python's compiled modules are on the disk either way.
+The files are in the system's cache from the round before, or, with --cold, not: root may ask Linux
+to empty it, and whether that worked is printed. Python's compiled modules are on disk either way.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ COMMANDS = {
 
 
 class Visit(NamedTuple):
-    """Seconds from a start until the server answered, said that it starts, and gave a verdict."""
+    """Seconds from a start until the first response, the starting message, and the prediction."""
 
     healthy: float
     told: float
@@ -60,19 +60,19 @@ class Visit(NamedTuple):
 
 
 def drop_cache() -> None:
-    """Empties the system's cache of files."""
+    """Empties the file cache of the system."""
     os.sync()
     DROP.write_text("3")
 
 
 def cached_mb() -> int:
-    """Megabytes of files that the system keeps in memory."""
+    """The size of the file cache of the system in MB."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("Cached:"))) // 1024
 
 
 def state_of_cache(*, cold: bool) -> str:
-    """What the figures are to be read with; empties the cache when asked to."""
+    """The conditions of the measurement; empties the cache with --cold."""
     if not cold:
         return "warm"
     before = cached_mb()
@@ -130,7 +130,7 @@ def visit(browser: Browser) -> Visit:
 
 
 def open_in_new(browser: Browser, address: str) -> tuple[float, float]:
-    """Opens the page: the times of its first line, perhaps that it starts, and of the verdict."""
+    """Opens the page; the times of its first line, or starting message, and of the prediction."""
     context = browser.new_context(base_url=address)
     page = context.new_page()
     page.goto(address, timeout=1e3 * WAIT)

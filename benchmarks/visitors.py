@@ -1,24 +1,23 @@
-"""Does the app stand up to many visitors at once, and to days of use?
+"""Load and soak tests of the app: many visitors at once, and memory over many requests.
 
     python -m benchmarks.visitors [--sessions 30] [--minutes 5] [--json]
     python -m benchmarks.visitors --requests 20000 [--minutes 5] [--json]
 
-A server of its own, as `streamlit run` starts it, on loopback, with folders of its own and one
-model. The first command sends it visitors who come all at once, write texts that nobody else
-writes, look at each answer for some ten seconds, and switch pages now and then, while a network is
-trained beside them by a job as the sidebar starts it. Told is how long it takes from a new text to
-the end of the script's run.
+A server of its own, as `streamlit run` starts it, on loopback, with its own folders and one model.
+The first command sends visitors who come all at once, enter distinct texts, stay for some ten
+seconds per text, and switch pages now and then, while a network is trained by a job as the sidebar
+starts it. It prints the time from a new text to the end of the script's run.
 
-The second is a soak: a few visitors without any rest, who leave after some requests and others come
-in their place, until there were so many requests or the time is up. Told is the server's memory as
-the requests go by. Its server allows more requests a minute than the app's settings do.
+The second is a soak test: a few visitors without pauses, who are replaced after some requests,
+until the number of requests or the time is reached. It prints the memory of the server over the
+requests. Its server allows more requests per minute than the settings of the app.
 
-Visitors are `app.Session`s and no browsers: thirty of these on the same processor would show
-how fast browsers are. Each answer must be the one that `ICapsClassifier.explain` gives here for the
-visitor's own text: the class, the shaded words and the table of evidence; after a switch to other
-pages and back too. An answer that isn't, an error on a page or in the server's log, and a
-connection that ends make the exit code 1. The answers are checked outside the time that is told,
-but on the same processor.
+Visitors are `app.Session`s and not browsers: thirty browsers on the same processor would measure
+the speed of browsers. Each page must show what `ICapsClassifier.explain` returns here for the
+visitor's own text: the class, the shaded words and the table of evidence, also after a switch to
+other pages and back. A page that does not, an error on a page or in the log of the server, and a
+connection that ends set the exit code to 1. Pages are checked outside the measured time, but on the
+same processor.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ from icaps.html import escape
 from icaps.runs import jobs
 from icaps.runs.folder import TRAINING
 
-PAUSE = 10.0  # seconds that a visitor looks at an answer, on average
-SWITCHES = 0.2  # of what visitors do: to another page, and back
-WORDS = 30  # of a text
-AT_ONCE = 4  # visitors of the soak
-STAY = 25  # what each of these does before leaving
+PAUSE = 10.0  # mean seconds that a visitor stays with a text
+SWITCHES = 0.2  # share of actions that are a switch to another page and back
+WORDS = 30  # per text
+AT_ONCE = 4  # visitors of the soak test
+STAY = 25  # actions per visitor of the soak test
 EXPLAIN = "Explain"
 GENEROUS = "requests_per_minute = 100_000_000\nrequests_per_minute_together = 100_000_000\n"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -65,7 +64,7 @@ _TROUBLE = re.compile(r'"level": "error"|Traceback')
 
 @dataclass
 class Seen:
-    """What all visitors met."""
+    """The results of all visitors."""
 
     opened: list[float] = field(default_factory=list)  # seconds of each session's first page
     answered: list[float] = field(default_factory=list)  # seconds of each new text
@@ -76,12 +75,12 @@ class Seen:
 
     @property
     def requests(self) -> int:
-        """Runs of whole pages."""
+        """The number of runs of whole pages."""
         return len(self.opened) + len(self.answered) + self.switches
 
 
 class Judge:
-    """Makes texts, and knows their answers."""
+    """Generates texts, and checks the pages that explain them."""
 
     def __init__(self, model: Path) -> None:
         self.classifier = ICapsClassifier.load(model, device="cpu")
@@ -90,11 +89,11 @@ class Judge:
         self._words = [word for word in words if word.isalpha()]
 
     def text(self, rng: random.Random) -> str:
-        """Some of all words that the model knows: no text comes twice."""
+        """Random words of the vocabulary, in a text that was not used before."""
         return " ".join(rng.choices(self._words, k=WORDS))
 
     def agrees(self, text: str, html: list[str]) -> bool:
-        """Whether a page shows the answer to this text."""
+        """Whether a page shows the explanation of this text."""
         (found,) = self.classifier.explain([text])
         verdict = f">{escape(found.predicted)}</p>"
         evidence = f'<div class="evidence">{found.evidence_html()}</div>'
@@ -104,7 +103,7 @@ class Judge:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two pieces of a page differ in no more than the last digits of numbers."""
+    """Whether two fragments of HTML differ only in the last digits of numbers."""
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
     pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
@@ -121,7 +120,7 @@ class House:
     seen: Seen = field(default_factory=Seen)
 
     async def visit(self, rng: random.Random, until: float, *, pause: float, stay: int) -> None:
-        """Visits until this time, by `time.monotonic`, or for so many things to do."""
+        """Visits until this time, by `time.monotonic`, or for a number of actions."""
         started = time.perf_counter()
         try:
             async with entered(self.port, "model=model", self.seen.errors) as session:
@@ -137,7 +136,7 @@ class House:
             await asyncio.sleep(1)  # as a browser waits before it tries again
 
     async def _do(self, session: Session, rng: random.Random, text: str) -> str:
-        """Asks something new, or looks at another page; returns the text asked last."""
+        """Enters a new text, or visits another page; returns the current text."""
         if text and rng.random() < SWITCHES:
             others = sorted(session.pages.keys() - {EXPLAIN})
             for page in (rng.choice(others), EXPLAIN):
@@ -153,7 +152,7 @@ class House:
         return text
 
     async def watch(self) -> None:
-        """Notes the memory that the server has, until this is cancelled."""
+        """Records the memory of the server until it is cancelled."""
         while True:
             status = Path(f"/proc/{self.process.pid}/status").read_text()
             resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
@@ -182,7 +181,7 @@ async def send(
 
 @contextmanager
 def training(place: Path) -> Iterator[None]:
-    """A network is trained on made texts as long as the block runs."""
+    """Context manager during which a network is trained on generated texts."""
     arguments = ["train", "--data", "synthetic", "--set", "epochs=1000", "--set", "patience=1000"]
     run = jobs.start(place, "beside", arguments)
     try:
@@ -198,7 +197,7 @@ def training(place: Path) -> Iterator[None]:
 
 
 def told(seen: Seen, log: str) -> dict[str, Any]:
-    """What any visitors are asked about."""
+    """The figures of both tests."""
     times = {"new_text": seen.answered, "first_page": seen.opened}
     return {
         "sessions": len(seen.opened),
@@ -216,14 +215,14 @@ def told(seen: Seen, log: str) -> dict[str, Any]:
 
 
 def memory_of_crowd(samples: list[tuple[int, float]]) -> dict[str, int]:
-    """Megabytes before anybody came, after a fifth of the time, at the end, and at most."""
+    """Memory in MB at the start, after a fifth of the time, at the end, and at most."""
     resident = [megabytes for _, megabytes in samples]
     at = {"start": resident[0], "warm": resident[len(resident) // 5], "end": resident[-1]}
     return {f"memory_{name}_mb": round(v) for name, v in {**at, "most": max(resident)}.items()}
 
 
 def memory_of_soak(samples: list[tuple[int, float]]) -> dict[str, Any]:
-    """Megabytes after each tenth of the requests; the last quarter's mean less the first's."""
+    """Memory in MB after each tenth of the requests, and its growth from first to last quarter."""
     last = samples[-1][0]
     tenths = [next(s for s in samples if s[0] >= last * part / 10) for part in range(1, 11)]
     first, final = (
