@@ -63,20 +63,22 @@ def show_findings(shortcuts: Shortcuts) -> None:
 
 
 def show_effect(finding: Finding) -> None:
-    """Why a finding is suspicious, and its effect compared with random words."""
+    """Why a finding is suspicious, and its effect compared with random words or other capsules."""
     for sign in finding.signs:
         weak = " (a weak sign: many words of a topic have it)" if sign.weak else ""
         st.write(error_boundary.plain(f"{sign.reason[0].upper()}{sign.reason[1:]}{weak}."))
+    control = "random words" if finding.capsule is None else "other capsules"
     effects = {_EFFECTS[removal]: effect for removal, effect in finding.masked.items()}
     if finding.inserted is not None:
         effects["Flips added to others"] = finding.inserted
     with st.container(horizontal=True, gap="medium"):
         for label, effect in effects.items():
-            _show_share(label, effect)
-    st.caption(
-        "Below each share is that of random words. “Unknown” replaces a word by the unknown word, "
-        "“deleted” removes it."
-    )
+            _show_share(label, effect, control)
+    if finding.capsule is None:
+        st.caption(
+            "Below each share is that of random words. “Unknown” replaces a word by the unknown "
+            "word, “deleted” removes it."
+        )
 
 
 def show_files(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
@@ -144,16 +146,16 @@ def _ask_slice(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
                 save_slice(choice, shortcuts, finding, name)
 
 
-def _show_share(label: str, effect: Effect) -> None:
+def _show_share(label: str, effect: Effect, control: str) -> None:
     st.metric(
         label,
         f"{effect.flips:.1%}",
-        delta=f"{effect.control:.1%} for random words",
+        delta=f"{effect.control:.1%} for {control}",
         delta_color="off",
         delta_arrow="off",
         width=175,
         help=f"Of {effect.texts:,} correct predictions; {effect.above.low:+.1%} to "
-        f"{effect.above.high:+.1%} above random words (95% interval).",
+        f"{effect.above.high:+.1%} above {control} (95% interval).",
     )
 
 
