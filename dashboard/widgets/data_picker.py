@@ -14,7 +14,7 @@ from icaps.data.fingerprint import parts_of
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.saved_slices import slices
-from icaps.data.uploads import keep_upload, uploads
+from icaps.data.uploads import store_upload, uploads
 from icaps.errors import DataError
 from icaps.html import printable
 
@@ -185,7 +185,7 @@ def _ask_upload(place: str) -> str:
     file_id, path = st.session_state.get(f"{place} kept", ("", ""))
     if file_id != file.file_id:
         quotas.upload(file.size)
-        path = str(keep_upload(file.name, file))
+        path = str(store_upload(file.name, file))
         st.session_state[f"{place} kept"] = file.file_id, path
     return path if Path(path).exists() else ""  # it may have been deleted since
 

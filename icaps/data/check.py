@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.data.problems import FileError, Problem, Problems
-from icaps.data.records import Record, in_order
+from icaps.data.records import Record, sorted_labels
 from icaps.data.source import Description, Source
 
 LISTED = 5  # duplicates and leaks that are listed; all are counted
@@ -273,7 +273,7 @@ class _SplitCheck:
 
     def check_testable(self, train: SplitReport) -> None:
         """Adds what prevents a test on this split."""
-        unseen = [name for name in in_order(self.classes) if name not in train.classes]
+        unseen = [name for name in sorted_labels(self.classes) if name not in train.classes]
         if unseen and train.classes:
             self.add(
                 "error",
@@ -288,7 +288,7 @@ class _SplitCheck:
             rows=self.classes.total(),
             bad_rows=dict(self._problems.counts),
             problems=tuple(item for first in self._problems.first.values() for item in first),
-            classes={name: self.classes[name] for name in in_order(self.classes)},
+            classes={name: self.classes[name] for name in sorted_labels(self.classes)},
             words=_word_counts(self._lengths),
             blank=self._lengths[0],
             duplicates=self._duplicates,

@@ -114,7 +114,7 @@ def _wrong_type(value_type: type, field: str) -> _Fault:
     return _Fault("wrong type", f"the {field} is {value_type.__name__}, not a string or number.")
 
 
-def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Returns the distinct labels, sorted as numbers if all are whole numbers, else as strings."""
     names = sorted(set(labels))
     if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):

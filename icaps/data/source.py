@@ -14,7 +14,7 @@ from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
 from icaps.data.problems import Problem, Problems
-from icaps.data.records import Record, in_order, record_maker
+from icaps.data.records import Record, record_maker, sorted_labels
 from icaps.data.table import FileDescription, Table
 from icaps.errors import ConfigError, DataError
 
@@ -173,7 +173,7 @@ class LabelledTexts:
 
     @classmethod
     def from_source(cls, source: Source) -> LabelledTexts:
-        """All records of a source; classes without names are sorted as `records.in_order` does.
+        """All records of a source; labels without class names are sorted by `sorted_labels`.
 
         Raises:
             DataError: A file cannot be read, a row is bad, or there is none.
@@ -181,7 +181,7 @@ class LabelledTexts:
         pairs = list(source.pairs())
         texts = [text for text, _ in pairs]
         labels = [label for _, label in pairs]
-        return cls(texts, labels, source.describe().classes or in_order(labels))
+        return cls(texts, labels, source.describe().classes or sorted_labels(labels))
 
 
 def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:

@@ -47,7 +47,7 @@ class Upload:
     when: datetime
 
 
-def keep_upload(
+def store_upload(
     name: str, content: BinaryIO, limit: int = LIMIT, unpacked_limit: int = UNPACKED_LIMIT
 ) -> Path:
     """Stores a file completely or not at all; once for the same name and content.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.fingerprint import check_unchanged, fingerprint, options_of, parts_of
-from icaps.data.records import Record, in_order
+from icaps.data.records import Record, sorted_labels
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.source import Source, open_source
 from icaps.data.text_file import TextFile, TextFileWriter
@@ -281,7 +281,7 @@ class _Rows:
 
     def class_codes(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The classes in order, and the code of each row's class, (rows,)."""
-        classes = in_order(self._codes)
+        classes = sorted_labels(self._codes)
         place = {name: number for number, name in enumerate(classes)}
         codes = np.array([place[name] for name in self._codes], np.int32)
         return classes, codes[np.asarray(self._labels)]

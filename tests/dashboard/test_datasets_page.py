@@ -25,7 +25,7 @@ from icaps.cli.main import make_parser
 from icaps.config import PRESETS
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
-from icaps.data.uploads import keep_upload
+from icaps.data.uploads import store_upload
 from icaps.errors import RunError
 from icaps.explore.index import make_index
 from icaps.explore.label_issues import predict_rows, row_predictions
@@ -830,9 +830,9 @@ def test_an_upload_is_kept_and_offered(cache: Path) -> None:
 
 
 def test_uploads_of_one_name_are_told_apart(cache: Path) -> None:
-    old = keep_upload("a.csv", io.BytesIO(CSV))
+    old = store_upload("a.csv", io.BytesIO(CSV))
     os.utime(old, (1_700_000_000, 1_700_000_000))
-    new = keep_upload("a.csv", io.BytesIO(CSV + b"third,a\n"))
+    new = store_upload("a.csv", io.BytesIO(CSV + b"third,a\n"))
     at = open_page("datasets", **{})
     offered = [name for name in at.selectbox(key="datasets data").options if "a.csv" in name]
     assert offered[0] == "upload: a.csv"

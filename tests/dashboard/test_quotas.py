@@ -14,7 +14,7 @@ from dashboard import file_access, quotas, tasks
 from dashboard.many import table
 from dashboard.quotas import NotAllowedError, Rate
 from icaps.data.saved_slices import Slice
-from icaps.data.uploads import delete_old, keep_upload, uploads
+from icaps.data.uploads import delete_old, store_upload, uploads
 from icaps.runs.folder import QUEUED, Status
 from tests.dashboard.run_folders import at_work, done, open_page, write_run
 from tests.dashboard.visitor import errors, open_app, run, type_text, verdict
@@ -110,7 +110,7 @@ def test_uploads(allow: Allow, cache: Path) -> None:
     allow(upload_mb=1, uploads_mb=1)
     quotas.upload(2**20)
     assert "The file has 1.0 MB, and the limit is 1 MB" in refused(lambda: quotas.upload(2**20 + 1))
-    keep_upload("a.csv", io.BytesIO(CSV))
+    store_upload("a.csv", io.BytesIO(CSV))
     assert "There is no space for this file" in refused(lambda: quotas.upload(2**20))
     config.set_option("server.maxUploadSize", 200)
     allow(upload_mb=500)
@@ -119,7 +119,7 @@ def test_uploads(allow: Allow, cache: Path) -> None:
 
 def test_old_uploads_are_deleted_when_another_comes(allow: Allow, cache: Path) -> None:
     day = 86_400
-    old, new = (keep_upload(f"{name}.csv", io.BytesIO(CSV + name.encode())) for name in "ab")
+    old, new = (store_upload(f"{name}.csv", io.BytesIO(CSV + name.encode())) for name in "ab")
     left = cache / "uploads" / ".abandoned"
     left.write_bytes(b"x")
     (cache / "uploads" / ".fresh").write_bytes(b"x")
@@ -189,7 +189,7 @@ def test_no_other_places_where_strangers_come(
     for path in (root / "a.csv", outside, tmp_path / "root2.csv"):
         path.write_bytes(CSV)
     (root / "link.csv").symlink_to(outside)
-    kept = keep_upload("a.csv", io.BytesIO(CSV))
+    kept = store_upload("a.csv", io.BytesIO(CSV))
     monkeypatch.chdir(tmp_path)
     assert file_access.confined()
     allow(data_roots=[str(root)])

@@ -16,7 +16,7 @@ from dashboard.explore import inputs as dataset_questions
 from dashboard.quotas import NotAllowedError
 from dashboard.train import inputs as train_questions
 from dashboard.widgets import data_picker
-from icaps.data.uploads import keep_upload, uploads
+from icaps.data.uploads import store_upload, uploads
 from icaps.runs import jobs
 from icaps.runs.folder import STOPPED, Status
 from tests.dashboard.run_folders import as_run, done, open_page, write_run
@@ -72,7 +72,7 @@ def test_trainings_are_shown_without_what_changes_them(models: Path) -> None:
 
 
 def test_data_sets_are_shown_without_what_changes_them(tmp_path: Path) -> None:
-    kept = keep_upload("a.csv", io.BytesIO(CSV))
+    kept = store_upload("a.csv", io.BytesIO(CSV))
     at = open_page("datasets", data=str(kept))
     assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
     assert labels(at) == []
@@ -101,13 +101,13 @@ def test_no_action_is_done_whatever_is_asked(
 ) -> None:
     """The functions that change something, called as by a browser that shows hidden buttons."""
     run = as_run(write_run(models, "one", Status(STOPPED, 1), resumable=True))
-    kept = keep_upload("a.csv", io.BytesIO(CSV))
+    kept = store_upload("a.csv", io.BytesIO(CSV))
     for name in ("start", "resume", "stop", "delete"):
         monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
     monkeypatch.setattr(tasks, "Task", lambda _: pytest.fail("it was started"))
     for name in ("delete_upload", "delete_slice", "save_slice"):
         monkeypatch.setattr(dataset_questions, name, lambda *_: pytest.fail("it was done"))
-    monkeypatch.setattr(data_picker, "keep_upload", lambda *_: pytest.fail("it was kept"))
+    monkeypatch.setattr(data_picker, "store_upload", lambda *_: pytest.fail("it was kept"))
     monkeypatch.setattr(inputs, "rename_capsule", lambda *_: pytest.fail("renamed"))
     monkeypatch.setattr(quotas, "read_only", lambda: False)  # everything is offered
     pressed(monkeypatch)

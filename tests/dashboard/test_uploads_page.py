@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.widgets.data_picker import UPLOAD
-from icaps.data.uploads import LONGEST_NAME, keep_upload, uploads
+from icaps.data.uploads import LONGEST_NAME, store_upload, uploads
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors
 
@@ -66,8 +66,8 @@ def test_what_is_not_kept(
     cache: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    small = partial(keep_upload, limit=2 * MEGA, unpacked_limit=4 * MEGA)
-    monkeypatch.setattr("dashboard.widgets.data_picker.keep_upload", small)
+    small = partial(store_upload, limit=2 * MEGA, unpacked_limit=4 * MEGA)
+    monkeypatch.setattr("dashboard.widgets.data_picker.store_upload", small)
     (error,) = errors(upload(at, name, content))
     assert sentence in error
     assert not list((cache / "uploads").rglob("*.*"))
@@ -119,7 +119,7 @@ def test_an_upload_is_read_once(at: AppTest, monkeypatch: pytest.MonkeyPatch) ->
     """Not hashed anew by each rerun: it may be large."""
     upload(at, "a.csv", CSV)
     monkeypatch.setattr(
-        "dashboard.widgets.data_picker.keep_upload", lambda *_: pytest.fail("again")
+        "dashboard.widgets.data_picker.store_upload", lambda *_: pytest.fail("again")
     )
     assert at.query_params["data"] == run(at).query_params["data"]
     at.file_uploader[0].set_value(None)

@@ -75,7 +75,7 @@ COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def encoded(text: str, encoding: str) -> bytes | None:
-    """The bytes, or None where the encoding can't hold the text, or not so that it can be told."""
+    """The bytes; None if the encoding lacks a character, or could not be detected."""
     try:
         data = text.encode(encoding)
     except UnicodeEncodeError:
@@ -85,7 +85,7 @@ def encoded(text: str, encoding: str) -> bytes | None:
 
 
 def rows_of(kind: str, encoding: str = "utf-8") -> list[tuple[str, str]]:
-    """Those rows that a file of this format and encoding can hold."""
+    """The rows that a file of this format and encoding can hold."""
     rows = [row for row in ROWS if encoded("".join(row), encoding) is not None]
     if kind == "fasttext.txt":
         rows = [(text, label) for text, label in rows if "\n" not in text]

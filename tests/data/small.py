@@ -1,4 +1,4 @@
-"""Each of the seven data sets with a few texts, in every layout in which it is published."""
+"""Each of the seven data sets with a few texts, in every form in which it is published."""
 
 import csv
 import io
@@ -11,30 +11,30 @@ import pyarrow.parquet as pq
 
 from icaps.data.catalog import DATASETS, Dataset
 
-COUNTS = {"train": 3, "test": 2}  # texts a class
+COUNTS = {"train": 3, "test": 2}  # texts per class
 
 
 def small(name: str) -> Dataset:
-    """The record of a data set that has COUNTS texts a class."""
+    """The record of a data set with COUNTS texts per class."""
     dataset = DATASETS[name]
     classes = len(dataset.classes)
     return replace(dataset, train_rows=3 * classes, test_rows=2 * classes)
 
 
 def fields(dataset: Dataset, part: str, columns: tuple[str, ...]) -> list[tuple[int, list[str]]]:
-    """(label from 0, a text for each column) of every row, with all that needs care in a CSV."""
+    """(label from 0, one text per column) of every row, with everything that is special in CSV."""
     rows = []
     for n in range(COUNTS[part] * len(dataset.classes)):
         label = n % len(dataset.classes)
         texts = [f'{part} {n}: a "quoted" {column}, naïve\\now' for column in columns]
         rows.append((label, texts))
     if len(columns) > 2:
-        rows[0][1][1] = ""  # many questions have a title alone
+        rows[0][1][1] = ""  # many questions have only a title
     return rows
 
 
 def joined(dataset: Dataset, texts: list[str]) -> str:
-    """The text that reading should give."""
+    """The text that is expected after reading."""
     text = " ".join(text for text in texts if text)
     return text.replace("\\n", "\n") if dataset.escaped_line_ends else text
 
@@ -65,7 +65,7 @@ def archive_bytes(dataset: Dataset) -> bytes:
 def parquet_bytes(
     dataset: Dataset, part: str, shard: int = 0, shards: int = 1, metadata: bytes = b""
 ) -> bytes:
-    """A shard as the Hub has it: its own columns, in its own order, int64 labels, one unread."""
+    """A shard as on the Hub: its own columns and order, int64 labels, and one more column."""
     rows = fields(dataset, part, dataset.hub_columns)
     rows = rows[len(rows) * shard // shards : len(rows) * (shard + 1) // shards]
     columns = {"id": list(range(len(rows))), dataset.label_column: [label for label, _ in rows]}
@@ -78,7 +78,7 @@ def parquet_bytes(
 
 
 def hub_files(dataset: Dataset, shards: int = 1, padding: int = 0) -> dict[str, bytes]:
-    """Path in the repository to content; the train part in so many shards."""
+    """Content by path in the repository; the train part has `shards` shards."""
     files = {"data/test-00000-of-00001.parquet": parquet_bytes(dataset, "test")}
     for shard in range(shards):
         name = f"data/train-{shard:05d}-of-{shards:05d}.parquet"

@@ -1,4 +1,4 @@
-"""Files with faults: each is told with its place, and no good row is lost with the bad ones."""
+"""Files with faults: each is reported with its place, and no good row is lost."""
 
 import os
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ GOOD = "label,text\na,one\nb,two\na,three\nb,four\n"
 
 @dataclass
 class Bad:
-    """A file, its faults as (kind, line, column), words of the message, and its good texts."""
+    """A file, its faults as (kind, line, column), part of the message, and its good texts."""
 
     name: str
     data: bytes
@@ -309,7 +309,7 @@ def test_class_numbers_without_a_name(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(lines("label,text", "0,one", "1,two", "2,three", "x,four", "-1,five"))
     source = open_source(path, on_bad_rows="skip")
-    # The first labels aren't all numbers, so that they are names themselves.
+    # Not all of the first labels are numbers, so they are names themselves.
     assert {record.label for record in source} == {"0", "1", "2", "x", "-1"}
     path.write_bytes(lines("label,text", "0,one", "1,two", "2,three", "-1,five"))
     source = open_source(path, on_bad_rows="skip")

@@ -102,7 +102,7 @@ def test_what_was_prepared_is_found_first_and_prepared_once(tmp_path: Path, cach
     before = (ready / "train.parquet").stat().st_mtime_ns
     assert prepare(dataset.name, tmp_path / "nowhere") == ready
     assert (ready / "train.parquet").stat().st_mtime_ns == before
-    # The normalised files are one of the layouts that are read.
+    # The converted files can be read as published ones.
     copy = tmp_path / "copy"
     ready.rename(copy)
     assert_whole(dataset, prepare(dataset.name, copy), dataset.csv_columns)

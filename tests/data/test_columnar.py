@@ -52,7 +52,7 @@ def test_bad_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stored", ["datasets", "file", "none"])
 def test_names_of_classes(tmp_path: Path, stored: str) -> None:
-    """As the datasets library stores them, unless a file beside says otherwise."""
+    """As the datasets library stores them, unless there is a classes.txt."""
     feature = {"names": ["World", "Sports"], "_type": "ClassLabel"}
     info = {"info": {"features": {"label": feature, "text": {"dtype": "string"}}}}
     table = pa.table({"label": [1, 0], "text": ["one", "two"]})
@@ -77,8 +77,8 @@ def test_odd_metadata(tmp_path: Path, info: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BINARY_FORMATS)
-def test_damage_is_told(tmp_path: Path, kind: str) -> None:
-    """Cut off or with flipped bytes: all rows, or an error of the file; nothing else."""
+def test_damage_is_reported(tmp_path: Path, kind: str) -> None:
+    """Cut off or with flipped bytes: all rows, or a file error; nothing else."""
     whole = binary_file(kind, ROWS)
     rng = random.Random(1)
     path = tmp_path / "x"

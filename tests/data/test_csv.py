@@ -31,18 +31,18 @@ def test_what_csv_writes_is_read(table: list[list[str]], delimiter: str, end: st
 
 @given(st.text(alphabet='ab",\n\r', max_size=30))
 @example(',"\r","')
-def test_every_line_is_read_or_told(text: str) -> None:
-    """Whatever is wrong: each line with more than quotes on it is within a row or a problem."""
-    told = {0}
+def test_every_line_is_read_or_reported(text: str) -> None:
+    """Each line with more than quotes on it is within a row or a problem."""
+    covered = {0}
     reader = CsvRows(lines([text], ""), "x.csv", ",", True)
     for item in reader:
         if isinstance(item, Problem):
-            # Of a row that may have started on a line before, after the last row.
-            told |= set(range(max(told) + 1, (item.line or 0) + 1))
+            # The row may have started on an earlier line, after the last row.
+            covered |= set(range(max(covered) + 1, (item.line or 0) + 1))
         else:
-            told |= set(range(item[0], item[0] + len(reader.raw)))
+            covered |= set(range(item[0], item[0] + len(reader.raw)))
     whole = io.StringIO(text, newline="")
-    assert told >= {number for number, line in enumerate(whole, 1) if line.strip('"\r\n')}
+    assert covered >= {number for number, line in enumerate(whole, 1) if line.strip('"\r\n')}
 
 
 @given(st.lists(st.sampled_from(['a,"x', 'a,"x"y', 'a,"']), max_size=3), st.integers(1, 5))
@@ -81,7 +81,7 @@ def test_a_long_field(monkeypatch: pytest.MonkeyPatch) -> None:
         assert rows("a," + "y" * 200_000)[0][1][1] == "y" * 200_000
         csv.field_size_limit(1 << 40)
         rows("a,b")
-        assert csv.field_size_limit() == 1 << 40  # another's larger limit stays
+        assert csv.field_size_limit() == 1 << 40  # a larger limit of others stays
     finally:
         csv.field_size_limit(before)
 
@@ -182,11 +182,11 @@ def test_class_first(tmp_path: Path) -> None:
     about = open_source(path).describe().files[0]
     assert (about.text, about.label, about.header) == (("2", "3"), "1", False)
     assert about.classes == ("World", "Sports", "Business")
-    # Where a 0 is seen, the numbers are from 0.
+    # If there is a 0, numbers start at 0.
     assert [label for _, label in records(path, '"0","x"\n"2","y"\n')] == ["World", "Business"]
     with pytest.raises(DataError, match=r"label 4 has no name: the 3 names .* labels 1 to 3"):
         records(path, '"4","x"\n"1","y"\n')
-    # One of its columns alone.
+    # Only one of its columns.
     assert [text for text, _ in records(path, text, text="2", label="1")][1:] == ["", "Title"]
 
 

@@ -1,4 +1,4 @@
-"""Downloads, from a server on this machine that fails in every way that one on the network does."""
+"""Downloads from a local server that fails in every way that one on the network does."""
 
 import errno
 import multiprocessing
@@ -91,7 +91,7 @@ def test_the_archive_of_amazon_full(hub: HubServer, monkeypatch: pytest.MonkeyPa
     assert sum(hub.sent.values()) == len(hub.files["amazon_review_full_csv.tgz"])
 
 
-def test_a_download_that_is_cut_off_goes_on_within_a_call(hub: HubServer) -> None:
+def test_a_download_that_is_cut_off_is_resumed_within_a_call(hub: HubServer) -> None:
     hub.faults[TRAIN] = ["cut:1500000", "cut:700000"]
     progress = Recorder()
     assert_fetched("ag_news", fetch("ag_news", progress))
@@ -299,7 +299,7 @@ def test_a_full_disk(hub: HubServer, tmp_path: Path) -> None:
     assert error.value.__cause__.errno == errno.ENOSPC
 
 
-def test_too_little_space_is_told_before_the_download(
+def test_too_little_space_is_an_error_before_the_download(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage("/")._replace(free=5_000_000)
@@ -332,7 +332,7 @@ def test_two_processes_at_once(hub: HubServer) -> None:
     assert sorted(path for path, _ in hub.requests) == [TEST, TRAIN]
 
 
-def test_who_waits_for_another_is_told(hub: HubServer, tmp_path: Path) -> None:
+def test_waiting_for_another_process_is_reported(hub: HubServer, tmp_path: Path) -> None:
     from threading import Thread
 
     from filelock import FileLock

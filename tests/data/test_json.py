@@ -18,7 +18,7 @@ def test_an_array_is_read_whatever_its_blocks(
     blocks = [text[n : n + size] for n in range(0, len(text), size)]
     found = list(_Array(blocks, "x.json").values())
     assert [value for _, value in found] == values
-    # Objects stand on lines of their own, so that their lines can be told by counting.
+    # Objects are on lines of their own, so that their lines can be counted.
     if indent is not None:
         starts = [
             n for n, line in enumerate(text.split("\n"), 1) if line[:indent] + "{" in line[:2]

@@ -10,7 +10,7 @@ from icaps.errors import DataError
 
 
 class Dataset:
-    """As `datasets.Dataset` looks from outside."""
+    """With the interface of `datasets.Dataset`."""
 
     def __init__(self, names: list[str] | None, **columns: list[Any]) -> None:
         self._columns = columns

@@ -1,4 +1,4 @@
-"""The first rows of data, and what keeps it from being read."""
+"""The first rows of data, and what prevents reading it."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
     assert seen.columns == ("title", "body", "kind", "text", "label")
 
 
-def test_columns_that_can_not_be_told_are_asked_for(tmp_path: Path) -> None:
+def test_unclear_columns_are_listed(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "one,two,three", *["a b c,d,e", "f g,d,e", "h i,d,e"])
     seen = preview(path, {})
     assert seen.columns == ("one", "two", "three")
@@ -77,7 +77,7 @@ def test_columns_that_can_not_be_told_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_first_line_that_may_be_data(tmp_path: Path) -> None:
-    """Then both ways to call its columns are there, and either can be chosen."""
+    """Then its columns have names and numbers, and both can be chosen."""
     path = csv(tmp_path / "a.csv", "one,two,three", "a b c,d e f,g h i", "j k l,m n o,p q r")
     seen = preview(path, {})
     assert seen.columns == ("one", "two", "three", "1", "2", "3")
@@ -118,7 +118,7 @@ def test_a_bad_row_further_down_is_not_looked_for(tmp_path: Path) -> None:
 
 
 def test_folders(tmp_path: Path) -> None:
-    """Of one with parts the train part is seen; of one with a folder a class the texts."""
+    """Shows the train part of a folder with parts, and the texts of one with class folders."""
     csv(tmp_path / "train.csv", "text,label", "x,a")
     csv(tmp_path / "test.csv", "text,label", "y,b")
     assert preview(tmp_path, {}).rows == (("x", "a"),)

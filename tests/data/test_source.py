@@ -73,7 +73,7 @@ def write_columns(path: Path, count: int) -> None:
 
 
 def peak_of_reading(path: Path, **options: str) -> tuple[int, int, int]:
-    """Records read, and the most that Python and Arrow held meanwhile, in bytes."""
+    """Number of records, and the peak memory of Python and Arrow while reading, in bytes."""
     source = open_source(path, **options)
     pool = pa.default_memory_pool()
     before = most = pool.bytes_allocated()
@@ -95,7 +95,7 @@ def test_200_000_lines_in_bounded_memory(tmp_path: Path) -> None:
     count, peak, _ = peak_of_reading(path)
     assert count == 200_000
     assert size > 36e6
-    # The sample that tells the delimiter is what takes most, and is let go.
+    # The sample that determines the delimiter takes most, and is freed.
     assert peak < 18e6
 
 
@@ -129,7 +129,7 @@ def test_it_reads_again(tmp_path: Path) -> None:
     assert [next(one), next(other), next(one), next(other)] == [first[0]] * 2 + [first[1]] * 2
 
 
-def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
+def test_reading_is_lazy(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"\0\1\2")
     source = open_source(tmp_path / "x.csv")
     with pytest.raises(DataError):
@@ -237,7 +237,7 @@ BYTES = st.binary(max_size=60) | st.lists(
 @example(b"[" * 100_000, "x.json")
 @example(b'[{"label": ' + b"[" * 100_000, "x.json")
 def test_any_bytes_are_read_or_refused(tmp_path: Path, data: bytes, name: str) -> None:
-    """Nothing but the library's own errors comes out, and every record is whole."""
+    """Only the library's own errors are raised, and every record is whole."""
     path: Any = tmp_path / name
     path.write_bytes(data)
     with suppress(ICapsError):

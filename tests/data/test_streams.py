@@ -23,8 +23,8 @@ def zipped(*names: str) -> bytes:
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_told_by_content(tmp_path: Path, compression: str) -> None:
-    """Whatever it is called."""
+def test_compression_is_detected_by_content(tmp_path: Path, compression: str) -> None:
+    """Whatever its name is."""
     (tmp_path / "x.gz").write_bytes(compressed(b"some bytes" * 99, compression))
     file = data_file(tmp_path / "x.gz")
     assert b"".join(file.blocks()) == b"some bytes" * 99

@@ -1,4 +1,4 @@
-"""What visitors upload: names that are safe, sizes that are bounded, files that are whole."""
+"""Uploads of visitors: safe names, bounded sizes, complete files."""
 
 import errno
 import gzip
@@ -14,7 +14,7 @@ import pytest
 
 from icaps.data.problems import FileError
 from icaps.data.source import open_source
-from icaps.data.uploads import LONGEST_NAME, delete_upload, keep_upload, safe_name, uploads
+from icaps.data.uploads import LONGEST_NAME, delete_upload, safe_name, store_upload, uploads
 from icaps.errors import DataError
 
 CSV = b"text,label\nsome words,a\nother words,b\n"
@@ -27,8 +27,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "uploads"
 
 
-def keep(name: str, content: bytes = CSV, **limits: int) -> Path:
-    return keep_upload(name, io.BytesIO(content), **limits)
+def store(name: str, content: bytes = CSV, **limits: int) -> Path:
+    return store_upload(name, io.BytesIO(content), **limits)
 
 
 def zipped(*members: tuple[str, bytes]) -> bytes:
@@ -43,9 +43,9 @@ def left_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_is_kept_can_be_read_and_is_listed(root: Path) -> None:
+def test_a_stored_file_can_be_read_and_is_listed(root: Path) -> None:
     before = time.time()
-    path = keep("my texts.csv")
+    path = store("my texts.csv")
     assert path.is_absolute()
     assert path.parent.parent == root
     assert [record.text for record in open_source(path)] == ["some words", "other words"]
@@ -56,29 +56,29 @@ def test_what_is_kept_can_be_read_and_is_listed(root: Path) -> None:
 
 
 def test_the_same_is_stored_once() -> None:
-    path = keep("a.csv")
+    path = store("a.csv")
     first = path.stat()
-    assert keep("a.csv") == path
+    assert store("a.csv") == path
     assert path.stat().st_mtime_ns == first.st_mtime_ns
-    assert keep("b.csv").parent == path.parent
-    assert keep("a.csv", CSV + b"more,a\n").parent != path.parent
+    assert store("b.csv").parent == path.parent
+    assert store("a.csv", CSV + b"more,a\n").parent != path.parent
     assert len(uploads()) == 3
 
 
 def test_the_latest_comes_first() -> None:
     for number, name in enumerate("abc"):
-        os.utime(keep(f"{name}.csv"), (number, number))
+        os.utime(store(f"{name}.csv"), (number, number))
     assert [upload.name for upload in uploads()] == ["c.csv", "b.csv", "a.csv"]
 
 
 def test_a_stream_is_read_from_its_start() -> None:
     content = io.BytesIO(CSV)
     content.read(9)
-    assert keep_upload("a.csv", content).read_bytes() == CSV
+    assert store_upload("a.csv", content).read_bytes() == CSV
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "stored"),
     [
         ("a.csv", "a.csv"),
         ("../../etc/passwd", "passwd"),
@@ -107,20 +107,20 @@ def test_a_stream_is_read_from_its_start() -> None:
         ("-rf", "-rf"),
     ],
 )
-def test_hostile_names(given: str, kept: str) -> None:
-    assert safe_name(given) == kept
-    path = keep(given)
-    assert path.name == kept
+def test_hostile_names(given: str, stored: str) -> None:
+    assert safe_name(given) == stored
+    path = store(given)
+    assert path.name == stored
     assert path.read_bytes() == CSV
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "😀", "."])
 @pytest.mark.parametrize("ending", [".csv", ".jsonl.gz", ".parquet"])
 def test_long_names_keep_their_suffixes(letter: str, ending: str) -> None:
-    kept = safe_name(letter * 300 + ending)
-    assert kept.endswith(ending)
-    assert len(kept.encode()) <= LONGEST_NAME
-    assert keep(letter * 300 + ending).is_file()
+    stored = safe_name(letter * 300 + ending)
+    assert stored.endswith(ending)
+    assert len(stored.encode()) <= LONGEST_NAME
+    assert store(letter * 300 + ending).is_file()
 
 
 def test_a_safe_name_stays() -> None:
@@ -129,20 +129,20 @@ def test_a_safe_name_stays() -> None:
 
 
 def test_sizes() -> None:
-    assert keep("a.csv", bytes(100), limit=100).stat().st_size == 100
+    assert store("a.csv", bytes(100), limit=100).stat().st_size == 100
     with pytest.raises(DataError, match=r"'b\.csv' has 2\.5 MB, and at most 2 MB are accepted"):
-        keep("b.csv", bytes(2_500_000), limit=2 * MEGA)
+        store("b.csv", bytes(2_500_000), limit=2 * MEGA)
     with pytest.raises(DataError, match=r"'c\.csv' is empty \(0 bytes\); choose"):
-        keep("c.csv", b"")
+        store("c.csv", b"")
     assert [upload.name for upload in uploads()] == ["a.csv"]
 
 
 def test_a_gzip_bomb(root: Path) -> None:
-    """A gigabyte in a megabyte: members that follow each other unpack one after the other."""
+    """A gigabyte in a megabyte: consecutive gzip members are decompressed one after the other."""
     bomb = gzip.compress(bytes(10 * MEGA), mtime=0) * 100
     started = time.perf_counter()
     with pytest.raises(DataError, match=r"unpacks to 20.* MB or more, and at most 20 MB"):
-        keep("zeros.csv.gz", bomb, unpacked_limit=20 * MEGA)
+        store("zeros.csv.gz", bomb, unpacked_limit=20 * MEGA)
     assert time.perf_counter() - started < 2  # it stopped early
     assert not left_in(root)
 
@@ -151,28 +151,28 @@ def test_a_zip_bomb_is_known_by_its_header(root: Path, monkeypatch: pytest.Monke
     bomb = zipped(("zeros.csv", bytes(30 * MEGA)))
     monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda *_: pytest.fail("it was unpacked"))
     with pytest.raises(DataError, match="unpacks to 30 MB or more, and at most 20 MB"):
-        keep("zeros.zip", bomb, unpacked_limit=20 * MEGA)
+        store("zeros.zip", bomb, unpacked_limit=20 * MEGA)
     assert not left_in(root)
 
 
 def test_a_zip_whose_header_lies() -> None:
-    """What is unpacked is bounded by what it says, and then it is damaged."""
+    """Decompression is bounded by the stated size, and then the file counts as damaged."""
     size = (30 * MEGA).to_bytes(4, "little")
     bomb = zipped(("zeros.csv", bytes(30 * MEGA))).replace(size, (9).to_bytes(4, "little"))
-    path = keep("zeros.csv.zip", bomb, unpacked_limit=20 * MEGA)
+    path = store("zeros.csv.zip", bomb, unpacked_limit=20 * MEGA)
     with pytest.raises(FileError, match="cannot be read"):
         list(open_source(path))
 
 
-def test_what_unpacks_to_little_is_kept() -> None:
+def test_what_unpacks_to_little_is_stored() -> None:
     for name, content in (
         ("a.csv.gz", gzip.compress(CSV, mtime=0)),
         ("a.zip", zipped(("a.csv", CSV))),
     ):
-        path = keep(name, content, unpacked_limit=len(CSV))
+        path = store(name, content, unpacked_limit=len(CSV))
         assert [record.label for record in open_source(path)] == ["a", "b"]
         with pytest.raises(DataError, match="unpacks to"):
-            keep("b" + name, content, unpacked_limit=len(CSV) - 1)
+            store("b" + name, content, unpacked_limit=len(CSV) - 1)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_what_unpacks_to_little_is_kept() -> None:
         (gzip.compress(CSV * 99, mtime=0)[:-20], "cannot be read"),
     ],
 )
-def test_other_things_are_stored_and_told_by_reading(content: bytes, sentence: str) -> None:
-    path = keep("table.csv", content)
+def test_other_things_are_stored_and_reported_by_reading(content: bytes, sentence: str) -> None:
+    path = store("table.csv", content)
     assert path.read_bytes() == content
     with pytest.raises(DataError, match=sentence):
         list(open_source(path))
@@ -202,7 +202,7 @@ def test_a_full_disk_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(tempfile, "mkstemp", on_a_full_disk)
     with pytest.raises(DataError, match=r"No space left.*Free some space.*ICAPS_DATA") as error:
-        keep("a.csv", bytes(MEGA))
+        store("a.csv", bytes(MEGA))
     assert isinstance(error.value.__cause__, OSError)
     assert error.value.__cause__.errno == errno.ENOSPC
     assert not list(root.iterdir())
@@ -211,11 +211,11 @@ def test_a_full_disk_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_place_that_cannot_be_written(root: Path) -> None:
     root.write_bytes(b"a file")
     with pytest.raises(DataError, match="cannot be used"):
-        keep("a.csv")
+        store("a.csv")
 
 
 def test_deleting(root: Path) -> None:
-    one, other = keep("a.csv"), keep("b.csv")
+    one, other = store("a.csv"), store("b.csv")
     delete_upload(one)
     assert [upload.path for upload in uploads()] == [other]
     delete_upload(other)
@@ -235,7 +235,7 @@ def outside(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_nothing_else_is_deleted_or_listed(root: Path, outside: Path) -> None:
-    folder = keep("a.csv").parent
+    folder = store("a.csv").parent
     (folder / "link.csv").symlink_to(outside)
     (root / ("0" * 32)).symlink_to(outside.parent)
     (root / ".unfinished").write_bytes(CSV)
