@@ -1,6 +1,8 @@
 """A training's request: what is written as arguments is read back as it was."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from icaps.cli.request import TrainRequest, option, reading_arguments
 from icaps.config import PRESETS, ModelConfig, TrainConfig
@@ -26,6 +28,39 @@ WHOLE = TrainRequest(
 @pytest.mark.parametrize("request_", [PLAIN, WHOLE])
 def test_a_round_trip(request_: TrainRequest) -> None:
     assert TrainRequest.from_arguments(request_.to_arguments()) == request_
+
+
+ARGUMENTS = st.one_of(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=6),
+    st.sampled_from(["-x", "--seed", "--out=y", "-", " ", "a=b", "--set"]),
+).filter(lambda text: text != "--")  # which argparse drops
+READING = {
+    "text": st.lists(ARGUMENTS, min_size=1, max_size=3),
+    "label": ARGUMENTS,
+    "encoding": ARGUMENTS,
+    "delimiter": st.sampled_from([",", "\t", ";", "-"]),
+    "on_bad_rows": st.just("skip"),
+}
+
+
+@given(
+    st.builds(
+        TrainRequest,
+        data=ARGUMENTS,
+        reading=st.fixed_dictionaries({}, optional=READING),
+        preset=st.just("") | st.sampled_from(list(PRESETS)),
+        settings=st.dictionaries(
+            st.sampled_from(["epochs", "dropout", "language"]), ARGUMENTS.map(str.strip)
+        ),
+        vectors=st.lists(ARGUMENTS, max_size=3).map(tuple),
+        watch=st.just("") | ARGUMENTS,
+    )
+)
+def test_any_request_is_read_as_it_was_written(request_: TrainRequest) -> None:
+    arguments = request_.to_arguments()
+    assert TrainRequest.from_arguments(arguments) == request_
+    of_a_process = [*arguments, "--out", "x", "--queue", "2", "--resume"]
+    assert TrainRequest.from_arguments(of_a_process) == request_
 
 
 def test_the_arguments_are_those_of_a_command_line() -> None:

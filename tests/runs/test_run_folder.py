@@ -2,11 +2,13 @@
 
 import dataclasses
 import errno
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from icaps.runs.folder import (
     FAILED,
     INTERRUPTED,
     LIVE,
+    LOCK,
     LOG,
     PROGRESS,
     QUEUED,
@@ -105,6 +108,41 @@ def test_a_folder_has_one_process(folder: RunFolder) -> None:
     process.wait()
     with folder.claimed():
         assert folder.alive()
+    assert not folder.alive()
+
+
+def test_readers_take_each_other_for_no_training(folder: RunFolder) -> None:
+    """Another reader, which looks for long, is no process at work; a training waits for it."""
+    (folder.path / LOCK).touch()
+    folder.write_status(Status(TRAINING, os.getpid()))
+    with (folder.path / LOCK).open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert not folder.alive()
+        assert folder.status().state == INTERRUPTED
+        timer = threading.Timer(0.3, fcntl.flock, (file, fcntl.LOCK_UN))
+        timer.start()
+        with folder.claimed():
+            assert folder.alive()
+        timer.join()
+
+
+def test_many_readers_keep_no_training_out(folder: RunFolder) -> None:
+    (folder.path / LOCK).touch()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            folder.alive()
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        with folder.claimed():
+            assert folder.alive()
+    ended.set()
+    for thread in threads:
+        thread.join()
     assert not folder.alive()
 
 
