@@ -33,7 +33,7 @@ if __name__ == "__main__":
             page.run()
             bars = st.sidebar.container()
             launcher.show()
-            with bars:  # last, as who is refused a name must see whose training has it
+            with bars:  # last, to show the training that has taken a name which was refused
                 job_bars.show()
 else:
     app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -62,10 +62,10 @@ def find_baselines() -> list[ModelFolder]:
 
 def _find(*files: str) -> list[ModelFolder]:
     """The folders that have one of these files."""
-    found = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
+    candidates = [folder for root in roots() if root.is_dir() for folder in root.iterdir()]
     stamps = {
         folder.resolve(): _stamp(folder, *files)
-        for folder in found
+        for folder in candidates
         if not folder.name.startswith(".")
     }
     folders = sorted(

@@ -37,7 +37,9 @@ def main() -> None:
         sample = inputs.ask_sample(choice)
     classes = models.classes(next(iter(folders.values())))
     texts = evaluations.texts(sample, classes)
-    answers = [evaluations.answers(sample, model, name, classes) for name, model in folders.items()]
+    answers = [
+        evaluations.predictions(sample, model, name, classes) for name, model in folders.items()
+    ]
     name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
     with tab:
         if name == "Scores":

@@ -29,7 +29,7 @@ def main() -> None:
         data_picker.show_preview(choice)
     else:
         view.show_findings(shortcuts)
-        if shortcuts.found:
+        if shortcuts.findings:
             finding = inputs.ask_finding(shortcuts)
             view.show_effect(finding)
             view.show_files(choice, shortcuts, finding)

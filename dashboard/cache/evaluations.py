@@ -116,7 +116,7 @@ def texts(sample: Sample, classes: tuple[str, ...]) -> LabelledTexts:
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
-def answers(
+def predictions(
     sample: Sample, model: ModelFolder, name: str, classes: tuple[str, ...]
 ) -> TimedPredictions:
     """What a model or a baseline, shown as `name`, predicts for the texts of a sample.
@@ -143,7 +143,7 @@ class Shortcuts(NamedTuple):
 
     labelled: list[tuple[str, str]]
     texts: PredictedTexts
-    found: list[Finding]
+    findings: list[Finding]
 
 
 def shortcuts(sample: Sample, model: ModelFolder) -> Shortcuts | None:

@@ -33,11 +33,11 @@ def show_findings(shortcuts: Shortcuts) -> None:
     """A row per finding, the largest effect first; a click picks one."""
     texts = shortcuts.texts
     sample = f"{texts.right.mean():.1%} of {len(texts):,} texts are predicted right."
-    if not shortcuts.found:
+    if not shortcuts.findings:
         st.success(f"No shortcut was found. {sample}", icon=":material/check:")
         return
     st.dataframe(
-        to_table(shortcuts.found),
+        to_table(shortcuts.findings),
         width="stretch",
         hide_index=True,
         key=_TABLE,
@@ -86,12 +86,12 @@ def show_files(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
     with st.container(horizontal=True):
         if not quotas.read_only():
             _ask_slice(choice, shortcuts, finding)
-        checks = checks_of(shortcuts.found)
+        checks = checks_of(shortcuts.findings)
         downloads.show_file(
             dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
         )
-        downloads.show_csv(to_table(shortcuts.found), "shortcuts")
-        rows = [found.to_dict() for found in shortcuts.found]
+        downloads.show_csv(to_table(shortcuts.findings), "shortcuts")
+        rows = [finding.to_dict() for finding in shortcuts.findings]
         content = json.dumps(rows, ensure_ascii=False, indent=1)
         downloads.show_file(content, "shortcuts.json", "JSON")
     st.caption(
@@ -162,4 +162,4 @@ def _show_share(label: str, effect: Effect, control: str) -> None:
 def _pick(shortcuts: Shortcuts) -> None:
     """Chooses the row that was clicked in the table."""
     for row in st.session_state[_TABLE].selection.rows:
-        st.session_state.finding = inputs.finding_label(shortcuts.found[row])
+        st.session_state.finding = inputs.finding_label(shortcuts.findings[row])

@@ -108,7 +108,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
     with pytest.raises(NotAllowedError, match="no slice can be saved"):
-        view.save_slice(Choice(key_of(str(data), {}), None), kept, kept.found[0], "tagged")
+        view.save_slice(Choice(key_of(str(data), {}), None), kept, kept.findings[0], "tagged")
     assert not slices()
 
 
@@ -117,7 +117,7 @@ def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassi
     kept = evaluations.find_model_shortcuts(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
-    finding = kept.found[0]
+    finding = kept.findings[0]
     told = predict_without(misled, kept.texts, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
     assert told["with"].tolist() == misled.predict(texts).tolist()
