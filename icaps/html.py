@@ -6,7 +6,6 @@ The templates are in `templates/`; what they insert is escaped unless it is `Mar
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
@@ -14,6 +13,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import markupsafe
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 def escape(text: str) -> str:
     """`text` escaped for HTML, also inside an attribute."""
-    return html.escape(printable(text), quote=True)
+    return str(markupsafe.escape(printable(text)))
 
 
 def escape_markdown(text: str) -> str:

@@ -1,9 +1,12 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
 
+from icaps import html
 from icaps.html import Mark, Row, segments
 from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
 
@@ -168,3 +171,85 @@ def test_terminal_lines_keep_to_their_lines() -> None:
         "25% of the words are unknown to the model.",
         '  "a\\nb"  capsule 1  routing 0.500  attention 0.250',
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (html.count(7_600), "7,600"),
+        (html.percent(0.92163), "92.16%"),
+        (html.percent(-0.0042, 1, sign=True), "-0.4%"),
+        (html.percent(0.0096, sign=True), "+0.96%"),
+        (html.percent(None), "–"),
+        (html.percent(float("nan"), 1), "–"),
+        (html.decimals(1234.5678, 2), "1,234.57"),
+        (html.decimals(float("nan"), 0), "–"),
+        (html.interval(0.9216, (0.91526, 0.92744)), "92.16% (91.53 to 92.74)"),
+        (html.plain(True), "yes"),
+        (html.plain(12_000), "12,000"),
+        (html.plain(1e-3), "0.001"),
+        (html.plain(0.123456, digits=3), "0.123"),
+        (html.plain(None), "–"),
+        (html.plain("a b"), "a b"),
+    ],
+)
+def test_numbers_as_a_person_reads_them(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+HOSTILE = '<script>alert("x")</script> | [a](b) `c` *d* # & \x00'
+
+
+def test_blocks_show_values_literally_in_html_and_markdown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = """{% extends "base." ~ format ~ ".j2" %}
+{% from "blocks." ~ format ~ ".j2" import bullet, bullets, heading, paragraph, table, verbatim %}
+{% block title %}{{ value }}{% endblock %}
+{% block body %}
+{{ heading(value) }}
+{% call paragraph() %}{{ value }}
+and {{ value }}{% endcall %}
+{% call bullets() %}{% call bullet() %}{{ value }}{% endcall %}{% endcall %}
+{{ table(cells) }}
+{{ verbatim(value) }}
+{% endblock %}"""
+    (tmp_path / "page.j2").write_text(source)
+    for file in html.TEMPLATES.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(html, "TEMPLATES", tmp_path)
+    html._environment.cache_clear()
+    cells = html.Table(HOSTILE, (HOSTILE, "n"), [(HOSTILE, "1"), ("", "2")], words=(HOSTILE,))
+    try:
+        page = html.render_html("page.j2", value=HOSTILE, cells=cells)
+        text = html.render_markdown("page.j2", value=HOSTILE, cells=cells)
+    finally:
+        html._environment.cache_clear()
+    assert page.count(html.escape(HOSTILE)) == 10  # title twice, and each value once
+    assert "<script" not in page
+    escaped = html.escape_markdown(HOSTILE)
+    assert text.splitlines() == [
+        f"# {escaped}",
+        "",
+        f"## {escaped}",
+        "",
+        f"{escaped} and {escaped}",
+        "",
+        f"- {escaped}",
+        "",
+        escaped,
+        "",
+        f"| {escaped} | n |",
+        "| --- | ---: |",
+        f"| {escaped} | 1 |",
+        "|  | 2 |",
+        "",
+        "```text",
+        html.printable(HOSTILE),
+        "```",
+    ]
+
+
+def test_a_missing_value_of_a_template_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="explanation"):
+        html.render_html("evidence.html.j2")

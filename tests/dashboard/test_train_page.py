@@ -224,7 +224,7 @@ def test_names_that_are_markup(place: Path) -> None:
         at = all_tabs(open_page("train"))
         assert progress_bar(at)[1] == f"{name}: epoch 1 of 2."
         assert at.selectbox(key="run").value == name
-        assert "onclick" not in page_html(at).replace("onclick=&quot;", "")
+        assert "onclick" not in page_html(at).replace("onclick=&#34;", "")
 
 
 DAMAGES: dict[str, Callable[[RunFolder], object]] = {

@@ -14,7 +14,7 @@ from icaps.html import escape_markdown
 from icaps.reports.files import FILE_FORMATS, ModelName, rounded
 from icaps.reports.text_report import TextReport
 from icaps.results import Explanation
-from tests.reports.pages import Page
+from tests.reports.standalone import Page
 
 HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
 MODEL = ModelName("<b>small</b>", "0" * 64)
