@@ -1,8 +1,8 @@
-"""Texts with some of their words removed, on ids, and what a network makes of them.
+"""Perturbation of texts: some of their words are removed, and the class norms computed again.
 
-Nothing is tokenised again. Words are deleted, or replaced by `<unk>`; words that are `<unk>` anyway
-stay what they are. A sentence without a word left disappears, as hierarchical attention needs a
-word in each. A text without a known word left is blank: its norm is 0 for every class.
+Words are deleted, or replaced by `<unk>`, in the word ids; texts are not tokenised again. A
+sentence of which all words are deleted disappears, as hierarchical attention needs a word in each.
+A text without a known word is blank: its norm is 0 for every class.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ REMOVALS = ("deletion", "unk")
 
 
 def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatch:
-    """Variants of one text, end to end.
+    """Variants of one text with only some of its words, as one batch.
+
+    A variant without any word has no sentence, which `inference.class_norms` accepts.
 
     Args:
         text: One text, as its network reads it.
         kept: (variants, words), the words that stay.
-        removal: "deletion" or "unk", what happens to the others.
-
-    Returns:
-        A variant from which every word is deleted has no sentence, which `inference.class_norms`
-        accepts.
+        removal: "deletion" or "unk", how the others are removed.
 
     Raises:
         ConfigError: There is no such removal.
@@ -43,7 +41,7 @@ def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatc
         lengths = np.tile(text.words_per_sentence, variants)
         return TokenBatch(ids.ravel(), lengths, np.repeat(text.sentences_per_text, variants))
     ids = np.broadcast_to(text.ids.astype(np.int32), kept.shape)[kept]
-    before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # words kept before each word
+    before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # kept words before each word
     kept.cumsum(axis=1, out=before[:, 1:])
     ends = text.words_per_sentence.cumsum()
     lengths = np.diff(before[:, [0, *ends]], axis=1)  # (variants, sentences)
@@ -53,7 +51,7 @@ def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatc
 def norms_of_each(
     network: ICapsNet, parts: Iterable[TokenBatch], muted: Sequence[int] = ()
 ) -> Iterator[NDArray[np.floating]]:
-    """`inference.class_norms` of each of several groups of variants; small ones share a pass."""
+    """Class norms (texts, J) of each of several batches; small batches share a forward pass."""
     for group in _together(parts):
         ends = np.cumsum([len(part) for part in group])
         norms = class_norms(network, TokenBatch.join(group), muted)
@@ -61,7 +59,7 @@ def norms_of_each(
 
 
 def _together(parts: Iterable[TokenBatch]) -> Iterator[list[TokenBatch]]:
-    """Consecutive parts of at most BATCH_WORDS words in all, or one larger part."""
+    """Consecutive batches of at most BATCH_WORDS words together, or one larger batch."""
     group: list[TokenBatch] = []
     words = 0
     for part in parts:
