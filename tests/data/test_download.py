@@ -261,14 +261,21 @@ def test_a_network_that_is_forbidden(hub: HubServer, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("url", ["", "no address", "file:///etc"])
 def test_wrong_addresses(url: str, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icaps.data.download import hub_url
-
     monkeypatch.setenv("ICAPS_HUB_URL", url)
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
     if not url:
-        assert hub_url() == "https://huggingface.co"
+        assert download.hub_url() == "https://huggingface.co"
         return
     with pytest.raises(DataError, match="cannot be downloaded"):
         fetch("ag_news")
+
+
+def test_the_address_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/")
+    monkeypatch.delenv("ICAPS_HUB_URL", raising=False)
+    assert download.hub_url() == "https://mirror.example"
+    monkeypatch.setenv("ICAPS_HUB_URL", "https://own.example")
+    assert download.hub_url() == "https://own.example"
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b"{}", b'{"sha": "a", "siblings": [1]}'])
