@@ -71,7 +71,7 @@ class Artifact(Generic[T]):
         except (*_DAMAGED, pa.ArrowException) as error:
             raise DataError(
                 f"{folder} can't be read ({error}). Delete the folder {self.home}, so that it is "
-                "made anew."
+                "computed again."
             ) from error
 
     def make(self, fill: Callable[[Path], None], progress: ProgressReporter = SILENT) -> T:

@@ -76,8 +76,8 @@ class TextFile:
         for block in np.unique(blocks):
             places = np.flatnonzero(blocks == block)
             inside = pa.array(numbers[places] - self._starts[block])
-            found = self._mapped.get_batch(int(block)).column(0).take(inside)
-            for place, encoded in zip(places.tolist(), found.to_pylist(), strict=True):
+            taken = self._mapped.get_batch(int(block)).column(0).take(inside)
+            for place, encoded in zip(places.tolist(), taken.to_pylist(), strict=True):
                 texts[place] = decoded(encoded)
         return texts.tolist()
 
@@ -97,8 +97,8 @@ class TextFile:
             if len(rows) < len(own):
                 texts = texts.take(pa.array(rows))
             # As strings, so that "." matches a character; for RE2 a lone surrogate is one, too.
-            found = pc.match_substring_regex(texts.view(pa.string()), pattern)
-            own[rows] = found.to_numpy(zero_copy_only=False)
+            matches = pc.match_substring_regex(texts.view(pa.string()), pattern)
+            own[rows] = matches.to_numpy(zero_copy_only=False)
 
         self._scan(keep, mask)
 

@@ -86,12 +86,12 @@ class Predictions:
     @cached_property
     def label_probability(self) -> NDArray[np.float64]:
         """The probability of each text's label, (texts,); NaN if the classifier lacks its class."""
-        found = np.full(len(self.labels), np.nan)
+        probability = np.full(len(self.labels), np.nan)
         for rows in self._parts():
             labels = np.asarray(self.labels[rows])
             known = np.flatnonzero(labels != UNKNOWN_CLASS)
-            found[rows][known] = self.probabilities_of(rows)[known, labels[known]]
-        return found
+            probability[rows][known] = self.probabilities_of(rows)[known, labels[known]]
+        return probability
 
     @cached_property
     def correct(self) -> NDArray[np.bool_]:

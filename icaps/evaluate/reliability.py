@@ -141,9 +141,9 @@ def _cells(
     """Cells of equal texts: the bin, the number of texts and the sum of `values` of each."""
     steps = (confidence * _STEPS).astype(np.int64)
     codes = (places * (_STEPS + 1) + steps) * 2 + correct
-    found, inverse = np.unique(codes, return_inverse=True)
+    cells, inverse = np.unique(codes, return_inverse=True)
     return (
-        found // (2 * (_STEPS + 1)),
+        cells // (2 * (_STEPS + 1)),
         np.bincount(inverse).astype(np.int64),
         np.bincount(inverse, weights=values).astype(float),
     )

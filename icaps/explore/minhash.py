@@ -49,19 +49,19 @@ def shingles(words: RowWords) -> Shingles:
     return Shingles(hashes, counts)
 
 
-def band_keys(found: Shingles) -> NDArray[np.uint64]:
+def band_keys(texts_shingles: Shingles) -> NDArray[np.uint64]:
     """The key per band of the MinHash signature of each text with shingles, (BANDS, texts).
 
     Two texts of similarity s have the same key in a band with probability s^5.
     """
-    counts = found.counts[found.counts > 0]
+    counts = texts_shingles.counts[texts_shingles.counts > 0]
     starts = counts.cumsum() - counts
     keys = np.zeros((BANDS, len(starts)), np.uint64)
     if not len(starts):
         return keys
     for band in range(BANDS):
         for factor, term in zip(_FACTORS[band], _TERMS[band], strict=True):
-            least = np.minimum.reduceat(found.hashes * factor + term, starts)
+            least = np.minimum.reduceat(texts_shingles.hashes * factor + term, starts)
             keys[band] = _mixed(keys[band] + least)
     return keys
 
@@ -80,19 +80,19 @@ def similarities(
         first, second: Numbers of rows that have words, (n,).
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
-    found = [np.zeros(0)]
+    parts = [np.zeros(0)]
     for start, stop in _runs(lengths[first] + lengths[second]):
         rows = np.concatenate((first[start:stop], second[start:stop]))
         words = tokens.gather(rows, LONGEST)
-        found.append(_jaccard(shingles(words._replace(ids=folded[words.ids])), stop - start))
-    return np.concatenate(found)
+        parts.append(_jaccard(shingles(words._replace(ids=folded[words.ids])), stop - start))
+    return np.concatenate(parts)
 
 
-def _jaccard(found: Shingles, pairs: int) -> NDArray[np.float64]:
+def _jaccard(texts_shingles: Shingles, pairs: int) -> NDArray[np.float64]:
     """The Jaccard index of text n and text n + pairs, for the first `pairs` texts."""
-    texts = np.repeat(np.arange(2 * pairs), found.counts)
-    order = np.lexsort((found.hashes, texts))
-    hashes, texts = found.hashes[order], texts[order]
+    texts = np.repeat(np.arange(2 * pairs), texts_shingles.counts)
+    order = np.lexsort((texts_shingles.hashes, texts))
+    hashes, texts = texts_shingles.hashes[order], texts[order]
     new = np.ones(len(texts), np.bool_)
     new[1:] = (hashes[1:] != hashes[:-1]) | (texts[1:] != texts[:-1])
     hashes, texts = hashes[new], texts[new]
