@@ -40,8 +40,8 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.data.source import LabelledTexts, read_part
 from icaps.model import ICapsNet
-from icaps.text.clean import words_of
 from icaps.text.sentences import encode
+from icaps.text.tokenizer import words_of
 from icaps.train.dataset import Corpus
 
 

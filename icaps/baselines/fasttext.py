@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from icaps.baselines.base import FASTTEXT, Baseline
 from icaps.data.atomic import COPY_AGAIN
 from icaps.errors import CheckpointError, ConfigError
-from icaps.text.clean import words_of
+from icaps.text.tokenizer import words_of
 from icaps.train.checkpoint_files import CLASSES
 
 MODEL = "model.bin"

@@ -120,7 +120,7 @@ class Index:
         facts: Statistics.
         labels: The code of each row's class, of `classes`, (rows,).
         split: The code of each row's split, of `splits`, (rows,).
-        words: How many words each row has, as `icaps.text.clean.split_words` counts them, (rows,).
+        words: How many words each row has, as `text.tokenizer.split_words` counts them, (rows,).
         lines: The line of each row in its file, or its row if the format has no lines, from 1,
             (rows,).
         tokens: The numbers of each row's words.

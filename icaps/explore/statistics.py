@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.explore.distinctive_words import ClassCounts
-from icaps.text.clean import split_words
 from icaps.text.sentences import sentence_lengths
+from icaps.text.tokenizer import split_words
 
 SENTENCE_TEXTS = 20_000  # the first texts of a split, as splitting sentences is slow
 SENTENCE_CHARACTERS = 100_000  # the first of a text, which bounds memory

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from icaps.data.text_file import THREADS
-from icaps.text.clean import words_of as words_at_once
+from icaps.text.tokenizer import words_of as words_at_once
 
 DTYPE = np.dtype("<i4")
 RANGE = 1 << 21  # words that are read at a time, unless one text has more
@@ -38,7 +38,7 @@ _CUT = re.compile(
 
 
 def words_of(text: str) -> Iterable[str]:
-    """The words that `icaps.text.clean.words_of` gives, some at a time where there are many."""
+    """The words that `icaps.text.tokenizer.words_of` gives, some at a time where there are many."""
     if len(text) <= _PIECE:
         return words_at_once(text)
     return chain.from_iterable(map(words_at_once, _pieces(text)))

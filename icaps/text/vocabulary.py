@@ -1,4 +1,4 @@
-"""The words that a model knows, by number."""
+"""The vocabulary: the words that a model knows, and their ids."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ import numpy as np
 
 from icaps.errors import CheckpointError
 from icaps.text.batch import UNK, TokenBatch
-from icaps.text.clean import Clean, clean_text, original_spans, words_of
-from icaps.text.pieces import Pieces, join, split
+from icaps.text.tokenizer import Tokenizer, words_of
 
 _SPECIAL = ("<pad>", "<unk>")
 _REMEDY = "Copy the file again from where it was saved, or train again."
 _BATCH = 1024  # texts that are split at once, which bounds memory
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[Clean]]:
-    cleaned = map(clean_text, texts)
-    while batch := list(islice(cleaned, _BATCH)):
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    stream = iter(texts)
+    while batch := list(islice(stream, _BATCH)):
         yield batch
 
 
 class _Ids(dict[str, int]):
-    """Numbers of words, UNK of any other one: looked up without a step of Python."""
+    """Ids of words, UNK for any other word: looked up without a Python call."""
 
     def __missing__(self, word: str) -> int:
         return UNK
@@ -37,10 +36,12 @@ class _Ids(dict[str, int]):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that a model knows, in id order, `<pad>` and `<unk>` first.
+    """The words that a model knows, in the order of their ids; `<pad>` and `<unk>` come first.
 
-    `counts` says how often each was seen in the texts it was built from: 0 for `<pad>`, and for
-    `<unk>` how many words were dropped.
+    Attributes:
+        words: By id.
+        counts: How often each word was seen in the texts that the vocabulary was built from. 0 for
+            `<pad>`; for `<unk>`, the number of words that were left out.
     """
 
     words: tuple[str, ...]
@@ -48,18 +49,20 @@ class Vocabulary:
 
     @classmethod
     def build(cls, texts: Iterable[str], min_frequency: int) -> Vocabulary:
-        """Keep the words seen more than `min_frequency` times, the most frequent first.
+        """The vocabulary of words seen more than `min_frequency` times, the most frequent first.
 
-        `texts` is read once, so that it may stream; words of one count are in the alphabet's order.
+        `texts` is read once, so it may be a stream. Words with equal counts are in alphabetical
+        order.
         """
         seen: Counter[str] = Counter()
         for text in texts:
             seen.update(words_of(text))
-        kept = [(word, count) for word, count in seen.items() if count > min_frequency]
-        kept.sort(key=lambda item: (-item[1], item[0]))
-        dropped = seen.total() - sum(count for _, count in kept)
+        frequent = [(word, count) for word, count in seen.items() if count > min_frequency]
+        frequent.sort(key=lambda item: (-item[1], item[0]))
+        dropped = seen.total() - sum(count for _, count in frequent)
         return cls(
-            (*_SPECIAL, *(word for word, _ in kept)), (0, dropped, *(count for _, count in kept))
+            (*_SPECIAL, *(word for word, _ in frequent)),
+            (0, dropped, *(count for _, count in frequent)),
         )
 
     @classmethod
@@ -67,13 +70,13 @@ class Vocabulary:
         """Read what `save` wrote.
 
         Raises:
-            CheckpointError: The file can't be read, or a line of it is wrong.
+            CheckpointError: The file cannot be read, or a line of it is wrong.
         """
         path = Path(path)
         try:
             lines = path.read_bytes().decode("utf-8").split("\n")
         except OSError as error:
-            raise CheckpointError(f"{path} can't be read: {error.strerror}. {_REMEDY}") from error
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}. {_REMEDY}") from error
         except UnicodeDecodeError as error:
             line = error.object.count(b"\n", 0, error.start) + 1
             raise _damaged(path, line, "is not UTF-8") from error
@@ -92,7 +95,7 @@ class Vocabulary:
         return cls(words, tuple(counts.values()))
 
     def save(self, path: str | Path) -> None:
-        """Write a UTF-8 text file with a line a word in id order: the word, a tab, its count."""
+        """Write a UTF-8 text file, one line per word by id: the word, a tab, its count."""
         lines = (f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
         Path(path).write_bytes("".join(lines).encode())
 
@@ -109,30 +112,24 @@ class Vocabulary:
         parts = [self._encode(batch, max_words, spans) for batch in _batches(texts)]
         return TokenBatch.join(parts or [self._encode([], max_words, spans)])
 
-    def _encode(self, batch: list[Clean], max_words: int | None, spans: bool) -> TokenBatch:
-        """All texts at once, as numpy takes as long for one as for many."""
-        places = None
-        if spans:
-            entries, counts, places = split([clean.text for clean in batch], self._pieces)
-            places = original_spans(batch, places, counts)
-        else:
-            entries, counts = join(self._pieces.read(clean.text) for clean in batch)
+    def _encode(self, batch: list[str], max_words: int | None, spans: bool) -> TokenBatch:
+        ids, counts, places = self._tokenizer.encode(batch, spans=spans)
         ones = np.ones_like(counts)
-        whole = TokenBatch(entries["id"].copy(), counts, ones, places, np.zeros(len(counts), bool))
+        whole = TokenBatch(ids, counts, ones, places, np.zeros(len(counts), bool))
         if max_words is None:
             return whole
         return whole.truncate(np.minimum(counts, max_words), ones)
 
     def id(self, word: str) -> int:
-        """The number of a word, `UNK` where it is unknown."""
+        """The id of a word; `UNK` if it is unknown."""
         return self._ids[word]
 
     def __len__(self) -> int:
-        """How many words there are, `<pad>` and `<unk>` included."""
+        """Number of words, `<pad>` and `<unk>` included."""
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Whether the word has a number of its own."""
+        """Whether the word is in the vocabulary."""
         return word in self._ids
 
     @cached_property
@@ -140,11 +137,11 @@ class Vocabulary:
         return _Ids({word: number for number, word in enumerate(self.words)})
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        return Pieces(self._ids.__getitem__)
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._ids.__getitem__)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is remembered, which a process that is sent this finds again."""
+        """Without caches, which another process fills again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -28,7 +28,7 @@ from icaps.evaluate.scores import evaluate
 from icaps.explore.index import make_index
 from icaps.explore.search import save_slice
 from icaps.interpret.global_view import weights_fingerprint
-from icaps.text.clean import split_words
+from icaps.text.tokenizer import split_words
 from tests.conftest import TOPICS, make_texts
 
 CLASSES = list(TOPICS)

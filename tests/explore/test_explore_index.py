@@ -15,7 +15,7 @@ from icaps.explore import word_numbers
 from icaps.explore.index import Index, load_index, make_index
 from icaps.explore.search import Query, search
 from icaps.explore.word_numbers import words_of
-from icaps.text.clean import split_words
+from icaps.text.tokenizer import split_words
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
 

@@ -9,7 +9,7 @@ import pytest
 from icaps.explore import distinctive_words, statistics, word_numbers
 from icaps.explore.distinctive_words import PRIOR, log_odds_z
 from icaps.explore.statistics import FREQUENCIES, Coverage, Facts
-from icaps.text.clean import split_words
+from icaps.text.tokenizer import split_words
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import TOPICS, make_texts
 from tests.explore.indexed import indexed, write

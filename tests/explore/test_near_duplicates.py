@@ -19,7 +19,7 @@ from icaps.explore.near_duplicates import (
     load_duplicates,
 )
 from icaps.explore.word_numbers import RowWords
-from icaps.text.clean import split_words
+from icaps.text.tokenizer import split_words
 from tests.explore.indexed import Rows, indexed, write
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from icaps.config import ModelConfig
 from icaps.text.batch import UNK
-from icaps.text.clean import split_words
 from icaps.text.sentences import encode, sentence_lengths
+from icaps.text.tokenizer import split_words
 from icaps.text.vocabulary import Vocabulary
 
 TEXT = "Dr. Brown paid $3.50. He left at 5 p.m. yesterday!\n\nThen “Who?” she asked"

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
-import icaps.text.pieces as pieces_module
-import icaps.text.words as words_module
 from icaps.data.encoding import replace_surrogates
 from icaps.errors import CheckpointError
+from icaps.text import tokenizer
 from icaps.text.batch import PAD, UNK
-from icaps.text.clean import Word, split_words, words_of
-from icaps.text.pieces import Pieces, split
+from icaps.text.tokenizer import Word, split_words, words_of
 from icaps.text.vocabulary import Vocabulary
 
 WORDS = [  # text, its words
@@ -78,14 +76,14 @@ def vocabulary(*words: str) -> Vocabulary:
 
 
 def split_texts(texts: list[str]) -> list[list[tuple[str, tuple[int, int]]]]:
-    """The words of texts and their places, of texts that `icaps.text.pieces` splits at once."""
+    """The words of texts and their places, of texts that are split at once."""
     seen: list[str] = []
 
     def number(word: str) -> int:
         seen.append(word)
         return len(seen) - 1
 
-    entries, counts, spans = split(texts, Pieces(number))
+    entries, counts, spans = tokenizer._locate(texts, tokenizer._Pieces(number))
     words = [seen[entry["id"]] for entry in entries]
     assert [len(word) for word in words] == entries["length"].tolist()
     found = iter(zip(words, map(tuple, spans.tolist()), strict=True))
@@ -125,7 +123,7 @@ def test_every_grapheme_is_whole_and_in_one_word(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text("aNt's.,:!?-5 \n()\"\u0301İ中👩", max_size=30))
 def test_short_cuts_change_no_word(text: str) -> None:
-    slow = Split(Regex(words_module._WORD), behavior="removed", invert=True)
+    slow = Split(Regex(tokenizer._WORD), behavior="removed", invert=True)
     words = [Word(word, *span) for word, span in slow.pre_tokenize_str(text)]
     assert split_words(text) == words
 
@@ -133,16 +131,16 @@ def test_short_cuts_change_no_word(text: str) -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.text("ntsrevldmNT01'.,-#*&; \t\n\r\x00\x1c\x7f", max_size=14) | st.text(ASCII))
 def test_ascii_is_split_into_the_same_words(text: str) -> None:
-    parts = words_module.SPLIT.pre_tokenize_str(text)
+    parts = tokenizer._SPLIT.pre_tokenize_str(text)
     assert split_texts([text]) == [parts]
-    assert words_module.words_alone(text) == [word for word, _ in parts]
+    assert tokenizer._words(text) == [word for word, _ in parts]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(ASCII, max_size=6) | MIXED, max_size=5))
 def test_texts_side_by_side_have_the_words_of_each_alone(texts: list[str]) -> None:
     texts = [replace_surrogates(text) for text in texts]
-    assert split_texts(texts) == [words_module.SPLIT.pre_tokenize_str(text) for text in texts]
+    assert split_texts(texts) == [tokenizer._SPLIT.pre_tokenize_str(text) for text in texts]
 
 
 @settings(max_examples=300, deadline=None)
@@ -266,16 +264,20 @@ def test_load_names_the_line_that_is_wrong(tmp_path: Path, content: bytes, fault
 
 
 def test_load_of_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="can't be read"):
+    with pytest.raises(CheckpointError, match="cannot be read"):
         Vocabulary.load(tmp_path / "none.txt")
 
 
 def test_what_is_remembered_of_a_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces_module, "_MOST", 3)
+    monkeypatch.setattr(tokenizer, "_MAX_PIECES", 3)
     known = vocabulary("a", "b", "c")
     text = f"a b, a {'c' * 40} b, c b, d e a"
     (first,) = known.encode([text])
-    assert list(known._pieces) == ["d", "e", "a"]  # the fourth is one too many; a long one is none
+    assert list(known._tokenizer._pieces) == [
+        "d",
+        "e",
+        "a",
+    ]  # the fourth is one too many; a long one is none
     assert first.ids.tolist() == [known.id(word.text) for word in split_words(text)]
     np.testing.assert_array_equal(known.encode([text])[0].ids, first.ids)
 
