@@ -1,9 +1,10 @@
-"""Whether the fast network learns as the padded one does: losses step by step, over several seeds.
+"""Compares the training losses of the fast network and of the padded one, over several seeds.
 
     python -m benchmarks.curves [--preset NAME] [--data DATA] [--seeds N] [--steps N] [--json]
 
-Both start from the same weights of a seed and see the same batches, each under dropout of its own.
-The losses are means over ten steps; two sides are alike where the ranges of their seeds overlap.
+For each seed both start from the same weights and train on the same batches, each with its own
+dropout. The losses are means over ten steps; the networks agree where the ranges of their seeds
+overlap.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from icaps.config import Preset, get_preset
 from icaps.model import ICapsNet, margin_loss
 
 MEAN_OF = 10  # steps
-LEARNING_RATE = 0.002  # of the models that ship; the paper's learns little in so few steps
+LEARNING_RATE = 0.002  # of the shipped models; with the paper's, so few steps learn little
 
 
 def losses(
@@ -32,7 +33,7 @@ def losses(
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=LEARNING_RATE)
     order = np.random.default_rng(seed).permutation(len(data.corpus))
-    size, found = preset.train.batch_size, []
+    size, step_losses = preset.train.batch_size, []
     network.train()
     for step in range(steps):
         batch = data.corpus.select(order[step * size : (step + 1) * size])
@@ -44,12 +45,12 @@ def losses(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, preset.train.clip_norm)
         optimizer.step()
-        found.append(loss.item())
-    return found
+        step_losses.append(loss.item())
+    return step_losses
 
 
 def compare(preset: Preset, data: Data, seeds: int, steps: int) -> list[dict[str, object]]:
-    """A row for each ten steps: lowest and highest loss of both sides over the seeds."""
+    """A row per ten steps: lowest and highest loss of both networks over the seeds."""
     sides: dict[str, list[list[float]]] = {"icaps": [], "padded": []}
     for seed in range(seeds):
         torch.manual_seed(seed)
@@ -61,7 +62,7 @@ def compare(preset: Preset, data: Data, seeds: int, steps: int) -> list[dict[str
             torch.manual_seed(100 + seed)
             sides[name].append(losses(network, preset, data, steps, seed, name == "padded"))
     means = {
-        name: np.array(found).reshape(seeds, -1, MEAN_OF).mean(2) for name, found in sides.items()
+        name: np.array(side).reshape(seeds, -1, MEAN_OF).mean(2) for name, side in sides.items()
     }
     lows = {name: values.min(0) for name, values in means.items()}
     highs = {name: values.max(0) for name, values in means.items()}
@@ -81,7 +82,7 @@ def main() -> None:
     """Prints the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="ag_news-short")
-    parser.add_argument("--data", help="a path or a name; else texts are made")
+    parser.add_argument("--data", help="a path or a name; by default texts are generated")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=60, help=f"a multiple of {MEAN_OF}")
     parser.add_argument("--json", action="store_true")

@@ -1,10 +1,10 @@
-"""Peak memory of `icaps train` on a small and on a large file: it must not grow with the data.
+"""Peak memory of `icaps train` on a small and on a large file; it must not grow with the data.
 
     python -m benchmarks.memory [--lines 100000 2000000] [--json]
 
-Each training runs in a process of its own, from reading the file to the saved model, with one epoch
-of a very small network, so that what the data takes is not hidden behind what the network takes.
-Resident memory is that of the largest process: the ones that encode count one by one.
+Each training runs in its own process, from reading the file to saving the model, with one epoch of
+a very small network, so that the memory of the network does not hide that of the data. Resident
+memory is that of the largest process; the processes that encode texts are counted separately.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLASSES, WORDS_OF_A_CLASS, WORDS_OF_A_TEXT = 4, 1_000, 10
 
 
 def write_texts(path: Path, lines: int) -> None:
-    """A CSV file of labelled texts; classes that are neighbours share words."""
+    """Writes a CSV file of labelled texts; neighbouring classes share words."""
     rng = random.Random(1)
     words = [f"w{number}" for number in range((CLASSES + 1) * WORDS_OF_A_CLASS)]
     with path.open("w", encoding="utf-8") as file:
@@ -37,7 +37,7 @@ def write_texts(path: Path, lines: int) -> None:
 
 
 def train(lines: int) -> tuple[float, float]:
-    """Megabytes at the peak, and seconds, of a training on so many lines."""
+    """Peak memory in megabytes, and seconds, of a training on so many lines."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_texts(folder / "texts.csv", lines)
@@ -67,7 +67,7 @@ def main() -> None:
         if not options.json:
             growth = rows[-1]["peak_mb"] / rows[0]["peak_mb"] - 1
             print(f"| {lines:,} | {peak:.0f} | {growth:+.1%} | {seconds:.0f} |", flush=True)
-    # Imported last: it brings torch, and a training's peak would begin with this process's own.
+    # Imported last, as it imports torch: the peak of a child process includes that of its parent.
     from benchmarks.machine import machine
 
     if options.json:

@@ -1,11 +1,11 @@
-"""Peak memory of prediction and explanation against how long the texts of a batch are.
+"""Peak memory of prediction and explanation by the lengths of the texts of a batch.
 
     python -m benchmarks.peaks [--model FOLDER] [--json]
 
-One text of 20,000 words among 2,000 short ones, beside the short ones alone and beside as many
-words in short texts. Each peak is that of a process of its own, which reads its texts twice, so
-that the table of words has been made in all. Texts are read as the model was trained to, cut where
-it cuts them, and then whole. The first row of each is that of a loaded model which reads nothing.
+Compares one text of 20,000 words among 2,000 short ones with the short ones alone, and with as many
+words in short texts. Each peak is that of its own process, which reads its texts twice, so that all
+of them have made the lookup table. Texts are read as the model was trained, truncated where it
+truncates them, and then whole. The first row is that of a loaded model that reads nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TEXTS = (NOTHING, ALONE, ONE_LONG, "with as many words in short ones")
 
 
 class Row(NamedTuple):
-    """The peak of one kind of texts."""
+    """The peak memory for one kind of texts."""
 
     reading: str
     operation: str

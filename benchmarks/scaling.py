@@ -1,20 +1,20 @@
-"""How cost grows with words, documents, primary capsules, classes and the vocabulary.
+"""How time grows with words, documents, primary capsules, classes and the vocabulary.
 
     python -m benchmarks.scaling [--variables N V ...] [--rounds 3] [--quick] [--json] [--plot FILE]
 
-One size is doubled while the others stay. All values of it are measured by turns in one process,
-and a value's time is the median of its rounds. An exponent is the slope of a line through the
-logarithms of sizes and times: 1 is linear, 0 constant; that of the upper half is less bent by
+One size is doubled while the others are constant. Its values are measured in turns in one process;
+the time of a value is the median of its rounds. An exponent is the slope of a line through the
+logarithms of sizes and times: 1 is linear, 0 constant. That of the upper half is less affected by
 constant costs.
 
-Texts are random numbers of words, and each number is typed as one character, so that reading a text
-costs next to nothing. They are of few words, whatever the size of the vocabulary: the network works
-on each different word of a batch once, so with few of them the cost is that of the running words.
-With --zipf words are as frequent as in English, and their different ones grow less than the texts.
+Texts are random word ids, each written as one character, so that tokenizing takes almost no time.
+They use few different words, whatever the size of the vocabulary: the network projects each
+distinct word of a batch once, so with few of them the time is that of the running words. With
+--zipf words are as frequent as in English, and distinct words grow less than the texts.
 
-Training is the time of a step, and where documents are doubled, that of an epoch. Prediction and
-explanation are of all documents, from the network's table of words, however large that is. What
-making the table takes stands apart.
+Training is the time per step, and per epoch where documents are doubled. Prediction and explanation
+are over all documents, with the network's lookup table, however large it is. The time to make the
+table is separate.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus
 
-USED = {False: 250, True: 4_000}  # words of the texts; with --zipf more, if most are rare
-FIRST = 0x10000  # the character of word 0; from here on all are characters
+USED = {False: 250, True: 4_000}  # distinct words of the texts; with --zipf more, mostly rare
+FIRST = 0x10000  # the character of word 0; all code points from here on are characters
 BATCH = TrainConfig().batch_size
 ENOUGH = 0.5
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """One value of each size; those of capsules are of the preset for AG's News."""
+    """A value of each size; those of capsules are from the preset for AG's News."""
 
     words: int = 64  # of a text
     documents: int = 256
@@ -96,7 +96,7 @@ VARIABLES = {
 
 
 class Characters(Vocabulary):
-    """A vocabulary whose words are one character each, all in a row."""
+    """A vocabulary whose words are single characters without spaces."""
 
     def encode(
         self, texts: Iterable[str], max_words: int | None = None, *, spans: bool = True
@@ -152,7 +152,7 @@ class Case:
 
 
 def _timed(run: Callable[[], Any]) -> float:
-    """Seconds of a call, the median of those that fit into `ENOUGH` seconds."""
+    """Median time of the calls that fit into `ENOUGH` seconds."""
     times = [seconds(run)]
     while sum(times) < ENOUGH:
         times.append(seconds(run))
@@ -160,7 +160,7 @@ def _timed(run: Callable[[], Any]) -> float:
 
 
 class Row(NamedTuple):
-    """Milliseconds of an operation at one value of a size."""
+    """Time of an operation at one value of a size."""
 
     variable: str
     value: int
@@ -183,7 +183,7 @@ def measure(variable: str, *, rounds: int, quick: bool, zipf: bool) -> list[Row]
 
 
 def exponents(rows: list[Row]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Of each size and operation: over all values, and over the upper half of them."""
+    """By size and operation: the exponent over all values, and over the upper half of them."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for (variable, operation), part in pd.DataFrame(rows).groupby(
         ["variable", "operation"], sort=False
@@ -198,7 +198,7 @@ def _slope(part: pd.DataFrame) -> float:
 
 
 def draw(rows: list[Row]) -> alt.ConcatChart:
-    """A panel a size, both axes logarithmic."""
+    """A panel per size, with logarithmic axes."""
     table = pd.DataFrame(rows)
     operations = list(dict.fromkeys(table["operation"]))
     panels = []
@@ -229,7 +229,7 @@ def draw(rows: list[Row]) -> alt.ConcatChart:
 
 
 def tell(rows: list[Row]) -> None:
-    """Prints a table a size, and its exponents below."""
+    """Prints a table per size with its exponents."""
     slopes = exponents(rows)
     for variable, part in pd.DataFrame(rows).groupby("variable", sort=False):
         wide = part.pivot(index="value", columns="operation", values="milliseconds")
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--variables", nargs="+", choices=VARIABLES, default=list(VARIABLES))
     parser.add_argument("--zipf", action="store_true", help="words as frequent as in English")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="three values of a size, one round")
+    parser.add_argument("--quick", action="store_true", help="three values per size, one round")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a .svg or .png to draw")
     options = parser.parse_args()

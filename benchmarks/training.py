@@ -1,10 +1,10 @@
-"""How many texts a second training takes, beside the padded network and two peers.
+"""Training speed in texts per second, compared with the padded network and two peers.
 
     python -m benchmarks.training [--preset NAME] [--data DATA] [--quick] [--json]
 
-All sides train on the same batches, of the preset's size, by turns in one process; a side's time is
-the median of its rounds. Without --data the texts are made by a program: words as frequent as in
-English (Zipf), as many a text as in AG's News, or in 20 Newsgroups for a preset of long documents.
+All networks train on the same batches, of the preset's size, in turns in one process; the time of a
+network is the median of its rounds. Without --data the texts are generated: words as frequent as in
+English (Zipf), as many per text as in AG's News, or in 20 Newsgroups for presets of long documents.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from icaps.train.loop import train
 SHORT_WORDS, DIFFERENT = (45, 15), 60_000  # mean and spread of a text; words to draw from
 LONG_SENTENCES, SENTENCE_WORDS = 15, 20
 MADE = {False: 6_000, True: 1_500}  # texts, short and long
-STEPS = {True: (12, 1), False: (40, 4)}  # of the capsule network and of the others, a round
+STEPS = {True: (12, 1), False: (40, 4)}  # per round, of the capsule network and of the others
 
 
 class Data(NamedTuple):
-    """What is trained on: an encoded corpus, the sizes of the vocabulary and of the classes."""
+    """A corpus, the size of its vocabulary and the number of its classes."""
 
     corpus: Corpus
     words: int
@@ -48,7 +48,7 @@ class Data(NamedTuple):
 
 
 def made_data(preset: Preset) -> Data:
-    """Texts of a program."""
+    """Generated texts."""
     rng = np.random.default_rng(1)
     count = MADE[preset.model.hierarchical]
 
@@ -79,7 +79,7 @@ def _prepared(preset: Preset, texts: list[str], labels: np.ndarray) -> Data:
 
 
 def own_seconds(preset: Preset, data: Data, steps: int, seed: int) -> float:
-    """Seconds a step of the network as `icaps.train.loop` trains it, without the first one."""
+    """Seconds per step of `icaps.train.loop`, without the first step."""
     times: list[float] = []
 
     class Clock(Callback):
@@ -99,7 +99,7 @@ def own_seconds(preset: Preset, data: Data, steps: int, seed: int) -> float:
 def peer_step(
     network: nn.Module, preset: Preset, data: Data, loss: Callable[[Tensor, Tensor], Tensor]
 ) -> Callable[[int], None]:
-    """A step of training a network over padded ids, by the number of its batch."""
+    """A training step of a network over padded ids, by the number of its batch."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=preset.train.learning_rate)
     size = preset.train.batch_size
@@ -119,7 +119,7 @@ def peer_step(
 
 
 def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, Any]:
-    """Texts a second of each side, and the ratio of the capsule network to the padded one."""
+    """Texts per second of each network, and the ratio of the capsule network to the padded one."""
     sizes = preset.model, data.words, data.classes
     peers = {
         "padded reference": peer_step(
@@ -134,7 +134,7 @@ def measure(preset: Preset, data: Data, rounds: int, quick: bool) -> dict[str, A
     own: list[float] = []
     others: dict[str, list[float]] = {name: [] for name in peers}
     for step in peers.values():
-        step(0)  # the first one takes memory
+        step(0)  # the first step allocates memory
     for number in range(rounds):
         own.append(own_seconds(preset, data, own_steps, number))
         for name, step in peers.items():
@@ -158,7 +158,7 @@ def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="ag_news-short")
-    parser.add_argument("--data", help="a path or a name; else texts are made")
+    parser.add_argument("--data", help="a path or a name; by default texts are generated")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no peers")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
