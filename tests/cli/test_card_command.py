@@ -1,6 +1,5 @@
 """What a page gives to download is what the command line writes, to the byte."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,29 +64,3 @@ def test_the_card_of_a_model(
     for kind in FILE_FORMATS.values():
         name = f"model_card.{kind.suffix}"
         assert (tmp_path / "card" / name).read_bytes() == offered[name]()
-
-
-def test_it_is_printed_without_a_file(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["explain", "--model", str(models / "small"), "--format"]
-    assert main([*arguments, "json", TEXT]) == 0
-    assert json.loads(capsys.readouterr().out)["explanation"]["text"] == TEXT
-    assert main([*arguments, "text", TEXT, TEXT]) == 0
-    assert capsys.readouterr().out.count("Cooking (0.") == 2
-    assert main([*arguments, "markdown", "--trust", TEXT]) == 0
-    assert "## Can this be trusted?" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "html", "one", "two"], "A report is on one text"),
-        (["--out", "report.pdf", "one"], "Give the format of the report: --format html"),
-        (["--out", "report.html", "--json", "one"], "give only one"),
-        (["--out", "nowhere/report.html", "one"], "cannot be written"),
-    ],
-)
-def test_mistakes(
-    arguments: list[str], message: str, models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["explain", "--model", str(models / "small"), *arguments]) == 2
-    assert message in capsys.readouterr().err

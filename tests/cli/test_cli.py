@@ -1,4 +1,5 @@
-import io
+"""The command line: a training from start to end, exit codes, and messages."""
+
 import json
 import os
 import signal
@@ -48,44 +49,6 @@ def test_train_evaluate_explain(data: Path, capsys: pytest.CaptureFixture[str]) 
     assert [row["predicted"] for row in rows] == ["Cooking", "Sailing"]
 
 
-def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "Fresh bread &amp; soup"
-    arguments = ["explain", "--model", str(model_folder), "--json", "--top-capsules", "1"]
-    assert main([*arguments, "--top-kgrams", "3", "--target", "Gardens", text]) == 0
-    row = json.loads(capsys.readouterr().out)
-    assert row["text"] == text
-    assert row["target"] == "Gardens"
-    assert set(row["scores"]) == {"Cooking", "Gardens", "Sailing"}
-    assert len(row["kgrams"]) == 3
-    for kgram in row["kgrams"]:
-        keys = {"text", "start", "end", "capsule", "routing", "attention"}
-        named = {"sentence", "sentence_attention", "capsule_name", "contribution"}
-        assert keys | named == set(kgram)
-        assert text[kgram["start"] : kgram["end"]] == kgram["text"]
-    assert [text[word["start"] : word["end"]] for word in row["words"]] == [
-        "Fresh",
-        "bread",
-        "&amp;",
-        "soup",
-    ]
-    assert row["unknown_share"] == 0.5
-    assert row["truncated"] is False
-
-
-def test_texts_are_piped_a_line_each(
-    model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ["explain", "--model", str(model_folder), "--json"]
-    monkeypatch.setattr(sys, "stdin", io.StringIO("bread\n\nanchor\n"))
-    assert main(arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["text"] for line in lines] == ["bread", "", "anchor"]
-    surrogate = json.dumps({"text": "a\nb \ud800 bread"})
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{surrogate}\n\n"))
-    assert main([*arguments, "--json-lines"]) == 0
-    assert json.loads(capsys.readouterr().out)["text"] == "a\nb \ud800 bread"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -106,18 +69,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"text": 3}', '{"texts": ""}'])
-def test_bad_json_lines(
-    model_folder: Path,
-    line: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"text": "bread"}\n' + line + "\n"))
-    assert main(["explain", "--model", str(model_folder), "--json", "--json-lines"]) == 2
-    assert "Line 2" in capsys.readouterr().err
-
-
 def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["presets", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
@@ -130,18 +81,6 @@ def test_usage_mistakes_exit_with_2() -> None:
     with pytest.raises(SystemExit) as stop:
         main(["explain"])
     assert stop.value.code == 2
-
-
-def test_a_reader_that_closes_the_pipe_is_no_error(model_folder: Path) -> None:
-    command = f"yes bread | head -2000 | {sys.executable} -m icaps explain --model {model_folder}"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{command} | head -1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.startswith("Cooking")
-    assert "Traceback" not in done.stderr
 
 
 def test_a_class_that_only_the_test_has_costs_no_training(

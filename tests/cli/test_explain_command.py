@@ -1,0 +1,103 @@
+"""`icaps explain`: JSON, texts from standard input, reports, and mistakes."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from icaps.cli.main import main
+
+TEXT = "Simmer <b>the</b> onion soup, then bake bread with butter."
+
+
+def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Fresh bread &amp; soup"
+    arguments = ["explain", "--model", str(model_folder), "--json", "--top-capsules", "1"]
+    assert main([*arguments, "--top-kgrams", "3", "--target", "Gardens", text]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["text"] == text
+    assert row["target"] == "Gardens"
+    assert set(row["scores"]) == {"Cooking", "Gardens", "Sailing"}
+    assert len(row["kgrams"]) == 3
+    for kgram in row["kgrams"]:
+        keys = {"text", "start", "end", "capsule", "routing", "attention"}
+        named = {"sentence", "sentence_attention", "capsule_name", "contribution"}
+        assert keys | named == set(kgram)
+        assert text[kgram["start"] : kgram["end"]] == kgram["text"]
+    assert [text[word["start"] : word["end"]] for word in row["words"]] == [
+        "Fresh",
+        "bread",
+        "&amp;",
+        "soup",
+    ]
+    assert row["unknown_share"] == 0.5
+    assert row["truncated"] is False
+
+
+def test_texts_are_piped_a_line_each(
+    model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["explain", "--model", str(model_folder), "--json"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("bread\n\nanchor\n"))
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["bread", "", "anchor"]
+    surrogate = json.dumps({"text": "a\nb \ud800 bread"})
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{surrogate}\n\n"))
+    assert main([*arguments, "--json-lines"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "a\nb \ud800 bread"
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"text": 3}', '{"texts": ""}'])
+def test_bad_json_lines(
+    model_folder: Path,
+    line: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"text": "bread"}\n' + line + "\n"))
+    assert main(["explain", "--model", str(model_folder), "--json", "--json-lines"]) == 2
+    assert "Line 2" in capsys.readouterr().err
+
+
+def test_a_reader_that_closes_the_pipe_is_no_error(model_folder: Path) -> None:
+    command = f"yes bread | head -2000 | {sys.executable} -m icaps explain --model {model_folder}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{command} | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("Cooking")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_report_is_printed_without_a_file(
+    model_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["explain", "--model", str(model_folder), "--format"]
+    assert main([*arguments, "json", TEXT]) == 0
+    assert json.loads(capsys.readouterr().out)["explanation"]["text"] == TEXT
+    assert main([*arguments, "text", TEXT, TEXT]) == 0
+    assert capsys.readouterr().out.count("Cooking (0.") == 2
+    assert main([*arguments, "markdown", "--trust", TEXT]) == 0
+    assert "## Can this be trusted?" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "html", "one", "two"], "A report is on one text"),
+        (["--out", "report.pdf", "one"], "Give the format of the report: --format html"),
+        (["--out", "report.html", "--json", "one"], "give only one"),
+        (["--out", "nowhere/report.html", "one"], "cannot be written"),
+    ],
+)
+def test_options_that_contradict(
+    arguments: list[str], message: str, model_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--model", str(model_folder), *arguments]) == 2
+    assert message in capsys.readouterr().err
