@@ -104,7 +104,7 @@ def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
     """Integrated Gradients of each word (words,), over all numbers of its embedding."""
     from captum.attr import IntegratedGradients  # late, as it has 30 MB, which `peaks` would count
 
-    network, found = texts.network, []
+    network, results = texts.network, []
     for reading, target in texts:
         ids = network.ids_of(reading.tokens)
         norm = norm_of_words(texts, reading.tokens, target)
@@ -120,8 +120,8 @@ def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
         scores = IntegratedGradients(norm_of_embeddings).attribute(
             embeddings[None], n_steps=STEPS, internal_batch_size=max(1, AT_ONCE // len(ids))
         )
-        found.append(scores.sum((0, 2)).numpy())
-    return found
+        results.append(scores.sum((0, 2)).numpy())
+    return results
 
 
 def shap_explainer(classifier: ICapsClassifier) -> Explainer:
@@ -229,8 +229,10 @@ def main() -> None:
     options = parser.parse_args()
     classifier = ICapsClassifier.load(options.model, device="cpu")
     count, *_ = COUNTS[options.quick]
-    made = not options.data
-    texts = make_texts(classifier, count) if made else read_test(options.data, count)
+    if options.data:
+        texts = read_test(options.data, count)
+    else:
+        texts = make_texts(classifier, count)
     show(measure(classifier, texts, options.quick), options.json)
 
 

@@ -88,10 +88,10 @@ def _tally(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
 
 
 def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
-    found = Counts.empty(classifier).knock_out
+    knock_out = Counts.empty(classifier).knock_out
     for batch in _passes(classifier, pairs):
         winners = find_winners(batch, classifier.network_.config.kernel_size)
-        found.add(classifier.network_.capsules, batch, winners.capsules)
+        knock_out.add(classifier.network_.capsules, batch, winners.capsules)
 
 
 def _passes(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Iterator[Reading]:

@@ -67,12 +67,12 @@ def run(options: argparse.Namespace) -> int:
         if done % 10 == 0 or done == of:
             progress.say(f"{done} of {of} K-grams measured")
 
-    found = find_shortcuts(texts, options.seed, say)
+    findings = find_shortcuts(texts, options.seed, say)
     if options.save_slice:
-        _save_slice(options, labelled, found)
+        _save_slice(options, labelled, findings)
         progress.say(f"saved the slice {options.save_slice}")
     if options.save_check:
-        checks = checks_of(found)
+        checks = checks_of(findings)
         if not checks:
             raise DataError("No K-gram was found that could be checked; no file was written.")
         try:
@@ -83,9 +83,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         about = {"model": options.model, "data": options.data, "seed": options.seed}
         about |= {"texts": len(texts), "blank": len(labelled) - len(texts)}
-        print(json.dumps({**about, "findings": [finding.to_dict() for finding in found]}))
+        print(json.dumps({**about, "findings": [finding.to_dict() for finding in findings]}))
     else:
-        print("\n".join(to_lines(texts, found, options.seed)))
+        print("\n".join(to_lines(texts, findings, options.seed)))
     return 0
 
 
@@ -116,13 +116,13 @@ def _predict(
 
 
 def _save_slice(
-    options: argparse.Namespace, labelled: list[tuple[str, str]], found: list[Finding]
+    options: argparse.Namespace, labelled: list[tuple[str, str]], findings: list[Finding]
 ) -> None:
     from icaps.data.saved_slices import save_texts
 
-    if not 1 <= options.finding <= len(found):
-        raise ConfigError(f"There is no finding {options.finding}; there are {len(found)}.")
-    finding = found[options.finding - 1]
+    if not 1 <= options.finding <= len(findings):
+        raise ConfigError(f"There is no finding {options.finding}; there are {len(findings)}.")
+    finding = findings[options.finding - 1]
     origin = {"data": options.data, "reading": reading_options(options), "shortcut": finding.name}
     rows = [labelled[row] for row in finding.rows]
     save_texts(rows, len(rows), options.save_slice, origin)

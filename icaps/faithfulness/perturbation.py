@@ -20,14 +20,14 @@ from icaps.text.batch import UNK, TokenBatch
 REMOVALS = ("deletion", "unk")
 
 
-def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatch:
+def remove(text: TokenBatch, mask: NDArray[np.bool_], removal: str) -> TokenBatch:
     """Variants of one text with only some of its words, as one batch.
 
     A variant without any word has no sentence, which `inference.class_norms` accepts.
 
     Args:
         text: One text, as its network reads it.
-        kept: (variants, words), the words that stay.
+        mask: (variants, words), true for the words that stay.
         removal: "deletion" or "unk", how the others are removed.
 
     Raises:
@@ -35,14 +35,14 @@ def remove(text: TokenBatch, kept: NDArray[np.bool_], removal: str) -> TokenBatc
     """
     if removal not in REMOVALS:
         raise ConfigError(f"The removal is {removal!r}; it must be one of {', '.join(REMOVALS)}.")
-    variants = len(kept)
+    variants = len(mask)
     if removal == "unk":
-        ids = np.where(kept, text.ids, UNK).astype(np.int32)
+        ids = np.where(mask, text.ids, UNK).astype(np.int32)
         lengths = np.tile(text.words_per_sentence, variants)
         return TokenBatch(ids.ravel(), lengths, np.repeat(text.sentences_per_text, variants))
-    ids = np.broadcast_to(text.ids.astype(np.int32), kept.shape)[kept]
-    before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # kept words before each word
-    kept.cumsum(axis=1, out=before[:, 1:])
+    ids = np.broadcast_to(text.ids.astype(np.int32), mask.shape)[mask]
+    before = np.zeros((variants, 1 + len(text.ids)), np.int64)  # remaining words before each word
+    mask.cumsum(axis=1, out=before[:, 1:])
     ends = text.words_per_sentence.cumsum()
     lengths = np.diff(before[:, [0, *ends]], axis=1)  # (variants, sentences)
     return TokenBatch(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))

@@ -92,8 +92,8 @@ def scores_after(
         )
     text = _tokens(classifier, [explanation])
     chosen = np.isin(np.arange(count), list(words))[None]
-    kept = chosen if action == KEEP else ~chosen
-    variant = remove(text, kept, "unk" if action == MASK else "deletion")
+    mask = chosen if action == KEEP else ~chosen
+    variant = remove(text, mask, "unk" if action == MASK else "deletion")
     (norms,) = class_norms(classifier.network_, variant, classifier.muted_)
     return tuple(norms.tolist())
 

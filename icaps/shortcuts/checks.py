@@ -91,7 +91,7 @@ class CheckResult(NamedTuple):
 
 def checks_of(findings: Iterable[Finding]) -> list[Check]:
     """A check for each K-gram; the number of a capsule means nothing in another model."""
-    return [Check(found.words, found.label) for found in findings if found.kind == KGRAM]
+    return [Check(one.words, one.label) for one in findings if one.kind == KGRAM]
 
 
 def dump_checks(checks: Sequence[Check]) -> str:

@@ -66,7 +66,9 @@ def mask(
         for row in rows:
             text = texts.tokens[row]
             start = texts.starts[row]
-            yield remove(text, _kept(text, covered[start : start + len(text.ids)], random), removal)
+            yield remove(
+                text, _masks(text, covered[start : start + len(text.ids)], random), removal
+            )
 
     norms = _norms(texts, variants(), len(rows))
     flipped = (norms.argmax(2) != target) | ~norms.any(2)
@@ -103,9 +105,9 @@ def insert(
 
 def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
     """Class norms (n, J) of texts (n,) with a K-gram's occurrences replaced by `<unk>`."""
-    kept = ~texts.covered(words)
+    others = ~texts.covered(words)
     parts = (
-        remove(text, kept[None, start : start + len(text.ids)], "unk")
+        remove(text, others[None, start : start + len(text.ids)], "unk")
         for text, start in ((texts.tokens[row], texts.starts[row]) for row in rows)
     )
     return _joined(texts, parts)
@@ -154,17 +156,17 @@ def _norms(
     return np.stack(norms) if count else np.zeros((0, 2, len(texts.classes)))
 
 
-def _kept(
+def _masks(
     text: TokenBatch, covered: NDArray[np.bool_], random: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """(1 + DRAWS, words): all but the K-gram, and all but as many other words, drawn at random."""
-    kept = np.ones((1 + DRAWS, len(text.ids)), dtype=bool)
-    kept[0] = ~covered
+    """Words that stay (1 + DRAWS, words): all but the K-gram, then all but as many random others."""
+    masks = np.ones((1 + DRAWS, len(text.ids)), dtype=bool)
+    masks[0] = ~covered
     others = np.flatnonzero(~covered & (text.ids != UNK))
     size = min(int(covered.sum()), len(others))
-    for draw in kept[1:]:
+    for draw in masks[1:]:
         draw[random.choice(others, size, replace=False)] = False
-    return kept
+    return masks
 
 
 def _with_words(text: TokenBatch, words: NDArray[np.integer]) -> TokenBatch:

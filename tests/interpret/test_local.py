@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions, ModelConfig
+from icaps.errors import ConfigError
 from icaps.inference import Reading, to_classes
 from icaps.interpret.kgrams import KGramWindows, top_kgrams
 from icaps.interpret.local import explain
@@ -275,3 +277,21 @@ def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
     assert kgrams == [[0, 0, 0, 1, 1, 1], [], [1, 1, 0, 0]]
     assert [[c.capsule for c in t.capsules] for t in told] == [[0, 1], [], [1, 0]]
     assert [t.sentences for t in told] == [()] * 3
+
+
+def test_options_are_an_object_or_keywords(classifier: ICapsClassifier) -> None:
+    given = ["bake the bread in the oven", "plant a rose"]
+    options = ExplainOptions(target="Gardens", top_capsules=1, top_kgrams=3)
+    expected = list(classifier.explain(given, options))
+    how = {"target": "Gardens", "top_capsules": 1, "top_kgrams": 3}
+    assert list(classifier.explain(given, **how)) == expected
+    assert list(classifier.explain(given, replace(options, top_kgrams=1), top_kgrams=3)) == expected
+    (columns,) = classifier.reasons(given, options)
+    assert columns.spell() == [kgram.text for one in expected for kgram in one.kgrams]
+    with pytest.raises(TypeError, match="most"):
+        next(classifier.explain(given, most=3))
+    for texts in (given, []):
+        with pytest.raises(ConfigError, match="no class 'Cars'; choose Cooking, Gardens, Sailing"):
+            next(classifier.explain(texts, target="Cars"))
+        with pytest.raises(ConfigError, match="top_kgrams is 0; it must be at least 1"):
+            next(classifier.reasons(texts, top_kgrams=0))

@@ -182,12 +182,12 @@ def test_a_capsule_that_wins_by_a_findings_words() -> None:
     assert json.loads(json.dumps(capsule.to_dict()))["inserted"] is None
 
 
-def test_the_control_masks_as_many_other_known_words() -> None:
+def test_the_masks_as_many_other_known_words() -> None:
     read = predict_texts(untrained(), texts(20, seed=5))
     rng = np.random.default_rng(0)
     for text in read.tokens:
         covered = rng.random(len(text.ids)) < 0.3
-        kept = interventions._kept(text, covered, rng)
+        kept = interventions._masks(text, covered, rng)
         others = ~covered & (text.ids != UNK)
         assert (kept[0] == ~covered).all()
         assert not (~kept[1:] & ~others).any()
