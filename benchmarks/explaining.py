@@ -1,22 +1,21 @@
-"""What an explanation costs beside a prediction and other explainers, and one text's time.
+"""Time of an explanation relative to a prediction and to other explainers, and per text.
 
     python -m benchmarks.explaining [--model FOLDER] [--data DATA] [--quick] [--json]
 
-Without --data the texts are words of the model's own vocabulary, drawn by their frequency, in the
-lengths of news items; else they are the test texts of a data set. All sides answer the same texts
-by turns, in one process: a speed is that of the median time, a ratio the median of the ratios of
-the turns.
+Without --data the texts are random words of the model's vocabulary, by frequency, in the lengths of
+news items; else they are the test texts of a data set. All sides run the same texts in turns, in
+one process: a speed is that of the median time, a ratio the median of the ratios of the turns.
 
-Many texts are explained as columns (`ICapsClassifier.reasons`, with the K-grams spelled out), as
-the page does for a table; `objects` are those of `explain`, with every word's count and weights.
+Many texts are explained as columns (`ICapsClassifier.reasons`, with the K-grams spelled out), as on
+the page for a table; `objects` are those of `explain`, with the count and weights of every word.
 
-One text's time is that of a warm model, which has its table of words. The other explainers explain
-one text at a time, from a string on, and ask the same network about the class that it predicts,
-with its table: LIME of 1,000 samples, captum's Integrated Gradients of 50 steps over the embeddings
-of the words, and, without --quick, SHAP's Partition of as many evaluations as it makes by default.
+The time per text is that of a warm model, which has its lookup table of words. The other explainers
+explain one text at a time, from a string, for the predicted class of the same network with its
+table: LIME with 1,000 samples, Captum's Integrated Gradients with 50 steps over the embeddings of
+the words, and, without --quick, SHAP's Partition with its default number of evaluations.
 `short_gradients` are the same Integrated Gradients as `icaps.faithfulness.attributions` shortens
-them. A turn of a side is some texts, one after another; `explain_many` are our explanations of many
-texts in one call, which none of the others offers.
+them. A turn of a side is several texts, one after another; `explain_many` are our explanations of
+many texts in one call, which the others do not offer.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ Explainer = Callable[[str], Any]
 
 
 def make_texts(classifier: ICapsClassifier, count: int) -> list[str]:
-    """ExplainedTexts of words as frequent as in the training texts."""
+    """Texts of random words, as frequent as in the training texts."""
     random_words = random.Random(0)
     words, counts = classifier.vocabulary_.words[2:], classifier.vocabulary_.counts[2:]
     lengths = [random_words.randint(*WORDS) for _ in range(count)]
@@ -75,12 +74,12 @@ def read_test(name: str, count: int) -> list[str]:
 
 
 def explain_one(classifier: ICapsClassifier, text: str) -> None:
-    """Our side, for one text."""
+    """Our explanation of one text."""
     deque(classifier.explain([text]), maxlen=0)
 
 
 def lime_one(classifier: ICapsClassifier, explainer: LimeTextExplainer, text: str) -> None:
-    """LIME, for one text."""
+    """LIME on one text."""
     explainer.explain_instance(text, classifier.predict_proba, num_samples=SAMPLES, top_labels=1)
 
 
@@ -91,12 +90,12 @@ def read_one(classifier: ICapsClassifier, text: str) -> ExplainedTexts:
 
 
 def short_gradients_one(classifier: ICapsClassifier, text: str) -> None:
-    """Integrated Gradients by our short cut, for one text."""
+    """Integrated Gradients on one text, shortened by us."""
     deque(integrated_gradients(read_one(classifier, text)), maxlen=0)
 
 
 def gradients_one(classifier: ICapsClassifier, text: str) -> None:
-    """Integrated Gradients, for one text."""
+    """Integrated Gradients on one text."""
     embedding_gradients(read_one(classifier, text))
 
 
@@ -125,7 +124,7 @@ def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
 
 
 def shap_explainer(classifier: ICapsClassifier) -> Explainer:
-    """SHAP's Partition, which clusters the words that stand together."""
+    """SHAP's Partition, which clusters neighbouring words."""
     import shap  # compiles, which takes a minute
 
     names = list(map(str, classifier.classes_))
@@ -166,7 +165,7 @@ def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -
 def measure_explainers(
     classifier: ICapsClassifier, texts: list[str], rounds: int, quick: bool
 ) -> dict[str, Any]:
-    """How many times as long as ours the other explainers take for a text, of the first few."""
+    """Time per text of the other explainers relative to ours, on the first few texts."""
     compared = texts[: COUNTS[quick][-1]]
     names = list(map(str, classifier.classes_))
     sides: dict[str, Explainer] = {
@@ -229,10 +228,7 @@ def main() -> None:
     options = parser.parse_args()
     classifier = ICapsClassifier.load(options.model, device="cpu")
     count, *_ = COUNTS[options.quick]
-    if options.data:
-        texts = read_test(options.data, count)
-    else:
-        texts = make_texts(classifier, count)
+    texts = read_test(options.data, count) if options.data else make_texts(classifier, count)
     show(measure(classifier, texts, options.quick), options.json)
 
 

@@ -1,9 +1,9 @@
-"""What corpus-level interpretation costs beside plain prediction of the same texts.
+"""Time of corpus-level interpretation relative to prediction of the same texts.
 
     python -m benchmarks.interpreting --model checkpoints/ag_news --data ag_news
 
-Each side in turn, the median of --rounds; then the peak memory of counting 1, 2 and 4 times the
-texts, each in a process of its own.
+The sides run in turns; each time is the median of --rounds. Then the peak memory of counting 1, 2
+and 4 times the texts, each in its own process.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _norms(
 def _masks(
     text: TokenBatch, covered: NDArray[np.bool_], random: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Words that stay (1 + DRAWS, words): all but the K-gram, then all but as many random others."""
+    """Words that stay (1 + DRAWS, words): all but the K-gram, then all but as many random ones."""
     masks = np.ones((1 + DRAWS, len(text.ids)), dtype=bool)
     masks[0] = ~covered
     others = np.flatnonzero(~covered & (text.ids != UNK))
