@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import error_boundary, url_state
 from dashboard.cache import data
-from dashboard.explore import inputs, repeats, rows, text_map, view
+from dashboard.explore import duplicates, inputs, rows, text_map, view
 from dashboard.url_state import DATA_TABS
 from dashboard.widgets import background_task, data_picker, layout, sidebar
 from icaps.cli.request import reading_arguments
@@ -43,7 +43,7 @@ def main() -> None:
             view.show_distinctive(index)
             view.show_vocabulary(index)
         elif name == "Repeats":
-            repeats.show_repeats(index, arguments)
+            duplicates.show_duplicates(index, arguments)
         else:
             predictions = rows.load_predictions(index, model, arguments)
             selection = inputs.ask_rows(index, predictions, model)

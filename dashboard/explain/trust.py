@@ -10,19 +10,19 @@ from icaps.results import Explanation, ReasonTest
 
 def show_trust(model: ModelFolder, explanation: Explanation) -> None:
     """The verdict and its numbers; nothing for a blank text."""
-    trial = explanations.trial(model, explanation)
-    if trial is None:
+    reason_test = explanations.trial(model, explanation)
+    if reason_test is None:
         return
-    verdict, *numbers = trial.to_sentences()
+    verdict, *numbers = reason_test.to_sentences()
     details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)
     st.html(
-        f'<div class="trust {_level(trial)}" role="note">'
+        f'<div class="trust {_level(reason_test)}" role="note">'
         f'<p class="verdict-line">{escape(verdict)}</p>{details}</div>'
     )
 
 
-def _level(trial: ReasonTest) -> str:
+def _level(reason_test: ReasonTest) -> str:
     """The class of the box in style.css."""
-    if not trial.testable:
+    if not reason_test.testable:
         return "open"
-    return "good" if trial.decides else "doubt"
+    return "good" if reason_test.decides else "doubt"

@@ -43,7 +43,7 @@ def to_frame(*rows: tuple[str, list[str]], classes: Sequence[str] = CLASSES) -> 
     return table.to_frame([reasons(*rows)], classes, lambda norms: norms)
 
 
-def test_a_text_a_line() -> None:
+def test_one_text_per_line() -> None:
     assert table.from_lines("one\n\n  \n two \r\nthree\x00\n") == ("one", " two ", "three\ufffd")
     assert table.from_lines("") == ()
 
@@ -69,7 +69,7 @@ def test_the_text_column_of_a_csv(data: bytes, expected: tuple[str, ...]) -> Non
     assert table.from_file("Texts.CSV", data) == expected
 
 
-def test_any_other_file_has_a_text_a_line() -> None:
+def test_other_files_have_one_text_per_line() -> None:
     assert table.from_file("a.txt", b"\xef\xbb\xbftext\r\n\r\na,b") == ("text", "a,b")
 
 
@@ -87,18 +87,18 @@ def test_any_other_file_has_a_text_a_line() -> None:
         (b'text\n"' + b"x" * 17_000_000 + b'"', "can't be read .*field"),
     ],
 )
-def test_a_csv_that_can_not_be_used_says_what_to_do(data: bytes, advice: str) -> None:
+def test_errors_about_a_csv_say_what_to_do(data: bytes, advice: str) -> None:
     with pytest.raises((DataError, NotAllowedError), match=advice):
         table.from_file("texts.csv", data)
 
 
-def test_a_long_text_is_taken_whatever_was_read_before() -> None:
+def test_a_long_csv_field_is_read() -> None:
     text = "x" * 200_000
     assert table.from_file("texts.csv", f"text\n{text}\n".encode()) == (text,)
     assert table.from_lines(text) == (text,)
 
 
-def test_too_many_texts_are_sent_to_the_command_line() -> None:
+def test_the_error_about_too_many_texts_names_the_command_line() -> None:
     assert len(table.from_lines("a\n" * 5_000)) == 5_000
     with pytest.raises(NotAllowedError, match=r"5,001 texts.*`icaps explain`"):
         table.from_lines("a\n" * 5_001)
@@ -106,7 +106,7 @@ def test_too_many_texts_are_sent_to_the_command_line() -> None:
         table.from_file("a.csv", b"text\n" + b"a\n" * 5_001)
 
 
-def test_a_row_holds_the_answer() -> None:
+def test_a_row_holds_the_prediction_and_kgrams() -> None:
     parts = [reasons(("oil, gas", ["oil, gas", ", gas"]), ("", [])), reasons(("b", ["b"]))]
     frame = table.to_frame(parts, CLASSES, lambda norms: norms + (0.1, 0.04996))
     first, second, third = frame.to_dict("records")
@@ -125,7 +125,7 @@ def test_a_row_holds_the_answer() -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
-def test_a_spreadsheet_reads_no_formula(text: str) -> None:
+def test_no_cell_is_a_formula(text: str) -> None:
     data = to_csv(to_frame((text, [text]), classes=("World", text)))
     assert data.startswith(b"\xef\xbb\xbf")  # Excel takes a CSV without it for Latin-1
     (row,) = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
@@ -133,7 +133,7 @@ def test_a_spreadsheet_reads_no_formula(text: str) -> None:
     assert row["norm World"] == "0.125"
 
 
-def test_the_csv_gives_back_the_texts() -> None:
+def test_texts_survive_the_csv() -> None:
     texts = ['a "quote", and\na line', "a\r=1", "x = y", "日本 👩🏽‍🔬", "'tis", ""]
     data = to_csv(to_frame(*((text, []) for text in texts)))
     rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))

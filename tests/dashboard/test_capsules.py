@@ -23,7 +23,7 @@ from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
 
 @pytest.fixture
 def folder(models: Path, interpreted: Path) -> Path:
-    """The only model, and it is interpreted."""
+    """The only model, with capsule statistics."""
     shutil.rmtree(models / "small")
     shutil.copytree(interpreted, models / "seen")
     return models / "seen"
@@ -49,7 +49,7 @@ def open_tab(at: AppTest, name: str) -> AppTest:
 
 
 def as_table(at: AppTest, label: str, n: int = 0) -> Any:
-    """The numbers of a chart, after its switch was turned."""
+    """The table of a chart, after its toggle was switched on."""
     at.toggle(key=f"table {label}").set_value(True)
     return run(at).dataframe[n].value
 
@@ -63,14 +63,14 @@ def most_used(tally: Tally) -> tuple[int, int]:
     return int(j), int(i)
 
 
-def test_a_model_that_was_not_interpreted_says_how(models: Path) -> None:
+def test_without_capsule_statistics_the_command_is_shown(models: Path) -> None:
     for name in ("capsules", "queries"):
         at = open_page(name)
         assert f"icaps interpret --model {models / 'small'}" in at.code[0].value
         assert not at.get("vega_lite_chart")
 
 
-def test_the_pattern_is_told_in_numbers(report: GlobalReport) -> None:
+def test_the_facts_of_the_matrix(report: GlobalReport) -> None:
     at = open_page("capsules")
     shown = {metric.label: metric.value for metric in at.metric}
     assert shown["Capsules alive"] == f"{report.facts['alive']} of 6"
@@ -128,7 +128,7 @@ def test_a_wrong_address_is_ignored(report: GlobalReport, asked: dict[str, str])
 
 @pytest.mark.parametrize("value", list(tables.VALUES))
 @pytest.mark.parametrize("order", ["class", "size", "clustered", "number"])
-def test_every_way_to_draw(report: GlobalReport, value: str, order: str) -> None:
+def test_every_value_and_order_of_the_heatmap(report: GlobalReport, value: str, order: str) -> None:
     at = open_page("capsules", model="seen")
     at.selectbox(key="cell_value").select(value)
     at.selectbox(key="columns").select(order)
@@ -151,7 +151,7 @@ def test_typical_texts_open_in_explain(report: GlobalReport, data_file: Path) ->
     assert at.text_area(key="text").value == text
 
 
-def test_typical_texts_that_are_not_here(folder: Path) -> None:
+def test_typical_texts_without_the_data(folder: Path) -> None:
     path = folder / "global_view" / "view.json"
     facts = json.loads(path.read_text())
     facts["origin"]["source"] = "elsewhere.csv"
@@ -161,7 +161,7 @@ def test_typical_texts_that_are_not_here(folder: Path) -> None:
     assert not at.error
 
 
-def test_what_a_capsule_costs(report: GlobalReport) -> None:
+def test_accuracy_lost_without_a_capsule(report: GlobalReport) -> None:
     about = report.capsules.iloc[most_used(report.view.tally)[1]]
     at = open_page("capsules", model="seen", capsule=str(about["capsule"]))
     open_tab(at, "Switched off")
@@ -170,7 +170,7 @@ def test_what_a_capsule_costs(report: GlobalReport) -> None:
     assert shown["on the texts that it won"] == f"{about['own_cost']:+.2%}"
 
 
-def test_a_name_is_kept_and_used_everywhere(report: GlobalReport, folder: Path) -> None:
+def test_a_capsule_name_is_stored_and_shown_everywhere(report: GlobalReport, folder: Path) -> None:
     i = most_used(report.view.tally)[1]
     at = open_page("capsules", model="seen", capsule=str(i))
     at.text_input[0].set_value("  bread \n& $x$ <b>soup</b> ")
@@ -197,7 +197,7 @@ def _won(report: GlobalReport, capsule: int) -> list[tuple[str, str]]:
     return [tuple(text) for text in texts_of(report.view.origin, numbers).values()]
 
 
-def test_a_name_that_can_not_be_written_is_told(folder: Path) -> None:
+def test_an_error_is_shown_if_a_name_cannot_be_written(folder: Path) -> None:
     if os.geteuid() == 0:
         (folder / f".{CAPSULES}").mkdir()  # root may write anywhere, but not over a folder
     else:
@@ -209,7 +209,7 @@ def test_a_name_that_can_not_be_written_is_told(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def test_a_damaged_view_is_told(folder: Path) -> None:
+def test_an_error_is_shown_for_a_damaged_view(folder: Path) -> None:
     (folder / "global_view" / "words.parquet").write_bytes(b"PAR1")
     for name in ("capsules", "queries"):
         (error,) = visitor.errors(open_page(name))

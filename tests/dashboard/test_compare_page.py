@@ -42,7 +42,7 @@ def table(at: AppTest, n: int = 0) -> pd.DataFrame:
     return at.dataframe[n].value
 
 
-def test_a_baseline_is_no_model_of_the_other_pages(linear: Path) -> None:
+def test_baselines_are_listed_on_compare_only(linear: Path) -> None:
     at = run(AppTest.from_file(str(run_folders.visitor.HOME), default_timeout=60))
     assert at.selectbox(key="model").options == ["small"]
 
@@ -67,7 +67,7 @@ def test_scores(linear: Path, models: Path, data_file: Path) -> None:
     assert spec["layer"][1]["mark"]["type"] == "circle"
 
 
-def test_a_link_names_what_is_compared(linear: Path, models: Path, data_file: Path) -> None:
+def test_a_link_names_the_compared_models(linear: Path, models: Path, data_file: Path) -> None:
     shutil.copytree(models / "small", models / "other")
     at = open_page(data_file, "other,nobody,small")
     assert at.multiselect(key="compare models").value == ["other", "small"]
@@ -138,7 +138,9 @@ def test_published_numbers(linear: Path, data_file: Path) -> None:
     assert "small" not in rows.index  # measured on other texts
 
 
-def test_other_classes_are_told(linear: Path, models: Path, data_file: Path) -> None:
+def test_an_error_is_shown_for_a_model_of_other_classes(
+    linear: Path, models: Path, data_file: Path
+) -> None:
     texts, labels = make_texts(60, seed=2)
     source = open_source((texts, [f"x {label}" for label in labels]))
     save_baseline(fit_baseline(LINEAR, source), models / "foreign")
@@ -148,7 +150,7 @@ def test_other_classes_are_told(linear: Path, models: Path, data_file: Path) -> 
     assert "has the classes" in error
 
 
-def test_a_damaged_baseline_is_told(linear: Path, data_file: Path) -> None:
+def test_an_error_is_shown_for_a_damaged_baseline(linear: Path, data_file: Path) -> None:
     (linear / "weights.safetensors").write_bytes(b"x")
     (error,) = errors(open_page(data_file, BOTH))
     assert "damaged" in error

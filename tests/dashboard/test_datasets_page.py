@@ -1,4 +1,4 @@
-"""The page of data sets, and its figures, over data of every kind."""
+"""The page Datasets and its charts, with data of every kind."""
 
 import html
 import io
@@ -15,7 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks as commands
-from dashboard.explore import charts as figures
+from dashboard.explore import charts
 from dashboard.explore.inputs import LABEL_ISSUE, RIGHT, WRONG
 from dashboard.explore.rows import PAGE
 from dashboard.tasks import Task
@@ -33,7 +33,7 @@ from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.html import printable
 from icaps.interpret.global_view import weights_fingerprint
-from icaps.reports import charts
+from icaps.reports.charts import PALETTE
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
@@ -70,7 +70,7 @@ def labelled(count: int, seed: int) -> Rows:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Made-up texts of three classes with a test part, explored."""
+    """Made-up texts of three classes with a test split and an index."""
     place = write(tmp_path / "data", train=labelled(TRAIN, 1), test=labelled(TEST, 2))
     make_index(place, {})
     return place
@@ -149,7 +149,7 @@ def test_each_part_of_the_page(data: Path) -> None:
 
 
 class FakeTask:
-    """A command that was asked for; it runs until the test ends it."""
+    """A command that runs until the test ends it."""
 
     started: ClassVar[list[list[str]]] = []
 
@@ -168,7 +168,7 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
     return FakeTask
 
 
-def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTask]) -> None:
+def test_a_button_builds_the_index(tmp_path: Path, tasks: type[FakeTask]) -> None:
     place = write(tmp_path / "data", train=labelled(9, 1))
     at = open_data(place)
     assert at.dataframe[0].value["class"].tolist() == [
@@ -196,7 +196,7 @@ def test_data_is_explored_when_that_is_asked(tmp_path: Path, tasks: type[FakeTas
     assert [tab.label for tab in run(at).tabs] == list(TABS)
 
 
-def test_how_data_is_read_is_how_it_is_explored(tmp_path: Path, tasks: type[FakeTask]) -> None:
+def test_reading_options_are_passed_to_the_command(tmp_path: Path, tasks: type[FakeTask]) -> None:
     path = tmp_path / "own.csv"
     lines = [f"t{n};some bread {n};{'ab'[n % 2]};{'xy'[n % 2]}" for n in range(9)]
     path.write_text("\n".join(["title;text;label;-kind", *lines, "too;few"]) + "\n")
@@ -238,12 +238,12 @@ def test_columns_that_no_command_can_name_are_not_offered(tmp_path: Path) -> Non
     assert at.selectbox(key=f"datasets label {path}").options == ["label"]
 
 
-def test_what_no_process_takes_is_told() -> None:
+def test_an_error_is_shown_for_an_impossible_argument() -> None:
     with pytest.raises(RunError, match="can't be started"):
         Task(["explore", "a\0b"])
 
 
-def test_data_that_is_not_here_yet(tasks: type[FakeTask]) -> None:
+def test_data_that_is_not_downloaded(tasks: type[FakeTask]) -> None:
     at = open_data("ag_news")
     assert at.selectbox(key="datasets data").value == "ag_news (download)"
     assert any("Not downloaded yet" in caption.value for caption in at.caption)
@@ -252,8 +252,8 @@ def test_data_that_is_not_here_yet(tasks: type[FakeTask]) -> None:
     assert tasks.started == [["explore", "ag_news"]]
 
 
-def test_bad_rows_far_down_are_left_out(tmp_path: Path) -> None:
-    """The preview doesn't reach them, and an index leaves them out whatever is asked."""
+def test_bad_rows_after_the_preview_are_left_out(tmp_path: Path) -> None:
+    """The preview does not reach them, and an index always leaves them out."""
     path = tmp_path / "own.csv"
     lines = [f"some bread {n},{'ab'[n % 2]}" for n in range(200)]
     path.write_text("\n".join(["text,label", *lines, "a,b,c,d"]) + "\n")
@@ -264,7 +264,9 @@ def test_bad_rows_far_down_are_left_out(tmp_path: Path) -> None:
     assert len(at.get("vega_lite_chart")) == 3
 
 
-def test_relative_paths_are_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_start_at_the_folder_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Real, as it depends on the folder that the process is started in."""
     write(tmp_path / "data", train=labelled(9, 1))
     monkeypatch.chdir(tmp_path)
@@ -306,7 +308,7 @@ def test_finding_rows(data: Path) -> None:
     assert len(rows_shown(at)) == min((index.words == longest).sum(), PAGE)
 
 
-def test_a_wrong_pattern_is_told(data: Path) -> None:
+def test_an_error_is_shown_for_a_wrong_pattern(data: Path) -> None:
     at = open_data(data, "Rows")
     for pattern in ("(", "[a", "*", "a{2,1}", r"\1", "(?P<a", "(" * 2000):
         at.text_input(key="rows regex").set_value(pattern)
@@ -316,7 +318,7 @@ def test_a_wrong_pattern_is_told(data: Path) -> None:
     assert found(run(at)) == "80 of 80 rows"
 
 
-def test_nothing_that_is_found_is_no_mistake(data: Path) -> None:
+def test_no_matching_rows_are_no_error(data: Path) -> None:
     for tab in ("Rows", "Map"):
         at = open_data(data, tab, **{"rows words": "nowhere"})
         assert found(at) == "0 of 80 rows"
@@ -324,7 +326,7 @@ def test_nothing_that_is_found_is_no_mistake(data: Path) -> None:
         assert [d for d in at.dataframe if "row" in d.value] == []
 
 
-def test_pages_at_their_ends(data: Path) -> None:
+def test_the_last_page(data: Path) -> None:
     at = open_data(data, "Rows")
     page = at.number_input(key="rows page")
     assert (page.label, page.min, page.max) == ("Page of 4", 1, 4)
@@ -337,7 +339,7 @@ def test_pages_at_their_ends(data: Path) -> None:
     assert at.get("download_button")[0].proto.label == "CSV of these 20 of 20"
 
 
-def test_a_row_that_is_opened(data: Path, classifier: ICapsClassifier) -> None:
+def test_an_opened_row(data: Path, classifier: ICapsClassifier) -> None:
     index = indexed(data)
     at = open_data(data, "Rows")
     at.selectbox(key="open row").set_value(3)
@@ -360,7 +362,7 @@ def plain(element: Any) -> str:
     return str(element.value.replace("\\", "").replace("\u2060", ""))
 
 
-def test_rows_by_what_a_model_says(
+def test_rows_by_prediction(
     data: Path, classifier: ICapsClassifier, models: Path, tmp_path: Path
 ) -> None:
     texts, labels = make_texts(30, 3)
@@ -431,7 +433,7 @@ def test_a_slice_is_a_data_set(data: Path) -> None:
     assert at.selectbox(key="datasets data").value == "synthetic"
 
 
-def test_a_damaged_slice_is_told_and_in_no_way(data: Path, cache: Path) -> None:
+def test_a_damaged_slice_shows_an_error_and_blocks_nothing(data: Path, cache: Path) -> None:
     (cache / "slices").mkdir()
     (cache / "slices" / "bad.parquet").write_bytes(b"PAR1")
     at = open_data(data)
@@ -439,14 +441,14 @@ def test_a_damaged_slice_is_told_and_in_no_way(data: Path, cache: Path) -> None:
     assert metrics(at)["Texts"] == "80"
 
 
-def test_repeats(tmp_path: Path) -> None:
+def test_duplicates(tmp_path: Path) -> None:
     rows = [("we bake some bread in the old oven today", "a"), ("another text of its own", "b")]
     place = write(
         tmp_path / "data", train=[*rows, rows[0], (rows[0][0], "b")], test=[rows[1], ("new", "a")]
     )
     find_duplicates(indexed(place))
     at = open_data(place, "Repeats")
-    summary = at.dataframe[0].value.set_index("what recurs")
+    summary = at.dataframe[0].value.set_index("kind")
     assert summary["pairs"].to_dict() == {
         "exact duplicates in train": 2,
         "near-duplicates in train": 0,
@@ -498,7 +500,7 @@ def test_strange_classes_and_texts(
 
 
 def test_class_names_without_half_characters_can_be_trained_on(tmp_path: Path) -> None:
-    """A file holds none, so each is U+FFFD from the start."""
+    """A file cannot hold them, so each becomes U+FFFD."""
     place = small(tmp_path, [("a", "half \ud83d a smile"), ("b", "x")])
     assert indexed(place).classes == ("half \ufffd a smile", "x")
 
@@ -527,7 +529,7 @@ def test_few_and_many(rows: Rows, tmp_path: Path) -> None:
         assert not at.warning
 
 
-def test_data_that_has_changed_is_explored_anew(data: Path) -> None:
+def test_changed_data_gets_a_new_index(data: Path) -> None:
     at = open_data(data, "Rows")
     write(data, train=[("new text", "x"), ("old text", "y")])
     os.utime(data / "train.jsonl", (1, 1))
@@ -539,7 +541,7 @@ def test_data_that_has_changed_is_explored_anew(data: Path) -> None:
     assert found(open_tab(at, "Rows")) == "22 of 22 rows"
 
 
-def test_data_that_is_gone_is_told(data: Path) -> None:
+def test_an_error_is_shown_for_deleted_data(data: Path) -> None:
     at = open_data(data, "Rows")
     (data / "train.jsonl").unlink()
     (data / "test.jsonl").unlink()
@@ -552,7 +554,7 @@ def test_data_that_is_gone_is_told(data: Path) -> None:
     "name", ["facts.json", "labels.npy", "texts.arrow", "words.parquet", "distinctive.parquet"]
 )
 @pytest.mark.parametrize("content", [b"", b"\xff\x00 nonsense"])
-def test_a_damaged_index_is_told(name: str, content: bytes, data: Path) -> None:
+def test_an_error_is_shown_for_a_damaged_index(name: str, content: bytes, data: Path) -> None:
     folder = indexed(data).folder
     (folder / name).write_bytes(content)
     at = open_data(data)
@@ -564,7 +566,9 @@ def test_a_damaged_index_is_told(name: str, content: bytes, data: Path) -> None:
     assert all("can't be read" in error and "Delete the folder" in error for error in told)
 
 
-def test_a_damaged_judgement_is_told(data: Path, classifier: ICapsClassifier, models: Path) -> None:
+def test_an_error_is_shown_for_damaged_predictions(
+    data: Path, classifier: ICapsClassifier, models: Path
+) -> None:
     judged_by(data, classifier, models)
     weights = weights_fingerprint(models / "small")
     folder = row_predictions(classifier, weights, indexed(data)).home / "ready"
@@ -605,7 +609,7 @@ def test_back_and_forward_are_followed(data: Path, tmp_path: Path) -> None:
         assert at.query_params == asked
 
 
-def test_what_was_asked_of_other_data_is_in_no_way(data: Path, tmp_path: Path) -> None:
+def test_filters_of_other_data_are_reset(data: Path, tmp_path: Path) -> None:
     """Classes, a split, lengths, a page, a row and a word that the next data set lacks."""
     other = small(tmp_path, [("Bread", "x"), ("Soup and more", "y")], "other")
     at = open_data(data, "Rows")
@@ -636,7 +640,7 @@ def test_without_a_model(data: Path, models: Path) -> None:
     assert any("A map needs a model" in caption.value for caption in at.caption)
 
 
-def test_vectors_and_what_they_cover(data: Path, tmp_path: Path) -> None:
+def test_the_coverage_of_word_vectors(data: Path, tmp_path: Path) -> None:
     index = indexed(data)
     words = [word for batch in index.vocabulary.batches() for word in batch]
     known = words[: len(words) // 2]
@@ -669,18 +673,18 @@ def split(name: str, rows: int, class_rows: tuple[int, ...], **others: Any) -> S
 
 def test_tables_by_hand() -> None:
     facts = facts_of(split("train", 8, (6, 2)), split("test", 0, (0, 0)))
-    assert figures.class_table(facts).to_dict("list") == {
+    assert charts.class_table(facts).to_dict("list") == {
         "class": ["a", "b", "a", "b"],
         "split": ["train", "train", "test", "test"],
         "texts": [6, 2, 0, 0],
         "share": [0.75, 0.25, 0.0, 0.0],
     }
-    assert figures.growth_table(facts).to_dict("list") == {
+    assert charts.growth_table(facts).to_dict("list") == {
         "texts": [1, 2],
         "running words": [5, 11],
         "different words": [4, 7],
     }
-    assert figures.cut_table(facts).to_dict("list") == {
+    assert charts.cut_table(facts).to_dict("list") == {
         "F": [0, 5],
         "words": [7, 1],
         "covered of train": [1.0, 0.5],
@@ -691,14 +695,14 @@ def test_tables_by_hand() -> None:
 def test_the_largest_classes_are_drawn() -> None:
     names = [f"class {n}" for n in range(60)]
     facts = facts_of(split("train", 1770, tuple(range(60))), classes=names)
-    chart = figures.class_bars(figures.class_table(facts), "#111111").to_dict()
+    chart = charts.class_bars(charts.class_table(facts), "#111111").to_dict()
     (rows,) = chart["datasets"].values()
     assert [row["class"] for row in rows] == names[20:]
     assert chart["encoding"]["y"]["sort"] == names[:19:-1]
 
 
-def test_short_texts_have_a_bin_a_length() -> None:
-    table = figures.length_table({"train": lengths((0, 1), (2, 3), (49, 4))})
+def test_short_texts_have_one_bin_per_length() -> None:
+    table = charts.length_table({"train": lengths((0, 1), (2, 3), (49, 4))})
     assert table.to_dict("list") == {
         "split": ["train"] * 3,
         "from": [0, 2, 49],
@@ -710,37 +714,37 @@ def test_short_texts_have_a_bin_a_length() -> None:
 
 def test_a_long_tail_is_in_the_last_bin() -> None:
     """99 of 100 texts have at most 99 words: bins of two, and the one of 10,000 in the last."""
-    table = figures.length_table({"train": lengths((10, 50), (99, 49), (10_000, 1))})
+    table = charts.length_table({"train": lengths((10, 50), (99, 49), (10_000, 1))})
     assert table["from"].tolist() == [10, 98]
     assert table["below"].tolist() == [12, 100]
     assert table["texts"].tolist() == [50, 50]
     # Two of 100 don't pass 99%: the bins reach to the longest.
-    table = figures.length_table({"train": lengths((10, 98), (10_000, 2))})
+    table = charts.length_table({"train": lengths((10, 98), (10_000, 2))})
     assert table["from"].tolist() == [0, 9849]
     assert table["texts"].sum() == 100
 
 
 def test_splits_have_the_same_bins() -> None:
-    table = figures.length_table({"train": lengths((5, 10)), "test": lengths((7, 3), (500, 1))})
+    table = charts.length_table({"train": lengths((5, 10)), "test": lengths((7, 3), (500, 1))})
     assert set(table["below"] - table["from"]) == {11}  # 501 lengths in 50 bins
     assert table[table["split"] == "test"]["share"].tolist() == [0.75, 0.25]
-    assert figures.length_table({"train": lengths(), "test": lengths()}).empty
+    assert charts.length_table({"train": lengths(), "test": lengths()}).empty
 
 
 def test_the_mark_of_a_network() -> None:
-    table = figures.length_table({"train": lengths((10, 98), (20, 2))})
-    chart = figures.length_bars(table, "words", 195, "N", "#111111").to_dict()
+    table = charts.length_table({"train": lengths((10, 98), (20, 2))})
+    chart = charts.length_bars(table, "words", 195, "N", "#111111").to_dict()
     text = chart["layer"][2]["encoding"]["text"]["value"]
     assert text == "N = 195 →"  # beyond what is drawn
-    assert figures.length_bars(table, "words", None, "", "#111111").to_dict()["layer"][1:] == []
-    inside = figures.length_bars(table, "words", 15, "N", "#111111").to_dict()
+    assert charts.length_bars(table, "words", None, "", "#111111").to_dict()["layer"][1:] == []
+    inside = charts.length_bars(table, "words", 15, "N", "#111111").to_dict()
     assert inside["layer"][2]["encoding"]["text"]["value"] == "N = 15"
 
 
 @pytest.mark.parametrize(("limit", "share"), [(0, 1.0), (5, 0.5), (6, 0.25), (9, 0.0)])
 def test_the_share_that_is_cut(limit: int, share: float) -> None:
-    assert figures.cut_share(lengths((5, 2), (6, 1), (9, 1)), limit) == share
-    assert figures.cut_share(lengths(), limit) == 0.0
+    assert charts.cut_share(lengths((5, 2), (6, 1), (9, 1)), limit) == share
+    assert charts.cut_share(lengths(), limit) == 0.0
 
 
 def test_a_preset_marks_its_limits(data: Path) -> None:
@@ -761,8 +765,8 @@ def points(rows: Sequence[tuple[int, str, str, str]]) -> pd.DataFrame:
 
 def test_the_map_of_texts() -> None:
     table = points([(4, "a", "b", "x"), (7, HTML, "a", HTML), (9, "a", "a", "y" * 300)])
-    colors = figures.map_colors(sorted(set(table["class"])))
-    figure = figures.text_map(table, "class", colors, 7, "#123456")
+    colors = charts.map_colors(sorted(set(table["class"])))
+    figure = charts.text_map(table, "class", colors, 7, "#123456")
     first, second, ring = figure.data
     assert list(first.customdata) == [7]
     assert "<b" not in first.name
@@ -771,24 +775,24 @@ def test_the_map_of_texts() -> None:
     assert (list(second.customdata), list(second.x)) == ([4, 9], [4.0, 9.0])
     assert second.marker.color == colors["a"]
     assert (list(ring.x), ring.marker.line.color) == ([7.0], "#123456")
-    assert len(figures.text_map(table, "class", colors, 5, "#123456").data) == 2  # no such row
-    colors = figures.map_colors(["a", "b", "of no text"])
-    predicted = figures.text_map(table, "predicted", colors, None, "#123456")
+    assert len(charts.text_map(table, "class", colors, 5, "#123456").data) == 2  # no such row
+    colors = charts.map_colors(["a", "b", "of no text"])
+    predicted = charts.text_map(table, "predicted", colors, None, "#123456")
     assert [(trace.name, list(trace.customdata)) for trace in predicted.data] == [
         ("a", [7, 9]),
         ("b", [4]),
     ]
 
 
-def test_a_colour_a_name() -> None:
+def test_one_colour_per_name() -> None:
     names = [f"n{n}" for n in range(10)]
-    colors = figures.map_colors(names)
+    colors = charts.map_colors(names)
     assert list(colors) == names
-    assert colors["n0"] == colors["n8"] == charts.PALETTE[0]
+    assert colors["n0"] == colors["n8"] == PALETTE[0]
     assert len({colors[name] for name in names[:8]}) == 8
 
 
-def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
+def test_rows_shows_what_is_picked_on_the_map(data: Path) -> None:
     at = open_data(data, "Rows", picked=(str(indexed(data).folder), (3, 5, 77)))
     assert rows_shown(at)["row"].tolist() == [3, 5, 77]
     at.toggle(key="rows picked").set_value(False)
@@ -797,7 +801,7 @@ def test_what_is_picked_on_the_map_is_found_in_rows(data: Path) -> None:
     assert found(at) == "80 of 80 rows"
 
 
-def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
+def test_no_cell_of_the_row_table_is_a_formula(tmp_path: Path) -> None:
     from dashboard.explore.rows import row_table
     from icaps.reports.files import to_csv
 
@@ -813,7 +817,7 @@ def test_a_file_for_a_spreadsheet(tmp_path: Path) -> None:
 CSV = b"text,label\nsome bread,a\nmore soup,b\n"
 
 
-def test_an_upload_is_kept_and_offered(cache: Path) -> None:
+def test_an_upload_is_stored_and_listed(cache: Path) -> None:
     at = open_page("datasets", **{})
     at.selectbox(key="datasets data").select(UPLOAD)
     run(at)
@@ -829,7 +833,7 @@ def test_an_upload_is_kept_and_offered(cache: Path) -> None:
     assert not path.exists()  # it is still in the browser, and doesn't come back by that
 
 
-def test_uploads_of_one_name_are_told_apart(cache: Path) -> None:
+def test_uploads_of_the_same_name_have_different_labels(cache: Path) -> None:
     old = store_upload("a.csv", io.BytesIO(CSV))
     os.utime(old, (1_700_000_000, 1_700_000_000))
     new = store_upload("a.csv", io.BytesIO(CSV + b"third,a\n"))
@@ -849,8 +853,8 @@ def test_uploads_of_one_name_are_told_apart(cache: Path) -> None:
     [(100, "ag_news-short"), (195, "ag_news-short"), (196, "amazon_polarity-short")]
     + [(593, "yahoo_answers-short"), (5_000, "dbpedia-short")],
 )
-def test_the_marked_preset_leaves_most_texts_whole(words: int, preset: str) -> None:
+def test_the_marked_preset_cuts_few_texts(words: int, preset: str) -> None:
     lengths = Lengths((5, words, 9_000), (10, 86, 4))  # 4% are longer
     split = SplitFacts("train", 100, {}, (100,), 1, lengths, lengths, 100)
     facts = Facts("x", {}, ("a",), (split,), 1, (), (), 1)
-    assert figures.fitting_preset(facts) == preset
+    assert charts.fitting_preset(facts) == preset

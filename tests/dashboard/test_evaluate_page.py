@@ -1,4 +1,4 @@
-"""The page of evaluations, and its charts."""
+"""The page Evaluate and its charts."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks, url_state
-from dashboard.evaluate import charts as figures
+from dashboard.evaluate import charts
 from dashboard.evaluate.inputs import TABS
 from dashboard.evaluate.view import PAGE
 from dashboard.model_registry import SHIPPED
@@ -54,7 +54,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Texts of three topics, of which nine have another one's label, and a training part."""
+    """Texts of three topics, nine of them with a wrong label, and a training split."""
     texts, labels = make_texts(60, seed=4)
     texts[0] = STRANGE
     labels[:9] = labels[1:10]
@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def kept(model: Path, place: Path) -> EvaluationReport:
-    """The evaluation as the command keeps it."""
+    """The evaluation as the command stores it."""
     classifier = ICapsClassifier.load(model)
     data = EvaluationData(place, "test", {})
     return EvaluationReport(evaluate_data(classifier, weights_fingerprint(model), data))
@@ -93,7 +93,7 @@ def cards(at: AppTest) -> list[str]:
 
 
 class FakeTask:
-    """A command that was asked for; it runs until the test ends it."""
+    """A command that runs until the test ends it."""
 
     started: ClassVar[list[list[str]]] = []
 
@@ -102,9 +102,7 @@ class FakeTask:
         self.running, self.failed, self.last_line = True, False, ""
 
 
-def test_it_is_evaluated_when_that_is_asked(
-    data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_button_evaluates(data: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
     at = opened(data)
     assert not at.tabs
@@ -145,7 +143,7 @@ def test_the_scores(report: EvaluationReport, data: Path) -> None:
     assert any("Shuffled, the same predictions" in caption.value for caption in at.caption)
 
 
-def test_saved_slices_are_there(report: EvaluationReport, data: Path) -> None:
+def test_saved_slices_are_scored(report: EvaluationReport, data: Path) -> None:
     index = make_index(data, {})
     save_slice(index, np.array([30, 31, 50]), "mine", {})  # of the test part
     table = as_table(opened(data), "slices")
@@ -255,7 +253,7 @@ def test_two_models(
     assert at.query_params["other"] == "other"
 
 
-def test_learning(report: EvaluationReport, data: Path, models: Path) -> None:
+def test_the_learning_curve(report: EvaluationReport, data: Path, models: Path) -> None:
     at = opened(data, "Learning", model="small")
     assert any("no two models" in caption.value for caption in at.caption)
     shutil.copytree(models / "small", models / "less")
@@ -265,7 +263,7 @@ def test_learning(report: EvaluationReport, data: Path, models: Path) -> None:
     assert table["name"].tolist() == ["less", "small"]
 
 
-def test_the_link_reopens_it(report: EvaluationReport, data: Path) -> None:
+def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> None:
     asked = {
         "part": "test",
         "evaluate_tab": "Confusion",
@@ -290,7 +288,7 @@ def test_the_link_reopens_it(report: EvaluationReport, data: Path) -> None:
     "asked",
     [{"part": "x"}, {"actual": "Stars"}, {"evaluate_tab": "<b>"}, {"threshold": "101"}],
 )
-def test_what_the_address_can_not_mean(
+def test_a_wrong_address_is_ignored(
     report: EvaluationReport, data: Path, asked: dict[str, str]
 ) -> None:
     for tab in ("Confusion", "Calibration"):
@@ -298,7 +296,7 @@ def test_what_the_address_can_not_mean(
         assert not errors(at)
 
 
-def test_the_training_part(report: EvaluationReport, data: Path) -> None:
+def test_the_training_split(report: EvaluationReport, data: Path) -> None:
     at = opened(data)
     at.selectbox(key="part").select("train")
     run(at)
@@ -320,12 +318,12 @@ def test_strange_texts_are_shown_as_they_are(report: EvaluationReport, data: Pat
     assert frame["text"].iloc[0].startswith("'=1+1")
 
 
-def test_damage_is_told(report: EvaluationReport, data: Path) -> None:
+def test_an_error_is_shown_for_a_damaged_evaluation(report: EvaluationReport, data: Path) -> None:
     (report.evaluation.folder / "facts.json").write_text("{")
     assert "Delete the folder" in errors(opened(data))[0]
 
 
-def test_our_own_sentences_with_the_model_that_ships(
+def test_own_sentences_with_the_shipped_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ICAPS_MODELS", str(SHIPPED))
@@ -342,37 +340,37 @@ def test_our_own_sentences_with_the_model_that_ships(
 def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
     told = report.predictions
     kept_texts = select_at(told.confidence, told.correct, 0.8)
-    cells = figures.confusion_table(told.confusion, told.classes)
+    cells = charts.confusion_table(told.confusion, told.classes)
     points = [
         Point("a", "a", 100, 1, 0.8, None, 0),
         Point("b", "a", 200, 1, 0.9, 0.7, 10),
     ]
-    charts = [
-        figures.confusion_chart(cells, COUNTS, ("Sailing", "Cooking"), ink),
-        figures.confusion_chart(cells, SHARES, ("Sailing", "Cooking"), ink),
-        figures.reliability_chart(figures.reliability_table(report.reliability), ink),
-        figures.selective_chart(figures.selective_table(report.coverage), kept_texts, 0.8, ink),
-        figures.slice_chart(figures.slice_table(report.slices), ink),
-        figures.learning_chart(figures.learning_table(points), "validation accuracy", ink),
+    drawn = [
+        charts.confusion_chart(cells, COUNTS, ("Sailing", "Cooking"), ink),
+        charts.confusion_chart(cells, SHARES, ("Sailing", "Cooking"), ink),
+        charts.reliability_chart(charts.reliability_table(report.reliability), ink),
+        charts.selective_chart(charts.selective_table(report.coverage), kept_texts, 0.8, ink),
+        charts.slice_chart(charts.slice_table(report.slices), ink),
+        charts.learning_chart(charts.learning_table(points), "validation accuracy", ink),
     ]
-    for chart in charts:
+    for chart in drawn:
         assert len(image(chart.properties(width=300), "svg")) > 2_000
 
 
 def test_shares_of_the_confusion_are_of_rows() -> None:
-    table = figures.confusion_table(np.array([[8, 2], [0, 0]]), ("a", "b"))
+    table = charts.confusion_table(np.array([[8, 2], [0, 0]]), ("a", "b"))
     assert table["share"].tolist() == [0.8, 0.2, 0, 0]
     assert table["texts"].tolist() == [8, 2, 0, 0]
 
 
-def test_what_says_little_is_not_drawn() -> None:
+def test_points_of_few_texts_are_not_drawn() -> None:
     """One of a thousand texts that is wrong, and a slice of three texts."""
     random = np.random.default_rng(0)
     confidence, correct = random.uniform(0.5, 0.9, 1_000), np.ones(1_000, bool)
     confidence[0], correct[0] = 0.99, False
-    table = figures.selective_table(coverage_curve(confidence, correct))
+    table = charts.selective_table(coverage_curve(confidence, correct))
     assert table["accuracy"].min() == 0
-    chart = figures.selective_chart(table, select_at(confidence, correct, 0), 0.999, "#000000")
+    chart = charts.selective_chart(table, select_at(confidence, correct, 0), 0.999, "#000000")
     drawn = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert drawn["accuracy"].min() > 0.85
     few = np.arange(1_000) < 3
@@ -384,6 +382,6 @@ def test_what_says_little_is_not_drawn() -> None:
             (SAVED, "mine", few),
         )
     ]
-    chart = figures.slice_chart(figures.slice_table(parts), "#000000")
+    chart = charts.slice_chart(charts.slice_table(parts), "#000000")
     (shown,) = chart.to_dict()["datasets"].values()
     assert [row["slice"] for row in shown] == ["all", "mine"]

@@ -52,7 +52,7 @@ def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation
 
 
 def as_vega_lite(spec: charts.Spec) -> dict[str, Any]:
-    """A chart with its numbers, which Altair finds to be what Vega-Lite takes."""
+    """A chart with its numbers, which Altair validates as Vega-Lite."""
     whole = {**spec, "data": {"values": spec["data"].to_dict("records")}}
     alt.LayerChart.from_dict(whole)
     return whole
@@ -88,7 +88,7 @@ def test_bars_are_the_norms() -> None:
     assert labels["mark"]["color"] == "#123456"
 
 
-def test_labels_of_the_bars_say_what_the_class_is_here() -> None:
+def test_labels_of_the_bars_name_the_role_of_the_class() -> None:
     same = charts.norm_table(EXPLANATION).label.tolist()
     assert same == ["0.12", "0.75  ◂ predicted", "0.50"]
     other = charts.norm_table(replace(EXPLANATION, target="Sport")).label.tolist()
@@ -97,7 +97,7 @@ def test_labels_of_the_bars_say_what_the_class_is_here() -> None:
     assert charts.norm_table(blank).label.tolist() == ["0.00", "0.00  ◂ explained", "0.00"]
 
 
-def test_the_attention_of_each_word_and_the_middles_of_kgrams() -> None:
+def test_the_attention_of_each_word_and_the_middle_words_of_kgrams() -> None:
     first, second = (charts.attention_table(EXPLANATION, r) for r in EXPLANATION.capsules)
     assert first.position.tolist() == [1, 2, 3, 4]
     assert first.word.tolist() == ["oil", "and", "gas", "fall"]
@@ -109,7 +109,7 @@ def test_the_attention_of_each_word_and_the_middles_of_kgrams() -> None:
     assert chart["encoding"]["y"]["scale"]["domain"] == [0, pytest.approx(0.65)]
 
 
-def test_a_kgram_has_one_middle_where_words_repeat(classifier: ICapsClassifier) -> None:
+def test_a_kgram_has_one_middle_word_if_words_repeat(classifier: ICapsClassifier) -> None:
     """Equal neighbours are attended to alike, and only one is in the middle."""
     (explanation,) = classifier.explain(["bread " * 12], top_capsules=1, top_kgrams=2)
     (reason,) = explanation.capsules
@@ -160,7 +160,7 @@ def test_labels_are_cut_to_one_line() -> None:
 
 
 def lines_of(picture: Any) -> dict[str, Any]:
-    """The lines of a routing picture by the first row of what they say when pointed at."""
+    """The lines of a routing picture by the first row of their hover text."""
     return {t.text.split("<br>")[0]: t for t in picture.data if t.mode == "lines"}
 
 
@@ -203,7 +203,7 @@ def test_a_kgram_of_two_capsules_is_one_node() -> None:
     ]
 
 
-def test_the_routing_chart_draws_no_more_than_it_can_bear() -> None:
+def test_the_routing_chart_has_a_maximum_of_kgrams() -> None:
     names = tuple(f"c{n}" for n in range(12))
     many = replace(
         EXPLANATION,

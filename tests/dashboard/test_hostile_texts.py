@@ -1,4 +1,4 @@
-"""Texts that break pages, each shown as it was typed and answered as the library answers."""
+"""Texts that could break pages: each is shown as typed and explained as by the library."""
 
 import pytest
 
@@ -75,7 +75,7 @@ def test_a_hostile_text(text: str, known: str, classifier: ICapsClassifier) -> N
         ("\u200b", NOTHING_KNOWN),
     ],
 )
-def test_a_text_without_a_known_word_has_no_case(text: str, expected: str) -> None:
+def test_a_text_without_a_known_word_has_no_prediction(text: str, expected: str) -> None:
     at = type_text(open_app(), text)
     assert shown_text(at) == text
     assert verdict(at) == expected

@@ -1,4 +1,4 @@
-"""The page with a model of long texts: a row a sentence, with its weight."""
+"""The page with a model of long texts: a row per sentence, with its weight."""
 
 import dataclasses
 import re
@@ -33,7 +33,7 @@ def weights(page: str) -> list[float]:
     return [float(value) for value in re.findall(r'style="--weight: ([\d.]+)%"', page)]
 
 
-def test_a_row_a_sentence_with_its_weight(long_model: ICapsClassifier) -> None:
+def test_one_row_per_sentence_with_its_weight(long_model: ICapsClassifier) -> None:
     at = open_app(model="long", text=DOCUMENT)
     assert shown_text(at) == DOCUMENT
     (expected,) = long_model.explain([DOCUMENT])
@@ -46,7 +46,7 @@ def test_a_row_a_sentence_with_its_weight(long_model: ICapsClassifier) -> None:
     assert numbers == {str(kgram.sentence + 1) for kgram in expected.kgrams}
 
 
-def test_kgrams_come_from_as_many_sentences_as_asked(long_model: ICapsClassifier) -> None:
+def test_the_number_of_sentences(long_model: ICapsClassifier) -> None:
     at = open_app(model="long", text=DOCUMENT)
     assert len(evidence(at)) == 4
     at.slider(key="sentences").set_value(2)
@@ -54,7 +54,7 @@ def test_kgrams_come_from_as_many_sentences_as_asked(long_model: ICapsClassifier
     assert open_app(**at.query_params).slider(key="sentences").value == 2
 
 
-def test_a_model_of_short_texts_asks_for_no_sentences() -> None:
+def test_a_model_of_short_texts_has_no_slider_for_sentences() -> None:
     assert [slider.key for slider in open_app(model="small").slider] == ["k1", "k2"]
 
 
@@ -76,7 +76,7 @@ def test_sizes(long_model: ICapsClassifier, text: str, most_rows: int) -> None:
     assert not [line for line in lines(at, "notice") if "were read" in line]
 
 
-def test_limits_are_told(long_classifier: ICapsClassifier, models: Path) -> None:
+def test_truncation_is_reported(long_classifier: ICapsClassifier, models: Path) -> None:
     network = long_classifier.network_
     limited = dataclasses.replace(network.config, max_sentences=2)
     network.config, kept = limited, network.config

@@ -1,4 +1,4 @@
-"""The pages as a visitor meets them, without a browser."""
+"""The pages Explain and Many texts, without a browser."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ SAILING = "The crew raised the mast and the anchor before the tide."
 FIRST = next(iter(EXAMPLES.values()))
 
 
-def test_the_landing_page_answers_at_once() -> None:
+def test_the_landing_page_explains_an_example() -> None:
     at = open_app()
     assert at.title[0].value == "Why this class?"
     assert at.text_area(key="text").value == FIRST
@@ -38,7 +38,7 @@ def test_the_landing_page_answers_at_once() -> None:
     assert not at.error
 
 
-def test_the_answer_is_the_librarys(classifier: ICapsClassifier) -> None:
+def test_the_explanation_equals_that_of_the_library(classifier: ICapsClassifier) -> None:
     (expected,) = classifier.explain([COOKING])
     at = type_text(open_app(), COOKING)
     assert verdict(at) == expected.predicted == "Cooking"
@@ -54,7 +54,7 @@ def test_the_answer_is_the_librarys(classifier: ICapsClassifier) -> None:
     assert len(routing_lines(at)) == 4 + 2 * 3  # K-grams, and capsules to classes
 
 
-def test_an_example_changes_text_and_answer(classifier: ICapsClassifier) -> None:
+def test_an_example_changes_text_and_prediction(classifier: ICapsClassifier) -> None:
     (expected,) = classifier.explain([EXAMPLES["Made-up words"]])
     own = SAILING if expected.predicted == "Cooking" else COOKING  # so that the answer changes
     at = type_text(open_app(), own)
@@ -69,7 +69,7 @@ def test_an_example_changes_text_and_answer(classifier: ICapsClassifier) -> None
     assert (shown_text(at), verdict(at)) == (SAILING, "Sailing")
 
 
-def test_why_not_another_class(classifier: ICapsClassifier) -> None:
+def test_another_class_can_be_explained(classifier: ICapsClassifier) -> None:
     at = choose(type_text(open_app(), COOKING), "target", "Sailing")
     (expected,) = classifier.explain([COOKING], target="Sailing")
     assert verdict(at) == "Cooking"  # the prediction stays
@@ -112,7 +112,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
     assert page_html(again) == page_html(at)
 
 
-def test_back_and_forward_are_followed_but_a_late_address_is_not() -> None:
+def test_back_and_forward_work_but_a_late_address_is_ignored() -> None:
     at = type_text(open_app(), COOKING)
     before = dict(at.query_params)
     type_text(at, SAILING)
@@ -156,7 +156,7 @@ def test_a_wrong_address_is_ignored(asked: dict[str, str]) -> None:
     }
 
 
-def test_a_long_text_stays_out_of_the_address() -> None:
+def test_a_long_text_is_left_out_of_the_address() -> None:
     text = "bread " * (MAX_LINK // 6 + 1)
     at = type_text(open_app(), text)
     assert "text" not in at.query_params
@@ -212,7 +212,7 @@ def test_an_uploaded_csv(models: Path) -> None:
     assert not at.error
 
 
-def test_the_question_outlives_a_visit_to_the_other_page() -> None:
+def test_text_and_options_survive_a_visit_to_another_page() -> None:
     at = choose(type_text(open_app(), COOKING), "target", "Gardens")
     at.query_params.clear()  # as the browser does when the page is changed
     run(at.switch_page("../pages/many.py"))

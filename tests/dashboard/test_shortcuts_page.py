@@ -1,4 +1,4 @@
-"""The page of shortcuts, with a model that a token has misled."""
+"""The page Shortcuts, with a model that relies on a planted token."""
 
 import csv
 import random
@@ -96,7 +96,7 @@ def test_its_texts_are_saved_as_a_slice(data: Path) -> None:
     assert "Saved as" in at.success[0].value
 
 
-def test_nothing_is_saved_where_there_is_only_to_look_at(
+def test_nothing_is_saved_in_read_only_mode(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "settings.toml").write_text(f'read_only = true\ndata_roots = ["{tmp_path}"]\n')
@@ -112,7 +112,7 @@ def test_nothing_is_saved_where_there_is_only_to_look_at(
     assert not slices()
 
 
-def test_what_is_said_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
+def test_predictions_with_and_without_the_token(data: Path, misled: ICapsClassifier) -> None:
     model = next(model for model in find_models() if model.name == "misled")
     kept = evaluations.find_model_shortcuts(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None

@@ -1,4 +1,4 @@
-"""Whether a reason can be trusted, on the page."""
+"""The trust box and the what-if tools of the page Explain."""
 
 import re
 from html import unescape
@@ -29,7 +29,7 @@ def shipped(models: Path, monkeypatch: pytest.MonkeyPatch) -> ICapsClassifier:
 
 
 def badge(at: object) -> list[str]:
-    """The kind of the badge, then its lines; nothing where there is none."""
+    """The level of the trust box, then its lines; empty if there is none."""
     found = re.search(r'<div class="trust (\w+)" role="note">(.*?)</div>', page_html(at))
     if found is None:
         return []
@@ -41,7 +41,7 @@ def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
     return [] if trial is None else trial.to_sentences()
 
 
-def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:
+def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> None:
     at = open_app(model="ag_news", text=GOOD)
     (expected,) = shipped.explain([GOOD])
     kind, *told = badge(at)
@@ -58,7 +58,7 @@ def test_the_badge_is_the_librarys(shipped: ICapsClassifier) -> None:
     assert told == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
 
 
-def test_the_ranking_is_a_switch_that_a_link_keeps(shipped: ICapsClassifier) -> None:
+def test_the_ranking_is_in_the_link(shipped: ICapsClassifier) -> None:
     at = open_app(model="ag_news", text=GOOD)
     assert at.selectbox(key="ranking").value == "routing"
     at.selectbox(key="ranking").select("contribution")
@@ -73,7 +73,7 @@ def test_the_ranking_is_a_switch_that_a_link_keeps(shipped: ICapsClassifier) -> 
 
 
 @pytest.mark.parametrize("text", ["bake the bread and the onion soup, the crew said", HOSTILE])
-def test_words_are_tried(text: str, classifier: ICapsClassifier) -> None:
+def test_words_are_deleted_or_kept_alone(text: str, classifier: ICapsClassifier) -> None:
     text += " bread the the"  # words that occur twice are told apart
     at = open_app(text=text)
     at.session_state["try_words"] = True
@@ -97,7 +97,7 @@ def test_words_are_tried(text: str, classifier: ICapsClassifier) -> None:
     assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_flipping_set_is_deleted_at_a_button(classifier: ICapsClassifier) -> None:
+def test_a_button_deletes_the_flipping_set(classifier: ICapsClassifier) -> None:
     at = open_app(text="bake the bread and the onion soup, the crew said")
     at.session_state["try_words"] = True
     run(at)
@@ -106,7 +106,7 @@ def test_the_flipping_set_is_deleted_at_a_button(classifier: ICapsClassifier) ->
     assert any("not Cooking" in line.value or "no class" in line.value for line in at.warning)
 
 
-def test_a_changed_text_is_answered_beside_the_one_before(classifier: ICapsClassifier) -> None:
+def test_an_edited_text_is_compared_with_the_original(classifier: ICapsClassifier) -> None:
     text = "bake the bread and the onion soup"
     at = open_app(text=text)
     at.session_state["try_words"] = True

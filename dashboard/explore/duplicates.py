@@ -15,7 +15,7 @@ _LISTED = 100  # pairs in the table; the file has more
 _MAX_CHARACTERS = 400  # of a text in a table
 
 
-def show_repeats(index: Index, arguments: Sequence[str]) -> None:
+def show_duplicates(index: Index, arguments: Sequence[str]) -> None:
     """Numbers of pairs, and the pairs; a button looks for them."""
     duplicates = load_duplicates(index)
     if duplicates is None:
@@ -28,7 +28,7 @@ def show_repeats(index: Index, arguments: Sequence[str]) -> None:
     tables = _pairs_by_name(index, duplicates)
     summary = pd.DataFrame(
         [(name, pairs.total, pairs.differing) for name, pairs in tables.items()],
-        columns=["what recurs", "pairs", "of different classes"],
+        columns=["kind", "pairs", "of different classes"],
     )
     st.dataframe(summary, width="stretch", hide_index=True)
     st.caption(
