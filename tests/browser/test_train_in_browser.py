@@ -235,7 +235,7 @@ def test_deleting_asks_first(page: Page, shop: Workshop) -> None:
     open_run(page, "third_$x$")
     place = page.get_by_test_id("stPopoverBody")
     main(page).get_by_role("button", name="Delete", exact=True).click()
-    assert "Delete third_$x$ with its model" in plain(place.inner_text())
+    assert "Delete third_$x$ and its model" in plain(place.inner_text())
     page.keyboard.press("Escape")
     expect(place).to_have_count(0)
     assert shop.run("third_$x$") is not None
@@ -298,7 +298,7 @@ def test_why_a_training_failed_is_told_as_it_is(page: Page, shop: Workshop) -> N
     assert error in plain(toast.inner_text())
     choose(page, main(page).get_by_role("combobox", name="Training"), "fails")
     expect(page.get_by_test_id("stAlert")).to_be_visible()
-    assert f"fails has failed. {error}" in alerts(page)[0]
+    assert f"fails failed. {error}" in alerts(page)[0]
 
 
 def test_a_training_is_started_and_stopped_by_keys_alone(page: Page, shop: Workshop) -> None:
