@@ -439,6 +439,13 @@ def test_curves_on_the_page(place: Path) -> None:
     assert at.query_params["run"] == "none"
 
 
+def test_a_queued_training_has_no_curves_yet(place: Path) -> None:
+    with at_work(write_run(place, "waits", Status(QUEUED, 1))):
+        at = open_tab(open_page("train", run="waits"), "Curves")
+        assert any("start with the first step" in c.value for c in at.caption)
+
+
+
 def test_how_reasons_are_learnt(place: Path, snapshots: list[dict[str, Any]]) -> None:
     write_run(place, "mine", done(), snapshots=snapshots)
     at = open_tab(open_page("train"), "Reasons")
