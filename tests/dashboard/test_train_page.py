@@ -445,7 +445,6 @@ def test_a_queued_training_has_no_curves_yet(place: Path) -> None:
         assert any("start with the first step" in c.value for c in at.caption)
 
 
-
 def test_how_reasons_are_learnt(place: Path, snapshots: list[dict[str, Any]]) -> None:
     write_run(place, "mine", done(), snapshots=snapshots)
     at = open_tab(open_page("train"), "Reasons")
