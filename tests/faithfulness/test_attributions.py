@@ -1,4 +1,4 @@
-"""Word scores: those of the network by plain loops, and those of Captum and lime."""
+"""Attributions: those of the network against plain loops, and those of Captum and lime."""
 
 from itertools import chain
 
@@ -180,7 +180,7 @@ def test_every_ranking_scores_every_word(name: str, options: dict[str, object]) 
     assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))
 
 
-def test_what_can_not_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_and_missing_rankings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="no ranking 'magic'; choose from routing"):
         check_rankings(["magic"])
     monkeypatch.setattr(registry, "find_spec", lambda package: None)

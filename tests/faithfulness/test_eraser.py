@@ -199,7 +199,7 @@ def test_more_tables_of_the_command(
     assert "1.000 [1.000, 1.000]" in same  # a model agrees with itself
 
 
-def test_mistakes_are_told(
+def test_mistakes_are_refused(
     model_folder: Path, data_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--model", model_folder, "--data", data_file]

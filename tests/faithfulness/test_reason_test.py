@@ -1,4 +1,4 @@
-"""A reason tried: words of one text removed, against plain loops and brute force."""
+"""Tests of one text's explanation, against plain loops and brute force."""
 
 import dataclasses
 import json
@@ -109,7 +109,7 @@ def test_a_text_is_tried_alike_alone_and_among_others() -> None:
     assert other != together[0]
 
 
-def test_where_one_word_decides_it_is_told() -> None:
+def test_where_one_word_decides_the_verdict_is_that_it_does() -> None:
     """Only "rose" has an embedding that speaks for the garden, and capsule 1 alone reads it."""
     classifier = hand_set().without([0])
     text = " ".join(["the"] * 50 + ["rose"] + ["the"] * 50)
@@ -148,7 +148,7 @@ def test_words_deleted_masked_and_kept() -> None:
         assert not any(scores_after(classifier, explanation, everything, DELETE))
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_are_refused() -> None:
     classifier, (explanation,) = some(1)
     with pytest.raises(ConfigError, match="must be one of delete, mask, keep only"):
         scores_after(classifier, explanation, [0], "shuffle")

@@ -257,14 +257,14 @@ def test_one_text_and_one_class() -> None:
     assert confusion.sum(1).tolist() == [0, 8, 0]
 
 
-def test_wrong_data_is_told() -> None:
+def test_wrong_data_is_refused() -> None:
     with pytest.raises(DataError, match="no texts to interpret"):
         count_corpus(untrained(), [])
     with pytest.raises(DataError, match="the class 'attic', which the model lacks"):
         count_corpus(untrained(), [("bread", "attic")])
 
 
-def test_progress_is_told_and_texts_are_read_once() -> None:
+def test_progress_is_reported_and_texts_are_read_once() -> None:
     told: list[int] = []
 
     def stream() -> Iterator[tuple[str, str]]:
@@ -319,7 +319,7 @@ def test_typical_texts_are_those_of_the_largest_contributions() -> None:
     assert len(made.typical[0, 0]) == TYPICAL
 
 
-def test_kgrams_are_bounded_and_low_by_no_more_than_is_told(
+def test_kgrams_are_bounded_and_low_by_no_more_than_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(corpus, "MAX_KGRAMS", 50)

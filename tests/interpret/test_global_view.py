@@ -1,4 +1,4 @@
-"""The view in a checkpoint folder: kept, used again, damaged, of other weights or texts."""
+"""The view in a checkpoint folder: stored, used again, damaged, of other weights or texts."""
 
 import json
 import shutil
@@ -135,7 +135,7 @@ def _truncate(path: Path) -> None:
     "name", ["view.json", "counts.safetensors", "words.parquet", "kgrams.parquet"]
 )
 @pytest.mark.parametrize("damage", [_truncate, Path.unlink, lambda path: path.write_bytes(b"")])
-def test_damage_is_told_and_mended(
+def test_damage_is_reported_and_repaired(
     name: str,
     damage: object,
     folder: Path,
@@ -162,14 +162,14 @@ def test_damage_is_told_and_mended(
         {"blank": "many"},
     ],
 )
-def test_wrong_facts_are_told(change: dict[str, object], folder: Path) -> None:
+def test_wrong_facts_are_reported(change: dict[str, object], folder: Path) -> None:
     path = folder / FOLDER / "view.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(CheckpointError, match="Run `icaps interpret` on the model again"):
         load_view(folder, *SHAPE)
 
 
-def test_a_view_of_another_size_is_told(folder: Path) -> None:
+def test_a_view_of_another_size_is_refused(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="not 4 classes x 6 capsules"):
         load_view(folder, 4, 6)
 

@@ -184,17 +184,17 @@ def test_in_a_long_text_the_best_sentence_of_each_capsule_counts() -> None:
     two = kgrams_of(long, 1, 3, top(1, 1, 2))
     assert [(kgram.sentence, kgram.position) for kgram in two] == [(1, 4), (0, 1)]
 
-    (told,) = explain_by_hand(long, top(2, 1), CHANCES[:1], hierarchical=True)
-    assert told.probabilities == (0.25, 0.75)
-    assert [(kgram.text, kgram.sentence_attention) for kgram in told.kgrams] == [
+    (explanations,) = explain_by_hand(long, top(2, 1), CHANCES[:1], hierarchical=True)
+    assert explanations.probabilities == (0.25, 0.75)
+    assert [(kgram.text, kgram.sentence_attention) for kgram in explanations.kgrams] == [
         ("w3 w4", pytest.approx(0.7)),
         ("w1 w2", pytest.approx(0.9)),
     ]
     # rho of the two capsules, weighted by their beta for class b, 0.8 and 0.5
     weights = [(0.8 * 0.3 + 0.5 * 0.9) / 1.3, (0.8 * 0.7 + 0.5 * 0.1) / 1.3]
-    assert [sentence.weight for sentence in told.sentences] == pytest.approx(weights)
-    assert [(s.start, s.end) for s in told.sentences] == [(0, 8), (9, 14)]
-    assert [word.count for word in told.words] == [0, 1, 1, 1, 1]
+    assert [sentence.weight for sentence in explanations.sentences] == pytest.approx(weights)
+    assert [(s.start, s.end) for s in explanations.sentences] == [(0, 8), (9, 14)]
+    assert [word.count for word in explanations.words] == [0, 1, 1, 1, 1]
 
 
 def hand_batch() -> Reading:
@@ -224,21 +224,23 @@ def hand_batch() -> Reading:
 
 def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
     options = replace(top(2, 1), ranking="contribution")
-    told = explain_by_hand(hand_batch(), options, CHANCES, hierarchical=True, names={1: "second"})
-    assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in told] == [
+    explanations = explain_by_hand(
+        hand_batch(), options, CHANCES, hierarchical=True, names={1: "second"}
+    )
+    assert [(t.text, t.predicted, t.target, t.scores, t.margin) for t in explanations] == [
         ("w0 w1 w2", "b", "b", (0.25, 0.75), 0.5),
         ("w0", "a", "a", (0, 0), 0),
         ("w0 w1", "a", "a", (0.5, 0.25), 0.25),
     ]
-    assert [(t.unknown_share, t.truncated, t.blank) for t in told] == [
+    assert [(t.unknown_share, t.truncated, t.blank) for t in explanations] == [
         (1 / 3, False, False),
         (1, False, True),
         (0, True, False),
     ]
-    assert {(t.kernel_size, t.ranking, t.classes) for t in told} == {
+    assert {(t.kernel_size, t.ranking, t.classes) for t in explanations} == {
         (3, "contribution", ("a", "b"))
     }
-    assert [t.kgrams for t in told] == [  # a capsule that is switched off has none
+    assert [t.kgrams for t in explanations] == [  # a capsule that is switched off has none
         (
             KGram("w2", 6, 8, 1, 0.25, 1, 1, 0.75, "second", 1),
             KGram("w0 w1", 0, 5, 0, 0.75, 0.75, 0, 0.875, "", 0.75),
@@ -246,17 +248,17 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
         (),
         (KGram("w1", 3, 5, 0, 0.5, 1, 1, 0.75, "", 0.5),),
     ]
-    assert [t.words for t in told] == [
+    assert [t.words for t in explanations] == [
         ((0, 2, 1), (3, 5, 1), (6, 8, 1)),
         ((0, 2, 0),),
         ((0, 2, 0), (3, 5, 1)),
     ]
-    assert [t.sentences for t in told] == [  # the first: 0.75 and 0.25 of each capsule's rho
+    assert [t.sentences for t in explanations] == [  # first: 0.75, 0.25 of each rho
         (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
         (SentenceWeight(0, 2, 0),),
         (SentenceWeight(0, 2, 0.25), SentenceWeight(3, 5, 0.75)),
     ]
-    assert [t.capsules for t in told] == [
+    assert [t.capsules for t in explanations] == [
         (
             CapsuleReason(1, (0.75, 0.25), (0.25, 0.75, 1), (0.25, 0.75), "second"),
             CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), ""),
@@ -267,16 +269,18 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
 
 
 def test_a_class_that_is_asked_for_is_the_target_of_each_text() -> None:
-    told = explain_by_hand(hand_batch(), ExplainOptions(target="b", top_sentences=2), CHANCES)
-    assert [(t.predicted, t.target, t.margin) for t in told] == [
+    explanations = explain_by_hand(
+        hand_batch(), ExplainOptions(target="b", top_sentences=2), CHANCES
+    )
+    assert [(t.predicted, t.target, t.margin) for t in explanations] == [
         ("b", "b", 0.5),
         ("a", "b", 0),
         ("a", "b", -0.25),
     ]
-    kgrams = [[k.capsule for k in t.kgrams] for t in told]
+    kgrams = [[k.capsule for k in t.kgrams] for t in explanations]
     assert kgrams == [[0, 0, 0, 1, 1, 1], [], [1, 1, 0, 0]]
-    assert [[c.capsule for c in t.capsules] for t in told] == [[0, 1], [], [1, 0]]
-    assert [t.sentences for t in told] == [()] * 3
+    assert [[c.capsule for c in t.capsules] for t in explanations] == [[0, 1], [], [1, 0]]
+    assert [t.sentences for t in explanations] == [()] * 3
 
 
 def test_options_are_an_object_or_keywords(classifier: ICapsClassifier) -> None:

@@ -1,4 +1,4 @@
-"""Queries in the plane, and the words that they point to."""
+"""Queries in the plane, and their nearest words."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_cosines() -> None:
     )
 
 
-def test_mistakes_are_told(classifier: ICapsClassifier) -> None:
+def test_mistakes_are_refused(classifier: ICapsClassifier) -> None:
     with pytest.raises(ConfigError, match="effective or queries"):
         query_vectors(classifier.network_, "keys")
     with pytest.raises(ConfigError, match="tsne or pca"):

@@ -339,7 +339,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "told"), WRONG)
-def test_a_wrong_file_is_told(given: str | dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_a_wrong_file_is_refused(given: str | dict[str, Any], told: str, tmp_path: Path) -> None:
     if isinstance(given, dict):
         given = json.dumps({"kind": "icaps shortcut checks", "version": 1, **given})
     (tmp_path / "checks.json").write_text(given)
