@@ -10,7 +10,7 @@ from dashboard import logs, settings
 from dashboard.quotas import NotAllowedError
 from icaps.data.cache import READY, data_folder
 from icaps.data.resolve import Available, available, is_hub_name
-from icaps.text.fixed_part import TEXTS
+from icaps.text.vectors import TEXTS
 
 
 def confined() -> bool:

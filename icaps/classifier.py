@@ -20,8 +20,8 @@ from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.results import Explanation
-from icaps.text.fixed_part import Sources
 from icaps.text.sentences import encode
+from icaps.text.vectors import Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
 from icaps.train.dataset import (

@@ -1,4 +1,4 @@
-"""The network again, as plain loops over the paper's equations: the oracle of the fast layers.
+"""The network again, as plain loops over the paper's equations: the oracle of `icaps.model`.
 
 It takes nothing from `icaps.model`. Scalars and small vectors of float64 tensors, so that
 autograd gives gradients to compare as well.

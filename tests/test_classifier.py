@@ -241,15 +241,15 @@ def test_vectors_of_several_sources_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_passes_for_the_texts_own_vectors_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    from icaps.text import fixed_part
+    from icaps.text import vectors
 
-    seen, real = [], fixed_part.train_vectors
+    seen, real = [], vectors.train_vectors
 
     def train_vectors(*args: Any, **options: Any) -> Any:
         seen.append(options["epochs"])
         return real(*args, **options)
 
-    monkeypatch.setattr(fixed_part, "train_vectors", train_vectors)
+    monkeypatch.setattr(vectors, "train_vectors", train_vectors)
     train = dataclasses.replace(TRAIN, epochs=1, vector_epochs=2)
     ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(60, seed=1))
     assert seen == [2]

@@ -18,7 +18,7 @@ from icaps.config import PRESETS
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
-from icaps.text.fixed_part import TEXTS
+from icaps.text.vectors import TEXTS
 
 PLACE = "launch"  # prefix of the keys of its widgets
 SUGGESTED = "Suggested for these texts"

@@ -22,7 +22,7 @@ from icaps.html import printable
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
-from icaps.text.fixed_part import TEXTS
+from icaps.text.vectors import TEXTS
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
 _METRICS = "metrics.json"

@@ -1,6 +1,6 @@
-"""Processes that train or evaluate one model together, as `torchrun` starts them.
+"""Several processes that train or evaluate one model together, started by `torchrun`.
 
-In a single process nothing is sent, and each function gives what one process would.
+In a single process nothing is sent, and each function returns what its one process gives.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Value = TypeVar("Value")
 
 @contextmanager
 def process_group(device: str, timeout: float) -> Iterator[None]:
-    """Joins the other processes that torchrun started; without torchrun it does nothing.
+    """Joins the process group of torchrun; does nothing without torchrun.
 
     Args:
-        device: As `choose_device` takes it. Unless it is "cpu", each process takes a GPU of its
-            own where there are GPUs.
-        timeout: Seconds after which a process that waits for another gives up with an error.
+        device: As for `choose_device`. Unless it is "cpu", each process uses its own GPU, if there
+            are GPUs.
+        timeout: Seconds after which a process that waits for another fails.
     """
     if not (dist.is_available() and dist.is_torchelastic_launched()):
         yield
         return
-    # Torch's optimizers import this one. Its default arguments are the group of that moment, which
-    # then outlives its end, and gloo's threads crash or hang the process as it exits.
+    # Torch's optimizers import this module. Its default arguments hold the group of that moment,
+    # which then outlives its end, and gloo's threads crash or hang the process when it exits.
     import torch.distributed.nn.functional
 
     cuda = device != "cpu" and torch.cuda.is_available()
@@ -42,23 +42,23 @@ def process_group(device: str, timeout: float) -> Iterator[None]:
     dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
     try:
         yield
-        total(0)  # torchrun ends all when one ends with an error code, and 0 may be writing yet
+        total(0)  # torchrun ends all when one fails, and process 0 may still be writing
     finally:
         dist.destroy_process_group()  # without it, the end of the process may hang or crash
 
 
 def world() -> int:
-    """How many processes work together."""
+    """Number of processes."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """The number of this process, from 0; 0 alone writes and reports."""
+    """Number of this process, from 0; only process 0 writes and reports."""
     return dist.get_rank() if world() > 1 else 0
 
 
 def share() -> slice:
-    """Which items of a sequence are this process's; each item is one process's."""
+    """Which items of a sequence this process works on; each item belongs to one process."""
     return slice(rank(), None, world())
 
 
@@ -75,12 +75,12 @@ def total(value: float) -> float:
 
 
 def add_up_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replaces each gradient by its sum over all processes; a process without one adds zero.
+    """Replaces each gradient by its sum over all processes; a missing gradient counts as zero.
 
-    DistributedDataParallel would average over processes, which is the mean over the batch only
-    where all shards are alike, and wants a forward and a backward pass of an empty shard too. A
-    sum needs neither, and accumulation needs nothing more. Gradients here are a few megabytes, so
-    sending them while others are still computed would gain little.
+    DistributedDataParallel averages over processes, which is the mean over the batch only if all
+    shards have one size, and it needs a forward and backward pass for an empty shard as well. A sum
+    needs neither, and works with accumulation. Gradients here are a few megabytes, so overlapping
+    communication with the backward pass would gain little.
     """
     if world() == 1:
         return
@@ -96,14 +96,14 @@ def add_up_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
 
 
 def copy_from_first(values: Iterable[Tensor]) -> None:
-    """Gives each tensor the values that it has in process 0."""
+    """Overwrites each tensor with its values in process 0."""
     if world() > 1:
         for value in values:
             dist.broadcast(value, 0)
 
 
 def gathered(value: Value) -> list[Value]:
-    """What each process gave, in their order; it travels as pickles between these processes."""
+    """The values of all processes, by rank; sent as pickles between these processes."""
     values = [value] * world()
     if world() > 1:
         dist.all_gather_object(values, value)
@@ -111,7 +111,7 @@ def gathered(value: Value) -> list[Value]:
 
 
 def same_everywhere(text: str) -> bool:
-    """Whether all processes call this with the same text."""
+    """Whether `text` is the same in all processes."""
     if world() == 1:
         return True
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")

@@ -1,4 +1,4 @@
-"""Dropout of numbers from cheap random bits, where torch draws a number for each; and of words."""
+"""Dropout of numbers, by cheap random bytes on a CPU, and dropout of words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_LEVELS = 256  # of a random byte, to whole ones of which shares are rounded
+_LEVELS = 256  # values of a random byte; shares are rounded to multiples of 1 / _LEVELS
 
 
 def dropout(values: Tensor, share: float, training: bool) -> Tensor:
-    """Zeroes a share of the values at random and scales the others, when training.
+    """Sets a share of the values to zero at random and scales the others up, in training only.
 
-    On a CPU the share is rounded to a multiple of 1/256, and follows from torch's seed as torch's
-    own dropout does.
+    As `F.dropout`, and by torch's seed as well. On a CPU, where that takes longer, one random byte
+    per value decides, and the share is rounded to a multiple of 1/256.
     """
     if not training or not share:
         return values
@@ -23,18 +23,18 @@ def dropout(values: Tensor, share: float, training: bool) -> Tensor:
     dropped = min(max(round(share * _LEVELS), 1), _LEVELS - 1)
     bits = np.random.SFC64(int(torch.randint(2**62, ())))
     numbers = bits.random_raw(-(-values.numel() // 8)).view(np.uint8)[: values.numel()]
-    kept = (numbers >= dropped).view(np.uint8)  # torch turns bytes into floats, not bools, quickly
-    factors = torch.from_numpy(kept).to(values.dtype).mul_(_LEVELS / (_LEVELS - dropped))
+    mask = (numbers >= dropped).view(np.uint8)  # bytes become floats faster than bools do
+    factors = torch.from_numpy(mask).to(values.dtype).mul_(_LEVELS / (_LEVELS - dropped))
     return values * factors.view(values.shape)
 
 
 def dropped_words(lengths: Tensor, shares: Tensor, generator: torch.Generator) -> Tensor:
-    """Which words to leave out (tokens,), at random; one of each sentence stays.
+    """Random mask of words to leave out (words,); at least one word of each sentence stays.
 
     Args:
-        lengths: (sentences,), words of each sentence, which lie end to end.
-        shares: (sentences,), how many of its words, from 0 to 1.
-        generator: Of random numbers.
+        lengths: (sentences,), words of each sentence.
+        shares: (sentences,), share of its words to leave out, from 0 to 1.
+        generator: Source of random numbers.
     """
     drawn = torch.rand(int(lengths.sum()), generator=generator)
     staying = torch.rand(len(lengths), generator=generator)

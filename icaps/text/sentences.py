@@ -1,7 +1,7 @@
-"""The sentences of a text, for the network that attends to words and then to sentences.
+"""Texts to token batches, split into sentences for hierarchical networks.
 
-sentencex finds where sentences start: it knows the abbreviations and marks of some hundred
-languages, keeps places in the text, and is written in Rust.
+Sentences are split by sentencex, which knows the abbreviations and marks of about a hundred
+languages, returns positions in the text, and is written in Rust.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def encode(
 def sentence_lengths(
     text: str, starts: NDArray[np.int64], language: str = "en"
 ) -> NDArray[np.int64]:
-    """Words of each sentence, from where words start (words,); a word belongs where it starts."""
+    """Words of each sentence (sentences,), from where each word starts (words,)."""
     boundaries = get_sentence_boundaries(language, replace_surrogates(text))
     firsts = np.array([boundary["start_index"] for boundary in boundaries], dtype=np.int64)
     sentence = np.searchsorted(firsts, starts, side="right")

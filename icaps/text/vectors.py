@@ -1,4 +1,4 @@
-"""Pre-trained word vectors: from a file, by a gensim-data name, or trained on the texts."""
+"""Frozen word vectors: from a file, by a gensim-data name, or trained on the texts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,19 @@ from numpy.typing import NDArray
 from icaps.config import VECTOR_STEP
 from icaps.data.download import NETWORK_SETTING, offline
 from icaps.errors import VectorsError
+from icaps.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-    from icaps.text.vocabulary import Vocabulary
+TEXTS = "texts"  # the source that stands for vectors trained on the training texts
+
+Sources = str | Path | Sequence[str | Path] | None
 
 _SPREAD = 0.5  # root mean square of the numbers of a vector, about that of GloVe
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
-_LONGEST_LINE = 1 << 20  # bytes; bounds what is read of a foreign file to tell what it is
+_LONGEST_LINE = 1 << 20  # bytes that are read of a file of unknown format to detect it
 _ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
 _SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
 _ADVICE = (
@@ -36,11 +39,21 @@ _ADVICE = (
     "in UTF-8."
 )
 _PICKLE = b"\x80"  # the first byte of what gensim's own `save` writes
-# What gensim and gzip raise for damaged or foreign files.
+# What gensim and gzip raise for damaged files, and for files of other formats.
 _UNREADABLE = (
-    *(OSError, EOFError, ValueError, LookupError, AttributeError, TypeError, ImportError),
-    *(AssertionError, NotImplementedError, MemoryError, OverflowError),
-    *(struct.error, zlib.error),
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ImportError,
+    AssertionError,
+    NotImplementedError,
+    MemoryError,
+    OverflowError,
+    struct.error,
+    zlib.error,
 )
 
 
@@ -48,8 +61,10 @@ _UNREADABLE = (
 class AlignedVectors:
     """Vectors in the order of a vocabulary.
 
-    matrix (V, dim); found (V,), whether the vectors have the word; counts (V,), how often it was
-    seen.
+    Attributes:
+        matrix: (V, dim).
+        found: (V,), whether a word has a vector.
+        counts: (V,), how often a word was seen in the training texts.
     """
 
     matrix: NDArray[np.float32]
@@ -58,7 +73,7 @@ class AlignedVectors:
 
     @property
     def vocabulary_coverage(self) -> float:
-        """Share of the vocabulary's words that have a vector; 0 where there are none."""
+        """Share of the vocabulary's words that have a vector; 0 for an empty vocabulary."""
         return float(self.found[2:].mean()) if len(self.found) > 2 else 0.0
 
     @property
@@ -67,16 +82,88 @@ class AlignedVectors:
         return float(self.counts[self.found].sum() / max(int(self.counts.sum()), 1))
 
 
+class FixedEmbedding(NamedTuple):
+    """The frozen first part of word embeddings.
+
+    Attributes:
+        matrix: (V, dim).
+        coverage: Share of the vocabulary's words that have a vector in some source.
+    """
+
+    matrix: NDArray[np.float32]
+    coverage: float
+
+
+def list_sources(vectors: Sources) -> tuple[str | Path, ...]:
+    """The sources one by one; None stands for the training texts."""
+    if vectors is None:
+        return (TEXTS,)
+    return (vectors,) if isinstance(vectors, str | Path) else tuple(vectors)
+
+
+def source_names(vectors: Sources) -> str:
+    """The sources by name, files without their folders."""
+    return " + ".join(
+        "the training texts" if source == TEXTS else Path(source).name
+        for source in list_sources(vectors)
+    )
+
+
+def fixed_embedding(
+    vectors: Sources,
+    words: Iterable[list[str]],
+    vocabulary: Vocabulary,
+    *,
+    texts_dim: int,
+    texts_epochs: int,
+    seed: int,
+    say: Callable[[str], None],
+) -> FixedEmbedding:
+    """The vectors of all sources side by side, all of one length (`equal_lengths`).
+
+    Args:
+        vectors: A path or gensim-data name, `TEXTS`, or several of these; None is `TEXTS`.
+        words: The training texts as lists of words; read several times.
+        vocabulary: The words that get vectors.
+        texts_dim: Size of vectors that are trained on the texts; 0 for none.
+        texts_epochs: Passes over the texts for these.
+        seed: Of vectors that are trained.
+        say: Called with one line per step.
+
+    Raises:
+        VectorsError: Vectors cannot be loaded or trained.
+    """
+    parts: list[AlignedVectors] = []
+    for source in list_sources(vectors):
+        if source != TEXTS:
+            loaded = load_vectors(source, say)
+        elif texts_dim:
+            say("training word vectors on the texts")
+            loaded = train_vectors(words, texts_dim, seed=seed, epochs=texts_epochs)
+        else:
+            continue
+        aligned = align_vectors(loaded, vocabulary)
+        say(
+            f"{source_names(source)}: vectors for {aligned.vocabulary_coverage:.1%} of "
+            f"{len(vocabulary)} words, {aligned.token_coverage:.1%} of the running words"
+        )
+        parts.append(aligned)
+    nothing = np.zeros((len(vocabulary), 0), dtype=np.float32)
+    matrix = np.hstack([nothing, *(equal_lengths(part.matrix) for part in parts)])
+    found = np.any([np.zeros(len(vocabulary), dtype=bool), *(p.found for p in parts)], axis=0)
+    return FixedEmbedding(matrix, float(found[2:].mean()) if len(found) > 2 else 0.0)
+
+
 def load_vectors(source: str | Path, report: Callable[[str], None] | None = None) -> KeyedVectors:
     """Word vectors from a file, or by a name of gensim-data such as word2vec-google-news-300.
 
-    Formats are told apart by their content: word2vec binary and text, GloVe text and fastText's
-    .vec, each gzipped (with the suffix .gz) or not, and fastText's .bin. Nothing is unpickled, and
-    of gensim-data the vectors are taken without the code that comes with them.
+    The format is detected from the content: word2vec binary and text, GloVe text and fastText .vec,
+    each gzipped (with the suffix .gz) or not, and fastText .bin. Nothing is unpickled, and the code
+    that gensim-data ships with its vectors is not run.
 
     Args:
-        source: A path, or a name. What has a slash or a known suffix is a path.
-        report: Called with a line before a download.
+        source: A path, or a name. A source with a slash or a known suffix is a path.
+        report: Called with one line before a download.
 
     Raises:
         VectorsError: The file is missing, damaged or of no such format, or the download failed.
@@ -88,7 +175,7 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
         if path.exists():
             raise VectorsError(f"{path} is a folder, or no regular file. {_ADVICE}")
     except OSError as error:  # such as a name too long for the file system
-        raise VectorsError(f"{path} can't be opened ({error.strerror}). {_ADVICE}") from error
+        raise VectorsError(f"{path} cannot be opened ({error.strerror}). {_ADVICE}") from error
     if len(path.parts) > 1 or path.suffix.lower() in _SUFFIXES:
         raise VectorsError(f"There is no vectors file {path}. {_ADVICE}")
     return _download(str(source), report)
@@ -97,18 +184,19 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
 def train_vectors(
     sentences: Iterable[list[str]], dim: int, *, seed: int, epochs: int = 5
 ) -> KeyedVectors:
-    """Skip-gram vectors (Mikolov et al. 2013) of the texts' own words, by gensim.
+    """Skip-gram vectors (Mikolov et al. 2013) of the words of texts, trained by gensim.
 
-    One thread and a fixed hash, so that a seed gives the same vectors on every run.
+    One thread and a fixed hash, so that a seed gives the same vectors in every run.
 
     Args:
-        sentences: Texts as lists of words; gone through several times, so no iterator.
+        sentences: Texts as lists of words. They are read several times, so an iterator is not
+            enough.
         dim: Size of a vector.
         seed: Of gensim's random numbers.
         epochs: Passes over the texts.
 
     Raises:
-        VectorsError: The texts hold no word.
+        VectorsError: The texts have no word.
     """
     from gensim.models import Word2Vec
 
@@ -123,7 +211,9 @@ def train_vectors(
     )
     model.build_vocab(sentences)
     if not len(model.wv):
-        raise VectorsError("The texts hold no word to train vectors on; give texts, or vectors.")
+        raise VectorsError(
+            "The texts have no word to train vectors on; give other texts, or vectors."
+        )
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return model.wv
 
@@ -159,11 +249,11 @@ def align_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> AlignedVecto
 
 
 def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row of (V, dim) at one length, in whole numbers of `VECTOR_STEP`; zeros stay.
+    """Rows of (V, dim) scaled to one length, in whole multiples of `VECTOR_STEP`; zeros stay zeros.
 
-    Files differ in scale by more than ten times, and so do the words of one file; at one length,
-    the network's first weights and one learning rate suit them all (Levy et al. 2015, section
-    3.3, normalise likewise). Numbers beyond 127 steps, four times the root mean square, are cut.
+    The scale differs by more than ten times between files, and between the words of one file. At
+    one length, the same initial weights and learning rate suit all (Levy et al. 2015, section 3.3,
+    normalise likewise). Numbers beyond 127 steps, four times the root mean square, are clipped.
     """
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
@@ -171,7 +261,7 @@ def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def in_whole_steps(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Numbers to the nearest whole `VECTOR_STEP`, at most 127 of them: a byte keeps each."""
+    """Numbers rounded to multiples of `VECTOR_STEP`, at most 127: a byte holds each."""
     steps = np.rint(values / VECTOR_STEP).clip(-127, 127)
     whole: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
     return whole
@@ -192,7 +282,7 @@ def _load_file(path: Path) -> KeyedVectors:
             raise ValueError("it holds no vector")
     except _UNREADABLE as error:
         cause = str(error) or type(error).__name__
-        raise VectorsError(f"{path} can't be read as word vectors: {cause}. {_ADVICE}") from error
+        raise VectorsError(f"{path} cannot be read as word vectors: {cause}. {_ADVICE}") from error
     return vectors
 
 
@@ -215,7 +305,9 @@ def _read(path: Path) -> KeyedVectors:
                 "vectors by save_word2vec_format(path, binary=True)"
             )
         if start.startswith(_GZIP_MAGIC):
-            raise ValueError("it is gzipped, which gensim sees by the suffix .gz alone: rename it")
+            raise ValueError(
+                "it is gzipped, which gensim recognises only by the suffix .gz: rename it"
+            )
         file.seek(0)
         first, second = file.readline(_LONGEST_LINE), file.readline(_LONGEST_LINE)
         fields = first.split()
@@ -232,7 +324,7 @@ def _read(path: Path) -> KeyedVectors:
 
 
 def _check_fasttext_size(path: Path) -> None:
-    """Gensim never ends reading a file that is cut off within its list of words."""
+    """Gensim would read forever in a file that is truncated within its list of words."""
     with path.open("rb") as file:
         header = file.read(68)
     dim, buckets, words = (struct.unpack_from("<i", header, at)[0] for at in (8, 40, 64))
@@ -288,7 +380,7 @@ def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
             return _load_file(Path(gensim.downloader.load(name, return_path=True)))
     except (OSError, ValueError, HTTPException) as error:
         raise VectorsError(
-            f"There is no file {name}, and it can't be downloaded from gensim-data ({error}). "
+            f"There is no file {name}, and it cannot be downloaded from gensim-data ({error}). "
             f"{_ADVICE}"
         ) from error
     raise VectorsError(

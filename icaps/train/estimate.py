@@ -22,9 +22,8 @@ from icaps.data.source import Source
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.text.batch import TokenBatch
-from icaps.text.fixed_part import TEXTS, Sources, listed
 from icaps.text.sentences import encode
-from icaps.text.vectors import load_vectors, train_vectors
+from icaps.text.vectors import TEXTS, Sources, list_sources, load_vectors, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
 from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
@@ -133,7 +132,7 @@ def estimate(
     positions = _by_length(sample.drawn, _ENCODED)
     drawn = [sample.drawn[n] for n in positions]
     whole = encode(vocabulary, drawn, dataclasses.replace(_WHOLE, language=model.language))
-    dim = model.fixed_dim * listed(vectors).count(TEXTS)
+    dim = model.fixed_dim * list_sources(vectors).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + _loaded_dim(vectors))
     encoded = encode(vocabulary, drawn, model)
     corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions])
@@ -304,7 +303,7 @@ def _suggest(whole: TokenBatch, texts: int) -> Suggestion:
 
 
 def _loaded_dim(vectors: Sources) -> int:
-    return sum(load_vectors(name).vector_size for name in listed(vectors) if name != TEXTS)
+    return sum(load_vectors(name).vector_size for name in list_sources(vectors) if name != TEXTS)
 
 
 def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: TrainConfig) -> float:

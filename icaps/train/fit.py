@@ -15,7 +15,7 @@ from icaps.config import ModelConfig, TrainConfig
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
-from icaps.text.fixed_part import Sources, fixed_part, names
+from icaps.text.vectors import Sources, fixed_embedding, source_names
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
@@ -68,10 +68,10 @@ def fit_checkpoint(
         "settings": dataclasses.asdict(model) | dataclasses.asdict(config),
         "data": data.content,
         "vocabulary": fingerprint(data.vocabulary.words),
-        "vectors": names(vectors),
+        "vectors": source_names(vectors),
     }
     states = _open_states(state_folder, identity, resume)  # fails before the vectors take time
-    part = fixed_part(
+    frozen = fixed_embedding(
         vectors,
         KnownWords(training, data.vocabulary),
         data.vocabulary,
@@ -80,15 +80,15 @@ def fit_checkpoint(
         seed=config.seed,
         say=log,
     )
-    model = dataclasses.replace(model, fixed_dim=part.matrix.shape[1])
+    model = dataclasses.replace(model, fixed_dim=frozen.matrix.shape[1])
     torch.manual_seed(config.seed)
     network = ICapsNet(
-        model, len(data.vocabulary), len(data.classes), torch.from_numpy(part.matrix)
+        model, len(data.vocabulary), len(data.classes), torch.from_numpy(frozen.matrix)
     ).to(choose_device(device))
     counts = np.bincount(training.labels, minlength=len(data.classes))
     facts: dict[str, Any] = {
-        "vectors": names(vectors),
-        "vector_coverage": part.coverage,
+        "vectors": source_names(vectors),
+        "vector_coverage": frozen.coverage,
         "seed": config.seed,
         "training_texts": len(training),
         "validation_texts": len(validation),

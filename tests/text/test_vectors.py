@@ -99,7 +99,7 @@ def test_no_pickle_is_unpickled(tmp_path: Path) -> None:
 
     for name in ("trap.bin", "trap.model", "trap.kv", "trap"):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-            with pytest.raises(VectorsError, match="can't be read as word vectors"):
+            with pytest.raises(VectorsError, match="cannot be read as word vectors"):
                 load_vectors(write(tmp_path, name, pickle.dumps(Trap(), protocol)))
     assert not (tmp_path / "sprung").exists()
 
@@ -149,7 +149,7 @@ def test_unreadable_file_says_why_and_what_to_do(
     tmp_path: Path, name: str, content: bytes, cause: str
 ) -> None:
     path = write(tmp_path, name, content)
-    with pytest.raises(VectorsError, match=f"can't be read.*(?:{cause})") as caught:
+    with pytest.raises(VectorsError, match=f"cannot be read.*(?:{cause})") as caught:
         load_vectors(path)
     assert str(path) in str(caught.value)
     assert "Give a whole file of word2vec" in str(caught.value)
@@ -162,7 +162,7 @@ def test_fasttext_binary_cut_anywhere_before_the_end_of_its_vectors(
     whole = (tmp_path / "ft.bin").read_bytes()
     for length in range(4, (len(fasttext.wv) + fasttext.wv.bucket) * fasttext.vector_size * 4):
         path = write(tmp_path, "cut.bin", whole[:length])
-        with pytest.raises(VectorsError, match=r"can't be read as word vectors: \w"):
+        with pytest.raises(VectorsError, match=r"cannot be read as word vectors: \w"):
             load_vectors(path)
 
 
@@ -174,7 +174,7 @@ def test_fasttext_binary_cut_anywhere_before_the_end_of_its_vectors(
         ("nowhere/glove", "There is no vectors file nowhere/glove. Give"),
         (".", "is a folder, or no regular file. Give"),
         ("/dev/zero", "is a folder, or no regular file. Give"),
-        ("x" * 5000, "can't be opened .*too long"),
+        ("x" * 5000, "cannot be opened .*too long"),
     ],
 )
 def test_no_such_file(source: str, message: str) -> None:
@@ -311,7 +311,7 @@ def test_training_on_more_text_than_one_batch_of_gensim_follows_its_seed() -> No
 
 @pytest.mark.parametrize("sentences", [[], [[]]])
 def test_training_needs_words(sentences: list[list[str]]) -> None:
-    with pytest.raises(VectorsError, match="The texts hold no word to train vectors on; give"):
+    with pytest.raises(VectorsError, match="The texts have no word to train vectors on; give"):
         train_vectors(sentences, 5, seed=0)
 
 
