@@ -52,7 +52,7 @@ def test_it_learns_what_can_be_learnt(classifier: ICapsClassifier) -> None:
     assert len(classifier.history_) >= classifier.metrics_["best_epoch"]
 
 
-def test_shuffled_labels_teach_nothing() -> None:
+def test_nothing_is_learnt_from_shuffled_labels() -> None:
     texts, labels = make_texts(360, seed=3)
     random.Random(0).shuffle(labels)
     test_texts, test_labels = make_texts(120, seed=4)
@@ -118,7 +118,7 @@ def test_a_text_without_a_known_word_is_uniform_and_flagged(
     assert explanation.predicted == "Cooking" == classifier.predict([text])[0]
 
 
-def test_truncation_and_unknown_words_are_told(classifier: ICapsClassifier) -> None:
+def test_truncation_and_unknown_words_are_reported(classifier: ICapsClassifier) -> None:
     (long,) = classifier.explain(["bread " * 60])
     assert long.truncated
     assert len(long.words) == 50
@@ -127,7 +127,7 @@ def test_truncation_and_unknown_words_are_told(classifier: ICapsClassifier) -> N
     assert short.unknown_share == 0.5
 
 
-def test_another_class_can_be_asked_for(classifier: ICapsClassifier) -> None:
+def test_another_class_can_be_explained(classifier: ICapsClassifier) -> None:
     (explanation,) = classifier.explain(["bread soup oven sail"], target="Sailing")
     assert (explanation.predicted, explanation.target) == ("Cooking", "Sailing")
     assert explanation.margin < 0

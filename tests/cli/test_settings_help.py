@@ -1,4 +1,4 @@
-"""What is told of each setting, and what a whole command of a training comes to."""
+"""The help of each setting, and the settings that a training's command gives."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ KINDS = [ModelConfig, TrainConfig]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_setting_is_told(kind: Any) -> None:
+def test_each_setting_has_a_help_text(kind: Any) -> None:
     found = about(kind)
     fields = dataclasses.fields(kind)
     assert [setting.name for setting in found] == [field.name for field in fields]
@@ -34,11 +34,11 @@ def test_each_setting_is_told(kind: Any) -> None:
         assert setting.type == hints[setting.name]
         assert len(setting.help) > 5
         assert setting.help == setting.help.strip()
-        assert setting.help[0].islower() or setting.help[0] == "_"  # it goes on after the name
+        assert setting.help[0].islower() or setting.help[0] == "_"  # it continues after the name
         assert not setting.help.endswith(".")
 
 
-def test_no_setting_is_told_twice() -> None:
+def test_names_and_help_texts_are_unique() -> None:
     names = [setting.name for kind in KINDS for setting in about(kind)]
     helps = [setting.help for kind in KINDS for setting in about(kind)]
     assert len(set(names)) == len(names)
@@ -76,13 +76,13 @@ def test_a_default_can_be_set(kind: Any) -> None:
             assert changed == (ModelConfig(), TrainConfig()), text
 
 
-def test_choices_are_all_taken() -> None:
+def test_all_choices_are_accepted() -> None:
     for choice in ACTIVATIONS:
         model, _ = override(ModelConfig(), TrainConfig(), {"activation": choice})
         assert model.activation == choice
 
 
-def test_settings_of_earlier_versions_are_read_where_they_change_nothing() -> None:
+def test_settings_of_earlier_versions_are_read_if_they_change_nothing() -> None:
     assert not {setting.name for kind in KINDS for setting in about(kind)} & set(REMOVED)
     for name, values in REMOVED.items():
         for value in values:
@@ -95,7 +95,7 @@ def test_settings_of_earlier_versions_are_read_where_they_change_nothing() -> No
 
 @pytest.mark.parametrize("text", ["9" * 5_000, "[" * 100_000, "-1", "1e3", "NaN", "Infinity", ""])
 @pytest.mark.parametrize("name", ["epochs", "seed", "max_words"])
-def test_numbers_that_are_none(name: str, text: str) -> None:
+def test_values_that_are_not_numbers(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=name):
         override(ModelConfig(), TrainConfig(), {name: text})
 
@@ -111,8 +111,8 @@ def test_the_largest_seed() -> None:
 @pytest.mark.parametrize(
     "given", [[], ["--out", "runs/x"], ["--out", "x", "--queue", "1", "--resume"]]
 )
-def test_a_command_is_read_as_a_run_folder_keeps_it(given: list[str]) -> None:
-    """As it was asked for, without its place; and as its process has rewritten it."""
+def test_a_command_is_read_as_a_run_folder_stores_it(given: list[str]) -> None:
+    """As it was requested, without --out; and as its process has written it."""
     arguments = ["train", "--data", "d.csv", "--preset", "ag_news-long", "--set", "epochs=2"]
     options = read_arguments([*arguments, *given])
     assert (options.data, options.preset, options.seed) == ("d.csv", "ag_news-long", None)
@@ -139,7 +139,7 @@ def test_the_seed_of_a_command_comes_last() -> None:
         (["train", "--data", "x", "more"], "has no option more"),
     ],
 )
-def test_what_is_no_command_says_why_and_prints_nothing(
+def test_an_unknown_command_is_refused_and_prints_nothing(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(RunError, match=words):

@@ -1,4 +1,4 @@
-"""Jobs that can't begin, and folders that no job of ours has written."""
+"""Jobs that cannot start, and folders that no job has written."""
 
 import dataclasses
 import json
@@ -24,7 +24,9 @@ from icaps.runs.jobs import delete, start, stop
 
 
 @pytest.mark.parametrize("argument", ["a\0b", "half \ud83d", "x" * 3_000_000])
-def test_what_no_process_takes_leaves_nothing(argument: str, tmp_path: Path) -> None:
+def test_an_argument_that_no_process_accepts_leaves_no_folder(
+    argument: str, tmp_path: Path
+) -> None:
     with pytest.raises(RunError, match="cannot be started"):
         start(tmp_path, "mine", ["train", "--data", argument])
     assert find_runs(tmp_path) == []
@@ -53,7 +55,7 @@ STRANGE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n in STRANGE for v in STRANGE[n]])
-def test_numbers_that_no_training_writes_tell_nothing(
+def test_a_status_with_impossible_numbers_counts_as_missing(
     name: str, value: Any, tmp_path: Path
 ) -> None:
     plain = dataclasses.asdict(Status(TRAINING, 7)) | {name: value}
@@ -70,7 +72,9 @@ def test_large_numbers_are_numbers(tmp_path: Path) -> None:
         assert folder.status() == status
 
 
-def test_a_strange_process_is_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_process_is_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To the system -1 means all processes."""
     monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("stopped"))
     monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("stopped"))

@@ -57,7 +57,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """The folder of all runs, where nothing lives on after the test."""
+    """The folder of all runs; no process survives the test."""
     yield tmp_path / "runs"
     for run in find_runs(tmp_path / "runs"):
         if run.status.live and run.status.pid:
@@ -92,7 +92,7 @@ def in_epoch(number: int) -> Callable[[Run], bool]:
 
 
 def assert_no_zombies() -> None:
-    """Of our processes that have ended there is none that nobody has taken note of."""
+    """Every process of ours that has ended was waited for."""
     command = ["ps", "--ppid", str(os.getpid()), "-o", "pid=,stat="]
     end = time.monotonic() + WAIT
     zombies = ["not looked yet"]
@@ -102,7 +102,7 @@ def assert_no_zombies() -> None:
     assert zombies == []
 
 
-def test_killed_stopped_and_resumed_it_ends_as_if_nothing_had_been(place: Path, data: Path) -> None:
+def test_killed_stopped_and_resumed_it_ends_as_an_undisturbed_run(place: Path, data: Path) -> None:
     arguments = [*command(data, "epochs=8", "patience=8"), "--watch", "We bake bread."]
     start(place, "whole", arguments)
     whole = wait_for_end(place, "whole")
@@ -113,12 +113,12 @@ def test_killed_stopped_and_resumed_it_ends_as_if_nothing_had_been(place: Path, 
     run = wait(place, "broken", in_epoch(1))
     assert os.getpriority(os.PRIO_PROCESS, run.status.pid) == jobs._NICENESS
     assert os.getpgid(run.status.pid) == run.status.pid != os.getpgid(0)
-    (run.path / STATUS).write_text("{ damaged")  # it mends itself with the next second
+    (run.path / STATUS).write_text("{ damaged")  # it is written again within a second
     run = wait(place, "broken", in_epoch(2))
     os.kill(run.status.pid, signal.SIGKILL)
     run = wait_for_end(place, "broken")
     assert run.status.state == INTERRUPTED
-    assert run.has_model  # the best so far answers
+    assert run.has_model  # the best so far
     assert ICapsClassifier.load(run.path).predict(["We bake bread with flour."]) == ["Cooking"]
 
     resume(run)
@@ -151,7 +151,7 @@ def test_a_job_outlives_the_server_that_started_it(place: Path, data: Path) -> N
 
 
 def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
-    """One runs, the others wait in their order; a queued one that is stopped never begins."""
+    """One runs, the others wait in their order; a queued run that is stopped never starts."""
     names = [f"run {n}" for n in range(20)]
     for name in names:
         start(place, name, command(data, "epochs=500", "patience=500"))
@@ -178,7 +178,7 @@ def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
 
 
 def test_a_second_stop_ends_it_at_once(place: Path, data: Path) -> None:
-    """Also when it takes no notice of the first, as its process is halted."""
+    """Also if its process is halted and ignores the first."""
     start(place, "stuck", command(data, "epochs=500", "patience=500"))
     run = wait(place, "stuck", lambda run: run.status.pid > 0)
     os.kill(run.status.pid, signal.SIGSTOP)
@@ -264,7 +264,7 @@ def test_a_full_disk(tmp_path: Path, data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "x" * 61, "a\nb", "-x"])
-def test_names_that_are_no_names(name: str, place: Path) -> None:
+def test_invalid_names_of_runs(name: str, place: Path) -> None:
     place.mkdir()
     (place.parent / "x").mkdir()
     with pytest.raises(RunError, match="cannot be used"):

@@ -1,4 +1,4 @@
-"""What a run folder tells, whatever became of the process that wrote it."""
+"""What is read from a run folder, however the process that wrote it ended."""
 
 import dataclasses
 import errno
@@ -82,7 +82,7 @@ def test_the_share_of_all_steps(epoch: int, step: int, share: float) -> None:
     assert Status(TRAINING, epoch=epoch, epochs=4, step=step, steps=steps).share == share
 
 
-def test_a_process_that_is_gone_is_noticed(folder: RunFolder) -> None:
+def test_a_process_that_has_ended_is_noticed(folder: RunFolder) -> None:
     """By its lock alone: the number in its status is that of a process that lives, ours."""
     process = held(folder)
     folder.write_status(Status(TRAINING, os.getpid(), eta=9.0))
@@ -111,8 +111,8 @@ def test_a_folder_has_one_process(folder: RunFolder) -> None:
     assert not folder.alive()
 
 
-def test_readers_take_each_other_for_no_training(folder: RunFolder) -> None:
-    """Another reader, which looks for long, is no process at work; a training waits for it."""
+def test_readers_do_not_mistake_each_other_for_a_training(folder: RunFolder) -> None:
+    """A slow reader does not count as a training, and a training waits for it."""
     (folder.path / LOCK).touch()
     folder.write_status(Status(TRAINING, os.getpid()))
     with (folder.path / LOCK).open() as file:
@@ -126,7 +126,7 @@ def test_readers_take_each_other_for_no_training(folder: RunFolder) -> None:
         timer.join()
 
 
-def test_many_readers_keep_no_training_out(folder: RunFolder) -> None:
+def test_many_readers_do_not_block_a_training(folder: RunFolder) -> None:
     (folder.path / LOCK).touch()
     ended = threading.Event()
 
@@ -161,7 +161,7 @@ def test_many_readers_keep_no_training_out(folder: RunFolder) -> None:
         b'{"state": "training", "step": ' + b"9" * 5_000 + b"}",
     ],
 )
-def test_a_damaged_status_tells_nothing(content: bytes, folder: RunFolder) -> None:
+def test_a_damaged_status_counts_as_missing(content: bytes, folder: RunFolder) -> None:
     (folder.path / STATUS).write_bytes(content)
     assert folder.status().state == INTERRUPTED
     process = held(folder)
@@ -170,7 +170,7 @@ def test_a_damaged_status_tells_nothing(content: bytes, folder: RunFolder) -> No
     process.wait()
 
 
-def test_a_run_that_was_just_asked_for_is_on_its_way(folder: RunFolder) -> None:
+def test_a_run_that_was_just_requested_is_queued(folder: RunFolder) -> None:
     folder.write_request(Request(("train", "--data", "x"), "/"))
     assert folder.status().state == QUEUED
     old = time.time() - 100
@@ -179,7 +179,7 @@ def test_a_run_that_was_just_asked_for_is_on_its_way(folder: RunFolder) -> None:
     assert folder.request() == Request(("train", "--data", "x"), "/")
 
 
-def test_a_full_disk_leaves_room_for_the_last_word(
+def test_a_status_is_written_on_a_full_disk(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.write_status(Status(TRAINING, 1, error="x" * 200))
@@ -192,8 +192,8 @@ def test_a_full_disk_leaves_room_for_the_last_word(
     assert folder.status().error == "the disk is full"
 
 
-def test_what_was_done_twice_is_there_once(folder: RunFolder) -> None:
-    """A training that was killed in its second epoch goes on from the end of the first."""
+def test_lines_that_were_written_twice_are_returned_once(folder: RunFolder) -> None:
+    """A training that was killed in its second epoch resumes from the end of the first."""
     places: list[dict[str, Any]] = [
         {"epoch": 1, "step": 5},
         {"epoch": 1, "loss": 0.5},
@@ -210,7 +210,7 @@ def test_what_was_done_twice_is_there_once(folder: RunFolder) -> None:
     assert folder.records("nothing") == []
 
 
-def test_the_end_of_a_log(folder: RunFolder) -> None:
+def test_the_tail_of_a_log(folder: RunFolder) -> None:
     assert folder.log_tail() == ""
     lines = [f"line {n}" for n in range(100)]
     (folder.path / LOG).write_bytes(
@@ -221,7 +221,7 @@ def test_the_end_of_a_log(folder: RunFolder) -> None:
     assert len(folder.log_tail()) == 64_000
 
 
-def test_where_a_model_may_be_written(tmp_path: Path) -> None:
+def test_folders_where_a_model_may_be_written(tmp_path: Path) -> None:
     foreign, fresh = tmp_path / "foreign", tmp_path / "fresh"
     foreign.mkdir()
     (foreign / "thesis.txt").touch()
@@ -252,7 +252,7 @@ def test_the_status_writer_reports_the_course(
         writer.on_epoch(Epoch(1, 0.1, 0.75, 5.0))
         found = folder.status()
         assert (found.state, found.epoch, found.step, found.steps) == (TRAINING, 1, 10, 10)
-        assert found.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two a second
+        assert found.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two per second
         assert found.validation_accuracy == 0.75
         writer.on_epoch(Epoch(2, 0.1, 0.5, 5.0))
         writer.end(interrupted=False)
@@ -295,7 +295,9 @@ def test_lines_become_rarer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) 
         (ZeroDivisionError("by zero"), FAILED, "ZeroDivisionError: by zero"),
     ],
 )
-def test_the_end_is_told(error: BaseException, state: str, words: str, folder: RunFolder) -> None:
+def test_the_end_is_recorded(
+    error: BaseException, state: str, words: str, folder: RunFolder
+) -> None:
     writer = StatusWriter(folder, resume=False, queued=False)
     expected = TrainingError if words and "Zero" not in words else type(error)
     with pytest.raises(expected), writer.recording_errors():
@@ -304,12 +306,12 @@ def test_the_end_is_told(error: BaseException, state: str, words: str, folder: R
     assert words in folder.status().error
 
 
-def test_a_fault_of_our_own_is_not_explained_away() -> None:
+def test_a_fault_of_the_library_is_not_explained() -> None:
     assert explained(RuntimeError("shapes don't fit")) is None
     assert explained(OSError(errno.EACCES, "Permission denied")) is None
 
 
-def test_a_stop_that_came_before_the_start_counts(folder: RunFolder) -> None:
+def test_a_stop_before_the_start_counts(folder: RunFolder) -> None:
     (folder.path / STOP).touch()
     writer = StatusWriter(folder, resume=False, queued=True)
     with pytest.raises(KeyboardInterrupt), writer.recording_errors():
@@ -319,7 +321,7 @@ def test_a_stop_that_came_before_the_start_counts(folder: RunFolder) -> None:
     assert not (folder.path / STOP).exists()
 
 
-def test_a_resumed_training_keeps_what_was_told(folder: RunFolder) -> None:
+def test_a_resumed_training_keeps_its_progress(folder: RunFolder) -> None:
     folder.append(PROGRESS, {"epoch": 1})
     StatusWriter(folder, resume=True, queued=False)
     assert folder.records(PROGRESS) == [{"epoch": 1}]
@@ -333,7 +335,7 @@ def test_live_states_are_live() -> None:
     assert json.loads(json.dumps(dataclasses.asdict(Status(DONE))))["state"] == DONE
 
 
-def test_what_a_killed_process_left_beside_the_folder_goes(folder: RunFolder) -> None:
+def test_scratch_folders_of_a_killed_process_are_deleted(folder: RunFolder) -> None:
     """Its unfinished copies of the folder alone, and not those of another run of a like name."""
     place = folder.path.parent
     gone = [place / ".run-ab12_xyz", place / ".run-ab12_xyz-old"]

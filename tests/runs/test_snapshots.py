@@ -1,4 +1,4 @@
-"""What is kept of each epoch: the explanation of a text and the use of the capsules."""
+"""What is stored after each epoch: the explanation of a text and the use of the capsules."""
 
 import copy
 import dataclasses
@@ -125,7 +125,7 @@ def test_named_capsules_and_another_target_come_back(classifier: ICapsClassifier
 
 
 @pytest.mark.parametrize("lost", ["classes", "kgrams", "words", "scores", "target"])
-def test_what_is_no_explanation_is_no_explanation(lost: str, classifier: ICapsClassifier) -> None:
+def test_an_incomplete_explanation_is_refused(lost: str, classifier: ICapsClassifier) -> None:
     (explanation,) = classifier.explain([TEXT])
     plain = explanation.to_dict()
     del plain[lost]
@@ -157,7 +157,7 @@ def test_the_best_model_so_far_is_saved(classifier: ICapsClassifier, tmp_path: P
     assert Explanation.from_dict(lines[-1]["explanation"]) == explanation
 
 
-def test_a_model_of_another_training_stays(
+def test_a_model_of_another_training_is_not_replaced(
     classifier: ICapsClassifier, model_folder: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "run"
@@ -179,7 +179,7 @@ EPOCHS = 3
 
 
 class Watcher(Callback):
-    """Keeps what `on_validation` is passed, as it is then."""
+    """Copies what `on_validation` is passed."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ class Watcher(Callback):
 
 
 @pytest.mark.parametrize("model", [MODEL, LONG], ids=["short", "long"])
-def test_each_epoch_is_told_and_changes_nothing(model: ModelConfig) -> None:
+def test_on_validation_is_called_each_epoch_and_changes_nothing(model: ModelConfig) -> None:
     train = dataclasses.replace(TRAIN, epochs=EPOCHS, patience=EPOCHS)
     data = make_texts(90, 1) if model is MODEL else documents(60, 1)
     watcher = Watcher()
@@ -234,7 +234,7 @@ def test_each_epoch_is_told_and_changes_nothing(model: ModelConfig) -> None:
     assert all(moved)  # the weights are those of each epoch
 
 
-def test_what_fails_after_an_epoch_ends_the_training() -> None:
+def test_a_failing_callback_ends_the_training() -> None:
     class Failing(Callback):
         def on_validation(self, model: object, validation: Validation) -> None:
             raise OSError("the disk is full")

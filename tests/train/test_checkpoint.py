@@ -159,7 +159,7 @@ def test_format_1_has_float16_vectors(classifier: ICapsClassifier, folder: Path)
     assert torch.equal(loaded.fixed_embedding, classifier.network_.fixed_embedding)
 
 
-def test_vectors_that_are_no_steps_are_kept_as_they_are(folder: Path) -> None:
+def test_vectors_that_are_not_steps_are_stored_unchanged(folder: Path) -> None:
     checkpoint = load_checkpoint(folder)
     checkpoint.network.fixed_embedding = checkpoint.network.fixed_embedding / 3
     save_checkpoint(checkpoint, folder)
@@ -192,14 +192,14 @@ def test_sizes_that_do_not_fit(folder: Path) -> None:
         {"routing_iterations": 10**9},
     ],
 )
-def test_settings_that_can_not_be(folder: Path, values: dict[str, object]) -> None:
+def test_impossible_settings_in_a_checkpoint(folder: Path, values: dict[str, object]) -> None:
     edit_model(folder / "config.json", **values)
     with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
         load_checkpoint(folder)
 
 
 @pytest.mark.parametrize("value", [0, -2.5, float("nan"), float("inf"), "x"])
-def test_a_temperature_that_turns_no_norms_into_probabilities(folder: Path, value: object) -> None:
+def test_an_invalid_temperature(folder: Path, value: object) -> None:
     edit(folder / "config.json", inverse_temperature=value)
     with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
         load_checkpoint(folder)
@@ -219,7 +219,7 @@ def test_one_class_more_than_weights(folder: Path) -> None:
         load_checkpoint(folder)
 
 
-def test_weights_that_are_no_numbers(folder: Path) -> None:
+def test_weights_that_are_not_finite(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["region.bias"][0] = float("nan")
     save_file(weights, folder / "model.safetensors")
@@ -227,7 +227,7 @@ def test_weights_that_are_no_numbers(folder: Path) -> None:
         load_checkpoint(folder)
 
 
-def test_names_of_capsules_are_kept(folder: Path) -> None:
+def test_names_of_capsules_are_stored(folder: Path) -> None:
     rename_capsule(folder, 2, "  oil\nand  gas ")
     rename_capsule(folder, 0, "<b>&")
     assert load_checkpoint(folder).capsule_names == {0: "<b>&", 2: "oil and gas"}
@@ -250,7 +250,7 @@ def test_names_of_capsules_are_kept(folder: Path) -> None:
         (0, "a\u202eb", "printable characters"),
     ],
 )
-def test_names_that_can_not_be(folder: Path, capsule: int, name: str, fault: str) -> None:
+def test_invalid_names_of_capsules(folder: Path, capsule: int, name: str, fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
         rename_capsule(folder, capsule, name)
 

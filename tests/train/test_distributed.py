@@ -30,7 +30,7 @@ SETTINGS = ["fixed_dim=8", "trained_dim=8", "region_dim=16", "min_frequency=0", 
 SETTINGS += ["learning_rate=0.003", "average_decay=0.9", "epochs=2", "accumulate=2"]
 SETTINGS += ["dropout=0", "embedding_dropout=0", "word_dropout=0"]
 
-# The command itself, but for what befalls process 1 in the third step of the second epoch.
+# The command, with a signal to process 1 in the third step of the second epoch.
 WORKER = """
 import os, signal, sys
 from icaps.train import loop
@@ -81,7 +81,7 @@ def take_part(number: int, port: int, arguments: list[str], out: Path) -> None:
 
 
 def run_two(out: Path, first: list[str], second: list[str]) -> subprocess.CompletedProcess[str]:
-    """Two commands that work together, with what they say in the new folder `out`."""
+    """Two commands that work together, with their output in the new folder `out`."""
     out.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -176,7 +176,9 @@ def test_two_processes_interpret_what_one_does(
     assert other.tally.contribution == pytest.approx(view.tally.contribution, rel=1e-5)
 
 
-def test_a_killed_process_ends_all_and_any_number_goes_on(place: Path, tmp_path: Path) -> None:
+def test_a_killed_process_ends_all_and_any_number_of_processes_resumes(
+    place: Path, tmp_path: Path
+) -> None:
     (tmp_path / "worker.py").write_text(WORKER)
     out = tmp_path / "out"
     command = torchrun(str(tmp_path / "worker.py"), "SIGKILL", *training(place / "data", out))
@@ -214,7 +216,7 @@ def test_ctrl_c_at_one_process_stops_all_at_one_step(place: Path, tmp_path: Path
     assert_alike(out, place / "one")
 
 
-def test_processes_that_were_told_different_things_refuse(place: Path, tmp_path: Path) -> None:
+def test_processes_with_different_commands_refuse(place: Path, tmp_path: Path) -> None:
     arguments = training(place / "data", tmp_path / "out")
     done = run_two(tmp_path / "said", arguments, [*arguments, "--set", "clip_norm=4"])
     assert done.returncode != 0
@@ -222,7 +224,7 @@ def test_processes_that_were_told_different_things_refuse(place: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-def test_nothing_holds_the_group_when_it_has_ended() -> None:
+def test_nothing_references_the_process_group_after_its_end() -> None:
     """A group that lives on has threads that crash or hang the process as it exits."""
     code = """
 import sys, torch, torch.distributed

@@ -26,7 +26,7 @@ from tests.conftest import MODEL, TRAIN, make_texts
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few steps: what they take is measured by hand, since this machine may have others' work."""
+    """Few steps; their time is tested with a fake clock."""
     monkeypatch.setattr(estimation, "_STEP_SECONDS", 0.0)
 
 
@@ -101,7 +101,7 @@ def test_vectors_of_a_file_count_by_their_size(
 def test_the_time_is_that_of_the_steps(
     texts_and_labels: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clock that a step moves by 1 second and another hundredth a word."""
+    """The clock advances by 1 second per step and a hundredth of a second per word."""
     now = 0.0
 
     def step(_network: object, batch: Corpus, _train: object) -> float:
@@ -122,7 +122,7 @@ def test_the_time_is_that_of_the_steps(
     assert made.seconds - TRAIN.epochs * made.seconds_per_epoch == pytest.approx(of_unk, rel=1e-6)
 
 
-def test_the_random_state_stays(texts_and_labels: tuple[list[str], list[str]]) -> None:
+def test_the_random_state_is_restored(texts_and_labels: tuple[list[str], list[str]]) -> None:
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
@@ -139,7 +139,7 @@ def test_settings_of_a_step(texts_and_labels: tuple[list[str], list[str]], parts
 
 
 def test_blank_texts_and_few() -> None:
-    """Even where nothing can be learnt."""
+    """Also if nothing can be learnt."""
     model = dataclasses.replace(MODEL, fixed_dim=0)
     made = estimate(open_source((["", "", "a"], ["x", "y", "x"])), model, TrainConfig())
     assert made.texts == 3
@@ -149,7 +149,7 @@ def test_blank_texts_and_few() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_large_csv_goes_by_its_bytes(tmp_path: Path, packed: bool) -> None:
+def test_a_large_csv_is_extrapolated_by_its_bytes(tmp_path: Path, packed: bool) -> None:
     content = ("label,text\n" + "".join(lines_of(20_000))).encode()
     path = tmp_path / ("x.csv.gz" if packed else "x.csv")
     path.write_bytes(gzip.compress(content, 1) if packed else content)
@@ -184,7 +184,7 @@ def test_several_files_and_their_formats(tmp_path: Path) -> None:
     sample = draw_sample(open_source(str(tmp_path / "*.parquet")), 10, seconds=0)
     assert (sample.texts, sample.exact) == (3_000, False)
     lists = (["a"] * 3_000, ["x", "y", "z"] * 1_000)
-    assert draw_sample(open_source(lists), 10, seconds=0).exact  # its size can't be told
+    assert draw_sample(open_source(lists), 10, seconds=0).exact  # its size is unknown
 
 
 def test_a_sample_is_of_all_that_was_read() -> None:
@@ -221,7 +221,7 @@ def test_words_of_a_larger_corpus(least: int, growth: float) -> None:
     assert found == pytest.approx(true, rel=0.05 if growth < 1 else 0.3)
 
 
-def test_words_of_nothing() -> None:
+def test_words_of_an_empty_sample() -> None:
     assert expected_words(np.zeros(0, np.int64), 3.0, 5) == 0
     assert expected_words(np.array([1, 1]), 9.0, 1) == 0
 

@@ -41,7 +41,7 @@ def network() -> ICapsNet:
     return ICapsNet(MODEL, 12, 2)
 
 
-def test_training_learns_and_tells_what_it_does() -> None:
+def test_training_learns_and_calls_its_callbacks() -> None:
     recorder, net = Recorder(), network()
     training, validation = toy_corpus(300, 1), toy_corpus(100, 2)
     fixed = net.fixed_embedding.clone()

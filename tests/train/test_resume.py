@@ -29,7 +29,7 @@ IDENTITY = {"settings": {"dropout": 0.1}, "data": "a", "vocabulary": "b", "vecto
 
 
 class StopAt(Recorder):
-    """Asks for the end, as Ctrl-C does, at one step or at the end of one epoch."""
+    """Presses Ctrl-C at one step or at the end of one epoch."""
 
     def __init__(self, epoch: int, step: int | None) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def same_weights(one: ICapsNet, other: ICapsNet) -> bool:
 
 
 @pytest.mark.parametrize("place", [(1, 1), (2, 3), (3, 4), (2, None)])
-def test_a_stopped_training_goes_on_exactly(place: tuple[int, int | None], tmp_path: Path) -> None:
+def test_a_stopped_training_resumes_exactly(place: tuple[int, int | None], tmp_path: Path) -> None:
     """Stopped in the first epoch, in the middle, at an epoch's last step, and after an epoch."""
     whole = Recorder()
     expected, course = run(whole)
@@ -79,7 +79,7 @@ def test_a_stopped_training_goes_on_exactly(place: tuple[int, int | None], tmp_p
     assert untimed(rest) == untimed(course)
 
 
-def test_a_finished_training_has_nothing_left_to_do(tmp_path: Path) -> None:
+def test_a_finished_training_resumes_without_a_step(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, epochs=9, patience=1)
     expected, course = run(Recorder(), StateFolder.open(tmp_path, IDENTITY, False), config)
     assert course.epoch == course.best_epoch + 2
@@ -114,7 +114,7 @@ def test_parts_of_a_batch_add_up_to_its_mean(accumulate: int) -> None:
         torch.testing.assert_close(parted.state_dict()[name], value, rtol=0, atol=1e-6)
 
 
-def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+def test_a_state_round_trip(tmp_path: Path) -> None:
     state = State({"a": torch.arange(3), "b": torch.rand(2, 2).T}, {"loss": 0.1 + 0.2})
     StateFolder.open(tmp_path / "last", IDENTITY, False).save(state)
     back = StateFolder.open(tmp_path / "last", IDENTITY, True).state
@@ -145,7 +145,7 @@ def test_a_failed_write_leaves_the_older_state(tmp_path: Path) -> None:
         ({"vectors": "glove.txt"}, "started with other vectors"),
     ],
 )
-def test_it_goes_on_only_with_what_it_began_with(
+def test_it_resumes_only_with_the_same_settings_and_data(
     change: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     StateFolder.open(tmp_path, IDENTITY, False).save(State({}, {}))
@@ -153,7 +153,7 @@ def test_it_goes_on_only_with_what_it_began_with(
         StateFolder.open(tmp_path, IDENTITY | change, True)
 
 
-def test_a_state_of_an_earlier_version_goes_on_where_its_settings_mean_the_same(
+def test_a_state_of_an_earlier_version_resumes_if_its_settings_mean_the_same(
     tmp_path: Path,
 ) -> None:
     old = {"dropout": 0.1, "oov": "zeros", "product_precision": "auto"}
@@ -192,7 +192,7 @@ def test_fingerprints() -> None:
     assert fingerprint(["\ud800"]) != fingerprint(["?"])
 
 
-def test_the_first_ctrl_c_is_put_off_and_the_second_acts() -> None:
+def test_the_first_ctrl_c_is_deferred_and_the_second_acts() -> None:
     before = signal.getsignal(signal.SIGINT)
     with DeferredInterrupt() as stop:
         assert not stop.requested
@@ -229,7 +229,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_killed_training_goes_on_to_the_same_model(
+def test_a_killed_training_resumes_to_the_same_model(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, out = data.parent / "whole", data.parent / "out"

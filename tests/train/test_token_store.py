@@ -1,4 +1,4 @@
-"""A stream of records comes to the same as texts in memory, in files of bounded reading."""
+"""A stream of records is prepared as texts in memory are, with its numbers in files."""
 
 import dataclasses
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_files_hold_what_encoding_gives(
         assert lists(corpus.select(np.array([n])).tokens()) == lists(text)
 
 
-def test_texts_without_words_are_kept(tmp_path: Path) -> None:
+def test_texts_without_words_are_stored(tmp_path: Path) -> None:
     write_tokens(["", " "], Vocabulary.build([], 0), LONG, tmp_path, 1)
     tokens = corpus_of(tmp_path, 2).tokens()
     assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
@@ -75,7 +75,7 @@ def test_a_stream_is_prepared_as_texts_in_memory_are() -> None:
         assert one.tokens().ids.tolist() == other.tokens().ids.tolist()
 
 
-def test_the_files_are_made_once_for_the_same_texts_words_and_splitting(
+def test_the_files_are_reused_for_the_same_texts_words_and_splitting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))

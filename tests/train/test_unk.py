@@ -1,4 +1,4 @@
-"""`<unk>` that says nothing: its one vector moves, and masked words count as gone."""
+"""A neutral `<unk>`: only its vector changes, and masking a word acts like removing it."""
 
 import copy
 import dataclasses
@@ -31,7 +31,7 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[int
 
 
 def distance(network: ICapsNet, corpus: Corpus) -> float:
-    """How far norms of texts with three words in four masked are from norms without these."""
+    """Distance of the norms with three of four words masked from the norms without these words."""
     tokens = corpus.tokens()
     lengths = torch.from_numpy(tokens.words_per_sentence)
     shares = torch.full(lengths.shape, 0.75)
@@ -49,7 +49,7 @@ def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
     return Corpus.from_tokens(encoded, [0] * len(texts))
 
 
-def test_masked_texts_come_to_be_read_as_texts_without_the_words(
+def test_masked_texts_get_the_norms_of_texts_without_the_words(
     classifier: ICapsClassifier,
 ) -> None:
     network = copy.deepcopy(classifier.network_)
