@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from icaps.errors import DataError
-from icaps.evaluate.scores import MEASURES, class_scores, score
+from icaps.evaluate.scores import MEASURES, class_scores, evaluate, score
 
 CLASSES = ("a", "b", "c", "d")
 
@@ -64,3 +64,24 @@ def test_the_intervals_are_repeatable_and_of_a_seed() -> None:
 def test_nothing_to_score() -> None:
     with pytest.raises(DataError, match="no texts to score"):
         score(np.zeros((2, 2), np.int64), "ab")
+
+
+def test_scores_by_hand() -> None:
+    class Fixed:
+        classes_ = np.array(["a", "b", "c"], dtype=object)
+
+        def predict_proba(self, texts: list[str]) -> np.ndarray:
+            """Certain of the class that the text names."""
+            return np.array([self.classes_ == text for text in texts], dtype=float)
+
+    scores = evaluate(Fixed(), zip("aabc", "abbb", strict=True))
+    assert (scores["n"], scores["accuracy"]) == (4, 0.5)
+    assert scores["confusion"] == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
+    assert scores["per_class"]["b"] == pytest.approx(
+        {"precision": 1, "recall": 1 / 3, "f1": 0.5, "support": 3}
+    )
+    assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.5 + 0) / 3)
+    with pytest.raises(DataError, match="class 'd', which the model lacks; it knows a, b, c"):
+        evaluate(Fixed(), [("a", "d")])
+    with pytest.raises(DataError, match="no texts to score"):
+        evaluate(Fixed(), [])

@@ -3,8 +3,6 @@ import pytest
 import torch
 
 from icaps.config import TrainConfig
-from icaps.errors import DataError
-from icaps.evaluate.scores import evaluate
 from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
@@ -124,23 +122,3 @@ def test_calibration_finds_the_factor_that_made_the_labels() -> None:
 def test_device() -> None:
     assert choose_device("cpu").type == "cpu"
     assert choose_device("auto").type in ("cpu", "cuda", "mps")
-
-
-def test_metrics_by_hand() -> None:
-    class Fixed:
-        classes_ = np.array(["a", "b", "c"], dtype=object)
-
-        def predict(self, texts: list[str]) -> list[str]:
-            return texts
-
-    scores = evaluate(Fixed(), zip("aabc", "abbb", strict=True))
-    assert (scores["n"], scores["accuracy"]) == (4, 0.5)
-    assert scores["confusion"] == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
-    assert scores["per_class"]["b"] == pytest.approx(
-        {"precision": 1, "recall": 1 / 3, "f1": 0.5, "support": 3}
-    )
-    assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.5 + 0) / 3)
-    with pytest.raises(DataError, match="class 'd', which the model lacks; it knows a, b, c"):
-        evaluate(Fixed(), [("a", "d")])
-    with pytest.raises(DataError, match="no texts to score"):
-        evaluate(Fixed(), [])
