@@ -1,9 +1,9 @@
-"""How many news-sized texts a second are split into words and encoded to files, by processes.
+"""How many news-sized texts per second are tokenized and encoded to files, by number of processes.
 
     python -m benchmarks.encoding [--texts 100000]
 
-Wall time, with the start of the processes. The texts have about 44 words, a few more than AG's
-News; as there all are ASCII and a third have damaged entities. Beside them: "é" in nearly all.
+Wall time, including the start of the processes. The texts have about 44 words, a few more than AG's
+News. As there, all are ASCII and a third have damaged entities; a second set has "é" in nearly all.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from icaps.train.token_store import write_tokens
 
 
 def ascii_text(number: int, text: str) -> str:
-    """The text as AG's News might have it."""
+    """The text as it might stand in AG's News."""
     text = text.replace("é", "e")
     return text if number % 3 else text.replace('"Reuters"', "quot;Reuters quot;")
 
 
 def measure(name: str, texts: list[str]) -> None:
-    """Encodes the same texts with one process and with one a core, and prints the rows."""
+    """Encodes the same texts with one process and with one per core, and prints the rows."""
     started = time.perf_counter()
     vocabulary = Vocabulary.build(texts, 1)
     rate = len(texts) / (time.perf_counter() - started)
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=100_000)
     texts = [text for _, text in rows(parser.parse_args().texts)]
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one process is one core
-    print("| texts | step | processes | texts a second |\n|---|---|---|---|")
+    print("| texts | step | processes | texts per second |\n|---|---|---|---|")
     measure("ASCII", [ascii_text(number, text) for number, text in enumerate(texts)])
     measure("with é", texts)
 

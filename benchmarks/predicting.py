@@ -1,12 +1,12 @@
-"""Prediction speed beside TF-IDF with an SVM and fastText, and the accuracy that each has.
+"""Prediction speed and accuracy, compared with TF-IDF plus an SVM and with fastText.
 
     python -m benchmarks.predicting [--data DATA] [--model FOLDER] [--quick] [--json]
 
-The baselines learn from the training texts of a data set, as in `benchmarks.accuracy`; so does the
-network, with the default settings, unless --model names one that has learnt from them. Then all
-read the test texts, from raw strings on, by turns in one process; a speed is that of the median
-time. fastText is measured on words as the network's are split, and as it splits by itself, at
-white space. The accuracy of always saying the most frequent class stands beside.
+The baselines are trained on the training texts of a data set, as in `benchmarks.accuracy`; so is
+the network, with the default settings, unless --model names one that was trained on them. Then all
+predict the test texts from raw strings, by turns in one process; speeds are from median times.
+fastText is measured with the network's tokens, and with its own, split at white space. The accuracy
+of the most frequent class is reported for comparison.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from icaps.data.resolve import resolve
 from icaps.data.source import LabelledTexts, read_part
 
 OWN = "icaps"
-QUICK = {"epochs": "4"}  # of the network, which then learns less than it could
+QUICK = {"epochs": "4"}  # of the network, too few for its best accuracy
 STRENGTHS, EPOCHS = (0.1, 0.25, 0.5, 1.0), (10,)
 
 
 def at_spaces(text: str) -> str:
-    """What fastText does by itself."""
+    """Tokens as fastText splits them."""
     return " ".join(text.split())
 
 
@@ -44,7 +44,7 @@ def fit_network(train: LabelledTexts, quick: bool) -> ICapsClassifier:
 
 
 def fit_others(train: LabelledTexts) -> dict[str, Predictor]:
-    """The baselines, what is chosen chosen on a tenth of the texts."""
+    """The baselines, their settings chosen on a tenth of the texts."""
     part, held = hold_out(train)
     fits = {
         "TF-IDF(1,2) + LinearSVC": linear(LinearSVC, "svc", STRENGTHS),
@@ -55,7 +55,7 @@ def fit_others(train: LabelledTexts) -> dict[str, Predictor]:
 
 
 def measure(sides: dict[str, Predictor], test: LabelledTexts, rounds: int) -> dict[str, Any]:
-    """Speed, speed against the network's, and accuracy of each side."""
+    """Speed, speed relative to the network, and accuracy of each side."""
     times = by_turns({name: partial(run, test.texts) for name, run in sides.items()}, rounds)
     figures: dict[str, Any] = {
         name: {

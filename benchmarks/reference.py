@@ -1,7 +1,7 @@
-"""The network as the paper states it and as its peers are written: the yardstick, and an oracle.
+"""The network as the paper states it, padded: a baseline for speed, and an oracle for tests.
 
 Every text is padded to N words (or M sentences of N), the convolution runs over all of them, and
-each head has a key and a value product for each word; fp32, dense updates by Adam. Nothing of
+each head has a key and a value product for each word; fp32, dense updates by Adam. No layer of
 `icaps.model` is used. `copy_weights` gives it the weights of an `ICapsNet`, with which it must
 show the same norms.
 """

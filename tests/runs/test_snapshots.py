@@ -77,7 +77,7 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     assert found["epoch"] == len(classifier.history_)
     assert found["classes"] == ["Cooking", "Gardens", "Sailing"]
     (explanation,) = classifier.explain([TEXT])
-    # To rounding: after so many texts the classifier reads by its table of words.
+    # Up to rounding: after so many texts the classifier uses its lookup table.
     assert flat(found["explanation"]) == pytest.approx(flat(explanation.to_dict()), abs=1e-6)
     assert snapshot(classifier, validated(classifier, texts), "")["explanation"] is None
 
