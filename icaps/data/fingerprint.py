@@ -15,8 +15,10 @@ from icaps.errors import DataError
 
 PARTS = ("train", "test")
 OPTIONS = ("text", "label", "encoding", "delimiter")  # options of reading that change the texts
-_SLOW, _REUSE, _MAX_RECENT = 0.05, 10, 100  # seconds; how many times as long; entries
-_recent: dict[tuple[str, ...], tuple[str, float]] = {}  # fingerprints, and until when they hold
+_SLOW, _REUSE, _MAX_RECENT = 0.2, 10, 100  # seconds; how many times as long; entries
+_recent: dict[
+    tuple[str, tuple[str, ...], str], tuple[str, float]
+] = {}  # fingerprints, and until when they hold
 
 
 def parts_of(place: Path) -> tuple[str, ...]:
@@ -65,11 +67,32 @@ def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | 
     return _digest(state)
 
 
-def fingerprint_of(value: str, parts: Sequence[str] = ()) -> str:
-    """The fingerprint of data given by a path; empty for a name, whose files never change.
+def recent_fingerprint(
+    place: Path, parts: Sequence[str], reading: Mapping[str, Any] | None = None
+) -> str:
+    """`fingerprint` for callers that ask often, such as a page.
 
-    For callers that ask often: if it takes long, as for a folder of 100,000 texts, the result is
-    reused for ten times as long.
+    If it takes long, as for a folder of 100,000 texts, the result is reused for ten times as long.
+
+    Raises:
+        DataError: See `fingerprint`.
+    """
+    started = time.monotonic()
+    key = (str(place), tuple(parts), json.dumps(options_of(reading or {})))
+    known, until = _recent.get(key, ("", 0.0))
+    if started < until:
+        return known
+    computed = fingerprint(place, parts, reading)
+    ended = time.monotonic()
+    if ended - started > _SLOW:
+        if len(_recent) >= _MAX_RECENT:
+            _recent.clear()
+        _recent[key] = computed, ended + _REUSE * (ended - started)
+    return computed
+
+
+def fingerprint_of(value: str, parts: Sequence[str] = ()) -> str:
+    """The recent fingerprint of data given by a path; empty for a name, whose files never change.
 
     Args:
         value: A path, or a name as `icaps.data.resolve.resolve` takes it.
@@ -79,20 +102,7 @@ def fingerprint_of(value: str, parts: Sequence[str] = ()) -> str:
         DataError: See `fingerprint`.
     """
     place = Path(value)
-    if not place.exists():
-        return ""
-    started = time.monotonic()
-    key = (value, *parts)
-    known, until = _recent.get(key, ("", 0.0))
-    if started < until:
-        return known
-    computed = fingerprint(place, parts or parts_of(place))
-    ended = time.monotonic()
-    if ended - started > _SLOW:
-        if len(_recent) >= _MAX_RECENT:
-            _recent.clear()
-        _recent[key] = computed, ended + _REUSE * (ended - started)
-    return computed
+    return recent_fingerprint(place, parts or parts_of(place)) if place.exists() else ""
 
 
 def fingerprint_files(files: Iterable[Path]) -> str:

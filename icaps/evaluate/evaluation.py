@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.encoding import replace_surrogates
-from icaps.data.fingerprint import check_unchanged, fingerprint
+from icaps.data.fingerprint import check_unchanged, fingerprint, recent_fingerprint
 from icaps.data.problems import Problem, Problems
 from icaps.data.source import open_source
 from icaps.data.text_file import TextFile, TextFileWriter
@@ -81,6 +81,10 @@ class EvaluationData:
         """The fingerprint of the files; see `icaps.data.fingerprint`."""
         return fingerprint(self.place, (self.part,), self.reading)
 
+    def recent_fingerprint(self) -> str:
+        """The same for callers that ask often."""
+        return recent_fingerprint(self.place, (self.part,), self.reading)
+
 
 def evaluation_artifact(
     classifier: ICapsClassifier, weights: str, data: EvaluationData
@@ -95,6 +99,12 @@ def evaluation_artifact(
     Raises:
         DataError: The data does not exist.
     """
+    return _artifact(classifier, weights, data, data.recent_fingerprint())
+
+
+def _artifact(
+    classifier: ICapsClassifier, weights: str, data: EvaluationData, files: str
+) -> Artifact[Evaluation]:
     classes = [str(name) for name in classifier.classes_]
 
     def load(folder: Path) -> Evaluation:
@@ -108,7 +118,7 @@ def evaluation_artifact(
 
     skips = data.reading.get("on_bad_rows") == "skip"
     muted = sorted(classifier.muted_)
-    key = (_VERSION, data.fingerprint(), skips, weights, classes, muted)
+    key = (_VERSION, files, skips, weights, classes, muted)
     return Artifact(artifact_home("evaluated", *key), load)
 
 
@@ -132,7 +142,7 @@ def evaluate_data(
             classes, or the cache can't be written.
     """
     before = data.fingerprint()
-    artifact = evaluation_artifact(classifier, weights, data)
+    artifact = _artifact(classifier, weights, data, before)
 
     def fill(folder: Path) -> None:
         _predict(classifier, data, folder, on_texts)

@@ -26,7 +26,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from icaps.data.cache import Artifact, artifact_home
-from icaps.data.fingerprint import check_unchanged, fingerprint, options_of, parts_of
+from icaps.data.fingerprint import (
+    check_unchanged,
+    fingerprint,
+    options_of,
+    parts_of,
+    recent_fingerprint,
+)
 from icaps.data.records import Record, sorted_labels
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.source import Source, open_source
@@ -71,8 +77,7 @@ def index_artifact(place: Path, reading: Mapping[str, Any]) -> Artifact[Index]:
     Raises:
         DataError: There is no data at `place`.
     """
-    files = fingerprint(place, parts_of(place), reading)
-    return Artifact(artifact_home("explored", _VERSION, files), Index)
+    return _artifact(recent_fingerprint(place, parts_of(place), reading))
 
 
 def load_index(place: Path, reading: Mapping[str, Any]) -> Index | None:
@@ -109,7 +114,11 @@ def make_index(
         _build(place, reading, folder, progress)
         check_unchanged(place, parts, reading, before)
 
-    return index_artifact(place, reading).make(fill, progress)
+    return _artifact(before).make(fill, progress)
+
+
+def _artifact(files: str) -> Artifact[Index]:
+    return Artifact(artifact_home("explored", _VERSION, files), Index)
 
 
 class Index:

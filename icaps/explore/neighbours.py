@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
-from icaps.data.fingerprint import check_unchanged, fingerprint
+from icaps.data.fingerprint import check_unchanged, fingerprint, recent_fingerprint
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.data.text_file import TextFile, TextFileWriter
@@ -123,9 +123,7 @@ def sample_artifact(
     Raises:
         DataError: There is no training data at `place`.
     """
-    skips = reading.get("on_bad_rows") == "skip"
-    files = fingerprint(place, _PARTS, reading)
-    return Artifact(artifact_home("nearest", _VERSION, SAMPLE, weights, files, skips), _load)
+    return _artifact(weights, recent_fingerprint(place, _PARTS, reading), reading)
 
 
 def make_sample(
@@ -157,7 +155,12 @@ def make_sample(
         np.save(folder / _VECTORS, vectors.astype(np.float16))
         check_unchanged(place, _PARTS, reading, before)
 
-    return sample_artifact(weights, place, reading).make(fill)
+    return _artifact(weights, before, reading).make(fill)
+
+
+def _artifact(weights: str, files: str, reading: Mapping[str, Any]) -> Artifact[TrainingSample]:
+    skips = reading.get("on_bad_rows") == "skip"
+    return Artifact(artifact_home("nearest", _VERSION, SAMPLE, weights, files, skips), _load)
 
 
 def _load(folder: Path) -> TrainingSample:
