@@ -143,7 +143,7 @@ def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
 def selective_table(curve: Sequence[Selection]) -> pd.DataFrame:
     """A row per threshold: threshold, texts, coverage, accuracy with its interval."""
     return pd.DataFrame(
-        [(kept.threshold, kept.texts, kept.coverage, *kept.accuracy) for kept in curve],
+        [(point.threshold, point.texts, point.coverage, *point.accuracy) for point in curve],
         columns=["threshold", "texts", "coverage", "accuracy", "low", "high"],
     )
 

@@ -146,12 +146,12 @@ def show_calibration(report: EvaluationReport) -> None:
         "mean distance from the line (Guo et al. 2017)."
     )
     predictions = report.predictions
-    kept = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
-    st.write(error_boundary.plain(_selective_sentence(kept)))
+    selection = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
+    st.write(error_boundary.plain(_selective_sentence(selection)))
     curve = charts.selective_table(report.coverage)
     overall = report.scores.accuracy.value
     chart_card.show(
-        lambda ink: charts.selective_chart(curve, kept, overall, ink),
+        lambda ink: charts.selective_chart(curve, selection, overall, ink),
         curve,
         "rejection",
         "Accuracy of the predictions, by the share of texts predicted",
@@ -220,18 +220,19 @@ def _show_files(report: EvaluationReport) -> None:
         downloads.show_file(lambda: report.to_json(slices()), "evaluation.json", "JSON")
 
 
-def _selective_sentence(kept: Selection) -> str:
-    if not kept.coverage:
+def _selective_sentence(selection: Selection) -> str:
+    coverage, accuracy = selection.coverage, selection.accuracy
+    if not coverage:
         return "The model abstains on all texts."
     sentence = (
-        f"It predicts {kept.coverage:.1%} of the texts, and {kept.accuracy.value:.2%} of these "
-        f"predictions are right ({100 * kept.accuracy.low:.2f} to {100 * kept.accuracy.high:.2f})."
+        f"It predicts {coverage:.1%} of the texts, and {accuracy.value:.2%} of these predictions "
+        f"are right ({100 * accuracy.low:.2f} to {100 * accuracy.high:.2f})."
     )
-    if kept.coverage == 1:
+    if coverage == 1:
         return sentence
     return (
-        f"{sentence} On the texts where it abstains, {kept.rejected_accuracy.value:.2%} of its "
-        "predictions would be right."
+        f"{sentence} On the texts where it abstains, {selection.rejected_accuracy.value:.2%} of "
+        "its predictions would be right."
     )
 
 

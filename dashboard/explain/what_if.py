@@ -1,4 +1,4 @@
-"""What if words were removed, or capsules switched off? The other scores beside the original."""
+"""What if words were removed, or capsules switched off? Their scores and the original ones."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ LABEL_ISSUE = "possible label error"
 _ANY_SPLIT = "all"
 
 
-class Selection(NamedTuple):
+class RowSelection(NamedTuple):
     """The rows that match what was asked, in the order in which they are shown.
 
     Attributes:
@@ -62,7 +62,9 @@ def ask_delete(choice: Choice) -> None:
             st.rerun()
 
 
-def ask_rows(index: Index, predictions: Predictions | None, model: ModelFolder | None) -> Selection:
+def ask_rows(
+    index: Index, predictions: Predictions | None, model: ModelFolder | None
+) -> RowSelection:
     """Asks for rows by words, pattern, class, split, length and prediction.
 
     Raises:
@@ -83,8 +85,8 @@ def ask_rows(index: Index, predictions: Predictions | None, model: ModelFolder |
     if mask is not None and model is not None:
         origin |= {"model": model.name, "judged": prediction}
     if not picked:
-        return Selection(rows, rows, origin)
-    return Selection(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)})
+        return RowSelection(rows, rows, origin)
+    return RowSelection(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)})
 
 
 def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
@@ -101,7 +103,7 @@ def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
     )
 
 
-def ask_slice(index: Index, selection: Selection) -> None:
+def ask_slice(index: Index, selection: RowSelection) -> None:
     """Saves the rows as a slice."""
     if quotas.read_only():
         return

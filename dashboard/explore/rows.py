@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dashboard.cache import data
 from dashboard.explore import inputs
-from dashboard.explore.inputs import Selection
+from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, pager, shaded_text
 from icaps.evaluate.predictions import Predictions
@@ -43,7 +43,10 @@ def load_predictions(
 
 
 def show_rows(
-    index: Index, model: ModelFolder | None, predictions: Predictions | None, selection: Selection
+    index: Index,
+    model: ModelFolder | None,
+    predictions: Predictions | None,
+    selection: RowSelection,
 ) -> None:
     """A page of the rows, and one of them opened."""
     rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
