@@ -408,7 +408,7 @@ def _norm_and_range(norm: Interval) -> str:
 def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
     """The smallest set of K-grams without which the class changes, in a sentence."""
     if flip is None:
-        return f"Removing the K-grams does not change the class; it stays {explanation.predicted}."
+        return f"Whichever K-grams are removed, the class stays {explanation.predicted}."
     kgrams = ", ".join(f"“{kgram.text}”" for kgram in flip.kgrams)
     outcome = (
         f"it is {flip.predicted}, not {explanation.predicted}"
