@@ -211,10 +211,6 @@ def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
     """The table of a network that is about to read `words` words, if it has one (`nn.lookup`)."""
     region, attention = network.region, network.attention
     size = len(network.fixed_embedding)
-    if network.config.activation != "none":
-        return None
-    if table_bytes(size, region.kernel_size, attention.value_weight) > MAX_BYTES:
-        return None
     weights = [
         network.fixed_embedding,
         network.trained_embedding.weight,
@@ -227,12 +223,16 @@ def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
     return network.lookup.find(words, size, weights, lambda: make_lookup_table(network))
 
 
-def make_lookup_table(network: ICapsNet) -> LookupTable:
-    """The lookup table of a network in eval mode and without an activation."""
+def make_lookup_table(network: ICapsNet) -> LookupTable | None:
+    """The table of a network in eval mode; None with an activation, or if it would be too large."""
+    size, kernel_size = len(network.fixed_embedding), network.region.kernel_size
+    large = table_bytes(size, kernel_size, network.attention.value_weight) > MAX_BYTES
+    if large or network.config.activation != "none":
+        return None
     return LookupTable(
         network.projected,
-        vocabulary_size=len(network.fixed_embedding),
-        kernel_size=network.region.kernel_size,
+        vocabulary_size=size,
+        kernel_size=kernel_size,
         queries=network.attention.effective_queries(),
         value_weight=network.attention.value_weight,
         bias=network.region.bias,

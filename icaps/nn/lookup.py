@@ -93,7 +93,7 @@ class LookupCache:
         words: int,
         vocabulary_size: int,
         weights: Sequence[Tensor],
-        make: Callable[[], LookupTable],
+        make: Callable[[], LookupTable | None],
     ) -> LookupTable | None:
         """The table for a network that is about to read `words` words more, or None.
 
@@ -104,9 +104,9 @@ class LookupCache:
             words: Counted from when the weights last changed.
             vocabulary_size: V.
             weights: All that the table is made of.
-            make: Makes it.
+            make: Makes it; None if this network can have none.
         """
-        if any(weight.is_inference() for weight in weights):  # whose changes torch does not count
+        if any(map(Tensor.is_inference, weights)):  # whose changes torch does not count
             return None
         versions = tuple((weight.data_ptr(), weight._version) for weight in weights)
         entry = self._entry

@@ -97,14 +97,15 @@ class TokenBatch:
     @cached_property
     def words_per_text(self) -> Numbers:
         """(texts,)"""
-        return np.diff(self.word_offsets)
+        return self.word_offsets[1:] - self.word_offsets[:-1]
 
     @cached_property
     def known_per_text(self) -> Numbers:
         """Number of words of each text that are in the vocabulary (texts,)."""
-        return np.diff(_offsets(self.ids != UNK)[self.word_offsets])
+        known = _offsets(self.ids != UNK)[self.word_offsets]
+        return known[1:] - known[:-1]
 
-    @property
+    @cached_property
     def blank(self) -> NDArray[np.bool_]:
         """Whether none of a text's words is in the vocabulary (texts,)."""
         blank: NDArray[np.bool_] = self.known_per_text == 0
@@ -154,7 +155,9 @@ class TokenBatch:
         cut = short.words_per_text < self.words_per_text
         truncated = cut if self.truncated is None else cut | self.truncated
         if not cut.any():
-            return dataclasses.replace(short, spans=self.spans, truncated=truncated)
+            return TokenBatch(
+                self.ids, words_per_sentence, sentences_per_text, self.spans, truncated
+            )
         words = self.words_per_text
         position = np.arange(len(self.ids)) - np.repeat(words.cumsum() - words, words)
         kept = position < np.repeat(short.words_per_text, words)

@@ -116,7 +116,7 @@ class Vocabulary:
         ids, counts, places = self._tokenizer.encode(batch, spans=spans)
         ones = np.ones_like(counts)
         whole = TokenBatch(ids, counts, ones, places, np.zeros(len(counts), bool))
-        if max_words is None:
+        if max_words is None or counts.max(initial=0) <= max_words:
             return whole
         return whole.truncate(np.minimum(counts, max_words), ones)
 
