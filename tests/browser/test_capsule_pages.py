@@ -172,7 +172,7 @@ def test_from_explain_to_the_capsule_and_back(window: Page) -> None:
 def test_a_query_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/queries?model=small")
     before = asked(page)["capsule"]
-    chart = page.get_by_label(re.compile("^The queries in the plane")).first
+    chart = page.get_by_label(re.compile("^The queries on a plane")).first
     page.set_viewport_size({"width": 900, "height": 1200})  # all of the chart is in view
     wait_for_rest(page)
     tip: dict[str, str] = {}
