@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import icaps
@@ -62,7 +61,8 @@ def test_load(classifier: ICapsClassifier, model_folder: Path, tmp_path: Path) -
     loaded = icaps.load(model_folder, device="cpu")
     texts = ["bread and soup", "anchor"]
     assert isinstance(loaded, ICapsClassifier)
-    assert np.array_equal(loaded.predict_proba(texts), classifier.predict_proba(texts))
+    # After many texts a classifier reads its lookup table, which agrees up to rounding.
+    assert loaded.predict_proba(texts) == pytest.approx(classifier.predict_proba(texts), abs=1e-6)
     (explanation, _) = loaded.explain(texts)
     assert isinstance(explanation, icaps.Explanation)
     with pytest.raises(CheckpointError):
