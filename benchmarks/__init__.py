@@ -1,1 +1,1 @@
-"""Side-by-side measurements, each a command: python -m benchmarks.NAME."""
+"""Benchmarks, each a command: python -m benchmarks.NAME. README.md has the results."""

@@ -1,14 +1,13 @@
-"""Test accuracy of iCapsNet beside three baselines and its own controls, in one run.
+"""Test accuracy of iCapsNet, compared with three baselines and with controls, in one run.
 
     python -m benchmarks.accuracy --data FOLDER [--vectors FILE ...] [--seeds 3] [--json]
 
-Every model is trained on the same training texts; what is chosen (the best epoch, a baseline's
-strength) is chosen on the same tenth of them, and the test texts are used once, at the end.
-Controls: uniform attention (queries frozen at zero, so that every word counts alike), one routing
-iteration (every capsule goes to every class alike), shuffled labels, no training at all. One
-option of the network is measured both ways: squash on the primary capsules. Beside each accuracy
-stands the mean over test texts and capsules of a capsule's largest beta, which is 1 / J where
-routing decides nothing and 1 where each capsule goes to one class.
+All models are trained on the same training texts. The best epoch, and the regularisation of a
+baseline, are chosen on a held-out part of them; the test texts are used once, at the end. Controls:
+uniform attention (queries frozen at zero), one routing iteration (all routing weights are 1 / J),
+shuffled labels, and no training. Squash on the primary capsules is measured both ways. Beside each
+accuracy is the mean over test texts and capsules of a capsule's largest beta, which is 1 / J for
+uniform routing and 1 if each capsule goes to one class.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Predictor = Callable[[list[str]], list[str]]
 
 
 class UniformAttention(ICapsClassifier):
-    """The same network, its queries frozen at zero: attention is uniform in every text."""
+    """The same network with queries frozen at zero, so that attention is uniform."""
 
     def _build_network(self, training: Corpus) -> ICapsNet:
         network = super()._build_network(training)
@@ -74,7 +73,7 @@ def share_right(predict: Predictor, data: LabelledTexts) -> float:
 def linear(
     kind: Callable[..., Any], name: str, strengths: tuple[float, ...]
 ) -> Callable[..., Predictor]:
-    """TF-IDF of words and bigrams with a linear model, C chosen on the validation part."""
+    """TF-IDF of words and bigrams with a linear model; C is chosen on the validation part."""
 
     def fit(train: LabelledTexts, part: LabelledTexts, held: LabelledTexts) -> Predictor:
         def model(strength: float) -> Predictor:
@@ -92,15 +91,15 @@ def linear(
 
 
 def spaced(text: str) -> str:
-    """The words of a text as the network knows them, with spaces between them."""
+    """The network's tokens of a text, separated by spaces."""
     return " ".join(words_of(text)).replace("\n", " ")
 
 
 class FastText:
-    """fastText with bigrams, trained on texts; called with others, it gives their classes.
+    """fastText with bigrams, trained on texts; calling it with texts returns their classes.
 
-    `line` makes of a text the line that fastText splits at white space. `preparing` and `training`
-    are the seconds of writing its file of words, and of its training.
+    `line` converts a text to the line that fastText splits at white space. `preparing` and
+    `training` are the seconds of writing its input file, and of its training.
     """
 
     def __init__(
@@ -141,14 +140,14 @@ def fasttext_bigrams(
     threads: int = 1,
     line: Callable[[str], str] = spaced,
 ) -> FastText:
-    """fastText with bigrams, its learning rate and epochs chosen on the validation part."""
+    """fastText with bigrams; learning rate and epochs are chosen on the validation part."""
     choices = product((0.1, 0.25, 0.5), epochs)
     best = max(choices, key=lambda choice: share_right(FastText(part, *choice, line=line), held))
     return FastText(train, *best, threads=threads, line=line)
 
 
 def sharpness(classifier: ICapsClassifier, texts: list[str]) -> float:
-    """Mean over texts and capsules of the largest routing weight, from 1 / J to 1."""
+    """The mean over texts and capsules of the largest routing weight, from 1 / J to 1."""
     encoded = encode(classifier.vocabulary_, texts, classifier.network_.config)
     corpus = Corpus.from_tokens(encoded, [0] * len(texts))
     with torch.inference_mode():
@@ -167,7 +166,7 @@ def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
 
 
 def hold_out(train: LabelledTexts) -> list[LabelledTexts]:
-    """Nine tenths of the texts, and the tenth on which settings of a baseline are chosen."""
+    """Splits into nine tenths, and the tenth on which settings of a baseline are chosen."""
     rows = train_test_split(
         np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=0
     )
@@ -177,7 +176,7 @@ def hold_out(train: LabelledTexts) -> list[LabelledTexts]:
 def baselines(
     train: LabelledTexts, test: LabelledTexts, fasttext_epochs: tuple[int, ...] = (10,)
 ) -> dict[str, list[Result]]:
-    """Accuracy of each baseline, what is chosen chosen on a tenth of the training texts."""
+    """Accuracy of each baseline, with settings chosen on a tenth of the training texts."""
     part, held = hold_out(train)
     fits = {
         "TF-IDF(1,2) + LinearSVC": linear(LinearSVC, "svc", (0.1, 0.25, 0.5, 1.0)),
@@ -192,7 +191,7 @@ def baselines(
 def capsules(
     train: LabelledTexts, test: LabelledTexts, options: argparse.Namespace
 ) -> dict[str, list[Result]]:
-    """Accuracy of iCapsNet, of its controls and of an option, and sharpness, for each seed."""
+    """Accuracy and sharpness of iCapsNet, its controls and an option, for each seed."""
     settings = dict(text.split("=", 1) for text in options.set)
     squash = str(settings.get("squash_primary") != "true").lower()
     shuffled = random.Random(0).sample(train.labels, len(train.labels))
@@ -226,7 +225,7 @@ def capsules(
 
 
 def tell(name: str, result: Result, network: ICapsClassifier, seconds: float) -> None:
-    """A line on a training that is done."""
+    """Prints a line about a finished training to standard error."""
     print(
         f"{name}: {result.accuracy:.2f} (validation "
         f"{100 * network.metrics_['validation_accuracy']:.2f}, best epoch "
@@ -237,7 +236,7 @@ def tell(name: str, result: Result, network: ICapsClassifier, seconds: float) ->
 
 
 def main() -> None:
-    """Runs all sides and prints the table."""
+    """Trains and scores all models, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, help="folder with train and test files")
     parser.add_argument(

@@ -43,7 +43,7 @@ class Session:
     """The connection of one visitor, with the page as of the last run of the script."""
 
     def __init__(self, socket: ClientConnection, address: str, errors: Counter[str]) -> None:
-        self.html: list[str] = []  # of the page's `st.html`, in the order in which it came
+        self.html: list[str] = []  # of the page's `st.html`, in order of arrival
         self.pages: dict[str, str] = {}  # hash of each, by its title
         self._socket = socket
         self._errors = errors
@@ -74,7 +74,7 @@ class Session:
             pause = min([left, *self._timers.values()])
             await asyncio.sleep(pause)
             for fragment in list(self._timers) if pause < left else ():
-                if fragment in self._timers:  # else one before it had the whole page run again
+                if fragment in self._timers:  # else a previous one has rerun the whole page
                     state = self._state()
                     state.fragment_id, state.is_auto_rerun = fragment, True
                     await self._run(state)
@@ -106,7 +106,7 @@ class Session:
             case "auto_rerun":
                 self._timers[answer.auto_rerun.fragment_id] = answer.auto_rerun.interval
             case "script_finished" if answer.script_finished == _FAILED:
-                self._errors["a script that can't be run"] += 1
+                self._errors["a script that cannot be run"] += 1
             case "delta":
                 self._take_delta(answer.delta)
 
@@ -133,8 +133,8 @@ async def entered(port: int, address: str, errors: Counter[str]) -> AsyncIterato
         errors: Counts what the page shows as errors.
 
     Raises:
-        ConnectionClosed: In the block too: the server has hung up.
-        TimeoutError: In the block too: it has nothing to say.
+        ConnectionClosed: In the block too: the server has closed the connection.
+        TimeoutError: In the block too: the server sends nothing.
     """
     stream = f"ws://127.0.0.1:{port}/_stcore/stream"
     async with connect(stream, max_size=None, ping_interval=None, proxy=None) as socket:
@@ -149,12 +149,12 @@ def served(
 ) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """A server as `streamlit run` starts it: its port of loopback, and its process.
 
-    What this process starts meanwhile has the same environment.
+    Processes that are started meanwhile inherit the same environment.
 
     Args:
         place: An empty folder, for all its folders and its `log`.
-        model: The one that it has, under the name "model".
-        settings: Lines of TOML that the app's settings are changed by.
+        model: The folder of its only model, which is named "model".
+        settings: Lines of TOML that change the app's settings.
     """
     for name in ("models", "runs", "data"):
         (place / name).mkdir()
@@ -190,4 +190,4 @@ def _wait_until_healthy(address: str, process: subprocess.Popen[bytes], log: Pat
                 return
         except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
-    raise TimeoutError(f"{address} doesn't answer.\n{log.read_text()}")
+    raise TimeoutError(f"{address} does not respond.\n{log.read_text()}")

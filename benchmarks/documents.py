@@ -1,10 +1,10 @@
-"""Test accuracy on long documents: iCapsNet Long beside Short and two baselines, in one run.
+"""Test accuracy on long documents: iCapsNet Long, Short and three baselines, in one run.
 
     python -m benchmarks.documents --data FOLDER ... [--vectors FILE ...] [--seeds 3]
 
 Short reads a document as one sentence; Long attends to words and then to sentences. Both have the
-same vectors, sizes and epochs; all that is chosen is chosen on the same tenth of the training
-texts, and the test texts are used once, at the end.
+same vectors, sizes and epochs. The best epoch and the baselines' settings are chosen on held-out
+training texts, and the test texts are used once, at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.data.source import LabelledTexts, read_part
 
-FASTTEXT_EPOCHS = (10, 50)  # a small data set needs more of them
+FASTTEXT_EPOCHS = (10, 50)  # a small data set needs more
 KINDS = {
     "iCapsNet Short": {"max_words": "none"},
     "iCapsNet Long": {"max_words": "none", "hierarchical": "true"},
@@ -49,7 +49,7 @@ def networks(
 
 
 def main() -> None:
-    """Runs all sides on each data set and prints a table of each."""
+    """Trains and scores all models on each data set, and prints a table per data set."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", action="append", required=True, help="folder with train and test")
     parser.add_argument(

@@ -1,15 +1,14 @@
-"""Time to the same accuracy: fastText with bigrams, and how long iCapsNet takes to reach it.
+"""Training time until iCapsNet reaches the test accuracy of fastText with bigrams.
 
     python -m benchmarks.fasttext_race --data ag_news --vectors spacy-300d.bin --vectors texts \
       [--texts 5000] [--json]
 
-The network is trained by the recipe of checkpoints/ag_news, and scored on the test texts after each
-epoch, with the averaged weights that would be kept; fastText by the best of its settings on a tenth
-of the training texts, then on all of them, and only that last training counts. Seconds of training
-are those of its steps and of the validation that chooses the epoch; scoring the test texts is left
-out on both sides. What goes before stands apart: fastText's file of words; the network's vocabulary
-and encoded texts, and its word vectors. Both have as many threads. Nothing is chosen by the test
-texts.
+The network is trained by the recipe of checkpoints/ag_news, and its averaged weights are scored on
+the test texts after each epoch. fastText's settings are chosen on a tenth of the training texts;
+then it is trained on all of them, and only that training is timed. Training time includes the steps
+and the validation that chooses the epoch, but not the scoring of the test texts. Preparation is
+reported separately: fastText's input file; the network's vocabulary, encoded texts and word
+vectors. Both use the same number of threads. Nothing is chosen on the test texts.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from icaps.data.resolve import resolve
 from icaps.data.source import LabelledTexts, read_part
 from icaps.train.callbacks import Callback, Step, Validation
 
-TEXTS_DIM = 100  # of the texts' own vectors in that recipe
+TEXTS_DIM = 100  # of the vectors trained on the texts, in that recipe
 
 
 class Clock(Callback):
-    """When a training was started, had its texts encoded, and began its first step."""
+    """Times of a training: its start, the end of encoding, and the start of its first step."""
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
@@ -44,26 +43,26 @@ class Clock(Callback):
 
     @property
     def encoding(self) -> float:
-        """Seconds of the vocabulary and of encoding the texts."""
+        """Seconds for the vocabulary and for encoding the texts."""
         return self._encoded - self._asked
 
     @property
     def vectors(self) -> float:
-        """Seconds of the word vectors, and of making the network."""
+        """Seconds for the word vectors and for building the network."""
         return self._begun - self._encoded
 
     def on_log(self, line: str) -> None:
-        """The first line is written when the texts are encoded."""
+        """The first line is logged when the texts are encoded."""
         self._encoded = self._encoded or time.perf_counter()
 
     def on_step(self, step: Step) -> None:
-        """The first step says how long it took."""
+        """The first step reports its speed, from which its start follows."""
         if not self._begun:
             self._begun = time.perf_counter() - self._batch_size / step.texts_per_second
 
 
 def recipe(settings: list[str]) -> tuple[ModelConfig, TrainConfig]:
-    """The settings of checkpoints/ag_news, some of them put in anew."""
+    """The settings of checkpoints/ag_news, with some of them changed."""
     stored = json.loads((ROOT / "checkpoints" / "ag_news" / "config.json").read_text())
     return override(
         config_from_dict(ModelConfig, stored["model"] | {"fixed_dim": TEXTS_DIM}),
@@ -88,7 +87,7 @@ def run_fasttext(
 def run_network(
     train: LabelledTexts, test: LabelledTexts, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Seconds before training, then seconds of it and test accuracy in percent by epochs."""
+    """Seconds before training; seconds of training and test accuracy in percent per epoch."""
     epochs: list[dict[str, float]] = []
 
     class Scorer(Callback):
@@ -110,7 +109,7 @@ def run_network(
 
 
 def tell(figures: dict[str, Any]) -> None:
-    """Prints a table, and when the network was as good."""
+    """Prints a table, and when the network reached the same accuracy."""
     theirs, ours = figures["fasttext"], figures["icaps"]
     print("| | before, s | training, s | test accuracy, % |\n|---|---|---|---|")
     print(
@@ -127,20 +126,20 @@ def tell(figures: dict[str, Any]) -> None:
     )
     reached = figures["icaps_training_seconds_to_same"]
     if reached is None:
-        print("The network was not as good after any epoch.")
+        print("The network did not reach the same accuracy in any epoch.")
     else:
-        print(f"The network was as good after {reached:.1f} s of training.")
+        print(f"The network reached the same accuracy after {reached:.1f} s of training.")
     print(figures["machine"])
 
 
 def main() -> None:
-    """Trains both and prints the figures."""
+    """Trains both models and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, help="a path or a name, with train and test texts")
     parser.add_argument(
         "--vectors", action="append", help="as icaps train takes it; may be repeated"
     )
-    parser.add_argument("--texts", type=int, help="training texts to take, at random; else all")
+    parser.add_argument("--texts", type=int, help="number of random training texts; default: all")
     parser.add_argument("--fasttext-epochs", type=int, nargs="+", default=[10])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--json", action="store_true")

@@ -1,12 +1,13 @@
-"""Hostile input by the thousand: does every mistake get a sentence, and is nothing else touched?
+"""Fuzzing with thousands of hostile inputs: errors must be typed, and nothing else be touched.
 
     python -m benchmarks.fuzzing [--texts N] [--files N] [--checkpoints N] [--links N] [--seed N]
 
-Texts are explained and rendered, data files looked at, read and checked, checkpoints loaded and
-asked, links opened as pages. Told are how many of each did well, how many were answered with one of
-the errors of `icaps.errors`, and each other error: then the exit code is 1. It is 1 as well where
-something was written outside the folders of the app, a process or a connection was begun, something
-was unpickled while a file or a checkpoint was read, or one of them took longer than TOO_LONG.
+Texts are explained and rendered; data files are previewed, read and checked; checkpoints are loaded
+and used; links are opened as pages. Prints per kind how many inputs succeeded, how many raised an
+error of `icaps.errors`, and each other error. The exit code is 1 if there was another error, if
+something was written outside the folders of the app, if a process or a connection was started, if
+something was unpickled while a file or a checkpoint was read, or if an input took longer than
+TOO_LONG.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from icaps.reports.global_report import GlobalReport
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "dashboard" / "Home.py"
 TOO_LONG = 60.0  # seconds for one input
-SECRET = "QUILLMARSH"  # in a file that a confined app may not read
-_SHOWN = 5  # failures that are told of each kind
+SECRET = "QUILLMARSH"  # content of a file that a confined app must not read
+_SHOWN = 5  # failures printed per kind
 _WRITING = ("w", "a", "x", "+")
 _PROCESSES = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
 
 
 class Outcome:
-    """What became of the inputs of one kind."""
+    """The results for the inputs of one kind."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,7 +57,7 @@ class Outcome:
         self.failures: list[str] = []
 
     def run(self, what: str, action: Callable[[], None]) -> None:
-        """Does one, and notes how it went."""
+        """Runs the action for one input, and records the result."""
         began = time.perf_counter()
         try:
             action()
@@ -64,30 +65,30 @@ class Outcome:
         except ICapsError as error:
             self.counts[type(error).__name__] += 1
             if not str(error).strip():
-                self.fail(what, "an error without a sentence")
-        except Exception as error:  # noqa: BLE001 (it is told, and the exit code is 1)
+                self.fail(what, "an error without a message")
+        except Exception as error:  # noqa: BLE001 (it is printed, and the exit code is 1)
             frame = traceback.extract_tb(error.__traceback__)[-1]
             self.fail(what, f"{error!r:.300} at {Path(frame.filename).name}:{frame.lineno}")
         if time.perf_counter() - began > TOO_LONG:
-            self.fail(what, f"it took {time.perf_counter() - began:.0f} s")
+            self.fail(what, f"took {time.perf_counter() - began:.0f} s")
 
     def fail(self, what: str, why: str) -> None:
-        """Notes a failure."""
+        """Records a failure."""
         self.counts["FAILED"] += 1
         self.failures.append(f"{self.name} {what}: {why}")
 
     def to_text(self) -> str:
-        """A line of counts, and a line for each of the first failures."""
+        """A line of counts, and a line per failure for the first ones."""
         counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.most_common())
         return "\n  ".join([f"{self.name}: {counts}", *self.failures[:_SHOWN]])
 
 
 class Watch:
-    """Tells of writing outside some folders, of processes, connections and unpickling."""
+    """Audit hook: writes outside some folders, new processes, connections, and unpickling."""
 
     def __init__(self, allowed: list[Path], forbidden: Path) -> None:
         self.seen: list[str] = []
-        self.unpickling = True  # whether it is told
+        self.unpickling = True  # whether it is recorded
         self._allowed = [str(path.resolve()) for path in allowed]
         self._forbidden = str(forbidden)
         sys.addaudithook(self._hear)
@@ -104,7 +105,7 @@ class Watch:
             self._check(event, arguments[0], arguments[-1])
         elif event in ("os.rename", "os.link", "os.symlink"):
             self._check(event, arguments[1], arguments[-1])
-        elif event in _PROCESSES and arguments[0] != "lscpu":  # by which joblib counts cores
+        elif event in _PROCESSES and arguments[0] != "lscpu":  # which joblib runs to count cores
             self.seen.append(f"{event} {arguments[0]}")
         elif event == "socket.connect" and isinstance(arguments[1], tuple):
             self.seen.append(f"{event} {arguments[1]}")
@@ -112,17 +113,17 @@ class Watch:
             self.seen.append(f"unpickled {arguments}")
 
     def _check(self, event: str, path: Any, folder: int = -1) -> None:
-        """Notes a place outside; `folder` is the open one that a relative path is in, or -1."""
+        """Records a path outside; `folder` is the descriptor that it is relative to, or -1."""
         if isinstance(path, int) or path is None:
             return
         base = "" if folder < 0 else str(Path(f"/proc/self/fd/{folder}").readlink())
-        place = os.path.abspath(Path(base, os.fsdecode(path)))  # noqa: PTH100 (follows no link)
+        place = os.path.abspath(Path(base, os.fsdecode(path)))  # noqa: PTH100 (does not follow links)
         if place != os.devnull and not place.startswith(tuple(self._allowed)):
             self.seen.append(f"{event} {place}")
 
 
 class _Text(HTMLParser):
-    """The text of HTML without the tips over words."""
+    """The text of an HTML page without tooltips."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -131,20 +132,20 @@ class _Text(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes where a tip begins."""
+        """Detects the start of a tooltip."""
         self._tip = ("class", "icaps-tip") in attrs
 
     def handle_endtag(self, tag: str) -> None:
-        """Notes where a tip ends."""
+        """Detects the end of a tooltip."""
         self._tip = False
 
     def handle_data(self, data: str) -> None:
-        """Keeps text."""
+        """Collects text outside tooltips."""
         self.text += "" if self._tip else data
 
 
 def fuzz_texts(classifier: ICapsClassifier, count: int, rng: random.Random) -> Outcome:
-    """Explains and renders texts; what is shown must be the whole text, a K-gram a part of it."""
+    """Explains and renders texts; the page must show the whole text, and K-grams be parts of it."""
     outcome = Outcome("texts")
     names = [*map(str, classifier.classes_), None, None, None]
 
@@ -154,11 +155,11 @@ def fuzz_texts(classifier: ICapsClassifier, count: int, rng: random.Random) -> O
         json.loads(json.dumps(found.to_dict()))
         found.to_html()
         found.to_text().encode(errors="backslashreplace")
-        assert abs(sum(found.probabilities) - 1) < 1e-4, "probabilities don't add up"
+        assert abs(sum(found.probabilities) - 1) < 1e-4, "the probabilities do not sum to 1"
         for kgram in found.kgrams:
-            assert found.text[kgram.start : kgram.end] == kgram.text, "a K-gram is elsewhere"
+            assert found.text[kgram.start : kgram.end] == kgram.text, "a K-gram is misplaced"
         shown = _Text(found.shaded_html()).text
-        assert shown == printable(text), "what is shown isn't the text"
+        assert shown == printable(text), "the page shows another text"
 
     for number in range(count):
         text, target = hostile.text(rng), rng.choice(names)
@@ -167,7 +168,7 @@ def fuzz_texts(classifier: ICapsClassifier, count: int, rng: random.Random) -> O
 
 
 def fuzz_files(place: Path, count: int, rng: random.Random) -> Outcome:
-    """Looks at data files, reads them to the end, strictly and not, and checks them."""
+    """Previews data files, reads them to the end, strictly and leniently, and checks them."""
     outcome = Outcome("files")
     seeds = hostile.data_files()
 
@@ -176,7 +177,7 @@ def fuzz_files(place: Path, count: int, rng: random.Random) -> Outcome:
         preview(path, {**reading, "on_bad_rows": rng.choice(("strict", "skip"))})
         for on_bad_rows in ("skip", "strict"):
             for record in open_source(path, **reading, on_bad_rows=on_bad_rows):
-                assert record.label.strip(), "a blank label"  # a blank text is one
+                assert record.label.strip(), "a blank label"  # a blank text is allowed
 
     def judge(path: Path) -> None:
         check(open_source(path)).to_text()
@@ -190,7 +191,7 @@ def fuzz_files(place: Path, count: int, rng: random.Random) -> Outcome:
 
 
 def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) -> Outcome:
-    """Loads damaged checkpoints, and asks those that can be loaded."""
+    """Loads damaged checkpoints, and predicts and explains with those that load."""
     outcome = Outcome("checkpoints")
 
     def one(folder: Path) -> None:
@@ -201,7 +202,7 @@ def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) ->
         view = load_view(folder, len(classifier.classes_), classifier.network_.config.num_capsules)
         if view is not None:
             facts = GlobalReport(classifier, view).facts
-            assert 0 <= facts["accuracy"] <= 1, "an accuracy that is none"
+            assert 0 <= facts["accuracy"] <= 1, "an accuracy outside 0 to 1"
 
     for number in range(count):
         hostile.empty(place)
@@ -212,10 +213,10 @@ def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) ->
 
 
 def fuzz_links(place: Path, count: int, rng: random.Random) -> Outcome:
-    """Opens links as a visitor; the app has the models of ICAPS_MODELS.
+    """Opens links as a visitor does; the app has the models of ICAPS_MODELS.
 
     Args:
-        place: A folder to put files in that links name.
+        place: A folder for the files that links refer to.
     """
     from streamlit.testing.v1 import AppTest
 
@@ -231,7 +232,7 @@ def fuzz_links(place: Path, count: int, rng: random.Random) -> Outcome:
             raise AssertionError(f"{at.exception[0].value} {at.exception[0].stack_trace[-3:]}")
         for told in at.error:
             outcome.counts["told"] += 1
-            assert told.value.strip(), "an error without a sentence"
+            assert told.value.strip(), "an error without a message"
 
     for number in range(count):
         page, asked = hostile.link(rng, values)
@@ -241,7 +242,7 @@ def fuzz_links(place: Path, count: int, rng: random.Random) -> Outcome:
 
 
 def _named_by_links(place: Path) -> tuple[str, ...]:
-    """Values that a link might hold: names that there are, and places that it may not reach."""
+    """Values for links: names that exist, and paths that must not be reachable."""
     for name, content in hostile.data_files().items():
         (place / name).write_bytes(content)
     os.mkfifo(place / "pipe.csv")
@@ -257,7 +258,7 @@ def _named_by_links(place: Path) -> tuple[str, ...]:
 
 
 def tiny_model(folder: Path) -> Path:
-    """A small network, trained for a moment, and what was counted with it."""
+    """A small network with its global view, trained for one epoch."""
     model = ModelConfig(fixed_dim=4, trained_dim=4, region_dim=12, query_dim=4, class_dim=4)
     texts = ["shares of the bank fell", "the striker scored twice", "the moon is icy"] * 8
     labels = ["Business", "Sports", "Science"] * 8
@@ -271,7 +272,7 @@ def tiny_model(folder: Path) -> Path:
 
 @contextmanager
 def apart() -> Iterator[tuple[Path, Path]]:
-    """A folder for the app, and one beside it that is the current one and the user's own."""
+    """Context manager with a folder for the app, and another one: working directory and home."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name).resolve()
         app, outside = place / "app", place / "outside"
@@ -294,7 +295,7 @@ def apart() -> Iterator[tuple[Path, Path]]:
 
 
 def main() -> int:
-    """Fuzzes, prints the counts, and returns the exit code."""
+    """Runs all kinds of inputs, prints the counts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=ROOT / "checkpoints" / "ag_news")
     for name, count in (("texts", 20_000), ("files", 2_000), ("checkpoints", 500), ("links", 500)):
@@ -321,18 +322,18 @@ def main() -> int:
             watch.unpickling = False  # Streamlit's cache pickles the app's own results
             outcomes += _fuzz_pages(outside, work, options.links, rng)
         print("\n".join(outcome.to_text() for outcome in outcomes))
-        print("\n".join(sorted(set(watch.seen))[:20]) or "nothing else was touched")
+        print("\n".join(sorted(set(watch.seen))[:20]) or "no forbidden event")
         left = sorted(path.name for path in outside.iterdir() if path.name != "secret.csv")
         print("\n".join(f"left behind: {name}" for name in left) or "nothing was left behind")
         return int(bool(watch.seen or left) or any(outcome.failures for outcome in outcomes))
 
 
 def _fuzz_pages(outside: Path, work: Path, count: int, rng: random.Random) -> list[Outcome]:
-    """Links to an app that may read some folders alone."""
+    """Opens links of an app that may read only some folders."""
     settings = work.parent / "settings.toml"
     settings.write_text(f'data_roots = ["{work}"]\n')
     os.environ["ICAPS_SETTINGS"] = str(settings)
-    (work / "secret.csv").symlink_to(outside / "secret.csv")  # it isn't in that folder
+    (work / "secret.csv").symlink_to(outside / "secret.csv")  # the target is outside that folder
     return [fuzz_links(work, count, rng)]
 
 

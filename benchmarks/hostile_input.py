@@ -1,4 +1,4 @@
-"""Input that nobody would send by mistake: texts, files, checkpoints and links, made of a seed."""
+"""Random hostile inputs from a seed: texts, data files, checkpoints and links."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _KEYS = (
 
 
 def text(rng: random.Random) -> str:
-    """A text: words, odd pieces and any characters, in any order; at times long."""
+    """A random text of words, unusual pieces and arbitrary characters; sometimes long."""
     parts = []
     for _ in range(rng.choice((0, 1, 3, 10, 40))):
         kind = rng.random()
@@ -73,7 +73,7 @@ def text(rng: random.Random) -> str:
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
-    """The bytes with some changed, lost, doubled or put in."""
+    """The content with some bytes changed, deleted, duplicated or inserted."""
     found = bytearray(content)
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
         place = rng.randrange(len(found) + 1)
@@ -95,7 +95,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
 
 
 def data_files() -> dict[str, bytes]:
-    """Whole data files of each format, by name."""
+    """Valid data files of each format, by name."""
     rows = [
         (_SENTENCE, "a"),
         ('a "quoted", text', "b"),
@@ -131,7 +131,7 @@ def data_files() -> dict[str, bytes]:
 
 
 def write_data(folder: Path, seeds: dict[str, bytes], rng: random.Random) -> Path:
-    """A file in `folder` that is made of one of the seeds, under any suffix; at times no file."""
+    """Writes a mutated seed under a random suffix, or something that is not a file."""
     name, content = rng.choice(list(seeds.items()))
     stem, _, suffix = name.partition(".")
     path = folder / f"{stem}{rng.choice(_SUFFIXES) if rng.random() < 0.2 else '.' + suffix}"
@@ -150,7 +150,7 @@ def write_data(folder: Path, seeds: dict[str, bytes], rng: random.Random) -> Pat
 
 
 def reading(rng: random.Random) -> dict[str, object]:
-    """Options of `open_source`, right and wrong."""
+    """Random options of `open_source`, valid and invalid."""
     found: dict[str, object] = {}
     if rng.random() < 0.2:
         found["encoding"] = rng.choice(("utf-8", "utf-16", "cp1252", "nonsense", "rot13", "\0"))
@@ -164,7 +164,7 @@ def reading(rng: random.Random) -> dict[str, object]:
 
 
 def damage_checkpoint(folder: Path, rng: random.Random) -> None:
-    """Changes one or two files of a checkpoint."""
+    """Damages one or two files of a checkpoint."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in rng.sample(files, rng.choice((1, 1, 2))):
         rng.choice(_DAMAGES)(path, rng)
@@ -175,7 +175,7 @@ def _damage_bytes(path: Path, rng: random.Random) -> None:
 
 
 def _damage_json(path: Path, rng: random.Random) -> None:
-    """Another value somewhere in an object; other files get other bytes."""
+    """Replaces a value in a JSON object; bytes of other files."""
     if path.suffix != ".json":
         _damage_bytes(path, rng)
         return
@@ -191,7 +191,7 @@ def _damage_json(path: Path, rng: random.Random) -> None:
 
 
 def _damage_kind(path: Path, rng: random.Random) -> None:
-    """No file any more, or something else in its place."""
+    """Deletes the file, or replaces it by a folder, a pipe or a link."""
     path.unlink()
     kind = rng.randrange(4)
     if kind == 0:
@@ -203,7 +203,7 @@ def _damage_kind(path: Path, rng: random.Random) -> None:
 
 
 def _damage_lines(path: Path, rng: random.Random) -> None:
-    """Lines in another order, doubled, lost or odd."""
+    """Shuffles the lines, and replaces, adds or removes some."""
     lines = path.read_bytes().split(b"\n")
     rng.shuffle(lines)
     lines[: rng.randrange(3)] = [rng.choice(PIECES).encode(errors="surrogatepass")]
@@ -221,7 +221,7 @@ _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 def link(rng: random.Random, values: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """A page and the parameters of its address; `values` are some that it might mean."""
+    """A random page and query parameters; `values` are some that may be meaningful."""
     found = {}
     for _ in range(rng.randint(0, 5)):
         pool = rng.choice((values, PIECES, ("0", "1", "5", "99999", "-1", "1.5", "١", "1e3")))
@@ -232,7 +232,7 @@ def link(rng: random.Random, values: tuple[str, ...]) -> tuple[str, dict[str, st
 
 
 def empty(folder: Path) -> None:
-    """Takes away what a folder holds."""
+    """Deletes the content of a folder."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

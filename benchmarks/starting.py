@@ -79,7 +79,7 @@ def state_of_cache(*, cold: bool) -> str:
     try:
         drop_cache()
     except OSError as error:
-        return f"warm: it can't be emptied here ({error.strerror})"
+        return f"warm: it cannot be emptied here ({error.strerror})"
     return f"cold: emptied before each start, the first time from {before} to {cached_mb()} MB"
 
 
@@ -151,7 +151,7 @@ def _wait_until_healthy(address: str) -> None:
                 return
         except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.02)
-    raise TimeoutError(f"{address} doesn't answer.")
+    raise TimeoutError(f"{address} does not respond.")
 
 
 def time_server(rounds: int, *, cold: bool) -> dict[str, float]:

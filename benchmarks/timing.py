@@ -1,4 +1,4 @@
-"""Time by turns, and figures printed."""
+"""Timing in turns, and printing of figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    """Wall time of one call."""
+    """Wall time of one call in seconds."""
     started = time.perf_counter()
     run()
     return time.perf_counter() - started
@@ -23,14 +23,14 @@ def by_turns(
     warm: Mapping[str, Callable[[], Any]] = MappingProxyType({}),
     pause: float = 0,
 ) -> dict[str, list[float]]:
-    """Seconds of each side in each round; first each runs once, unmeasured, to be warm.
+    """Seconds of each side per round, in turns; before the first round each runs once, unmeasured.
 
     Args:
-        sides: By name.
-        rounds: How often each is measured.
-        warm: What some sides do before each turn, unmeasured, to wake what the pause let sleep.
-        pause: Seconds before each turn, in which threads that spin after the side before (those of
-            OpenBLAS do) go to sleep.
+        sides: Functions by name.
+        rounds: How often each side is measured.
+        warm: Called before each turn of the side of that name, unmeasured, to wake its threads.
+        pause: Seconds before each turn, in which threads of the previous side that still spin (as
+            those of OpenBLAS do) go to sleep.
     """
     for run in sides.values():
         run()
@@ -50,7 +50,7 @@ def ratio(side: Iterable[float], other: Iterable[float]) -> float:
 
 
 def show(figures: Mapping[str, Any], as_json: bool) -> None:
-    """Prints the figures, as one line of JSON or a line each."""
+    """Prints the figures as one line of JSON, or one line per figure."""
     if as_json:
         print(json.dumps(figures))
         return

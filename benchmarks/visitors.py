@@ -70,7 +70,7 @@ class Seen:
     answered: list[float] = field(default_factory=list)  # seconds of each new text
     switches: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)  # texts that got another answer
+    wrong: list[str] = field(default_factory=list)  # texts whose page showed another explanation
     memory: list[tuple[int, float]] = field(default_factory=list)  # requests until then, MB
 
     @property
@@ -163,9 +163,9 @@ class House:
 async def send(
     house: House, visitors: int, requests: float, seconds: float, *, pause: float, stay: int
 ) -> None:
-    """So many visitors at a time, until there were so many requests or the time is up.
+    """Sends this many concurrent visitors, until the number of requests or the time is reached.
 
-    Each stays for so many things to do, and who leaves comes again as somebody new.
+    Each visitor does `stay` actions, and is then replaced by a new one.
     """
     end = time.monotonic() + seconds
 
@@ -241,7 +241,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=30, help="at once")
     parser.add_argument("--minutes", type=float, default=5.0, help="at most, without the starts")
-    parser.add_argument("--requests", type=int, help="soak the server with so many")
+    parser.add_argument("--requests", type=int, help="run a soak test with this many")
     parser.add_argument("--model", type=Path, default=ROOT / "checkpoints" / "ag_news")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
