@@ -1,7 +1,7 @@
-# The app on a CPU, as a user without rights. compose.yaml runs it as docs/deploying.md says.
+# The app on a CPU, as an unprivileged user. compose.yaml runs it as docs/deploying.md describes.
 FROM python:3.11-slim
 
-# Whose wheels of torch need no GPU. Another index may be given where this one can't be reached.
+# Index with wheels of torch for CPUs. Pass another one if it cannot be reached.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 ENV PYTHONUNBUFFERED=1 \
@@ -15,7 +15,7 @@ RUN useradd --create-home --uid 10001 icaps \
 
 WORKDIR /app
 
-# torch first, from its own index: the largest layer, which changes least.
+# torch first, from its own index, since it is the largest layer and changes least often.
 COPY requirements.txt requirements-login.txt ./
 RUN grep "^torch==" requirements.txt > torch.txt \
     && pip install --extra-index-url "${TORCH_INDEX}" --requirement torch.txt \
