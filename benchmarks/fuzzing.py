@@ -61,7 +61,7 @@ class Outcome:
         began = time.perf_counter()
         try:
             action()
-            self.counts["well"] += 1
+            self.counts["succeeded"] += 1
         except ICapsError as error:
             self.counts[type(error).__name__] += 1
             if not str(error).strip():
@@ -230,9 +230,9 @@ def fuzz_links(place: Path, count: int, rng: random.Random) -> Outcome:
         at.run()
         if at.exception:
             raise AssertionError(f"{at.exception[0].value} {at.exception[0].stack_trace[-3:]}")
-        for told in at.error:
-            outcome.counts["told"] += 1
-            assert told.value.strip(), "an error without a message"
+        for message in at.error:
+            outcome.counts["error messages"] += 1
+            assert message.value.strip(), "an error without a message"
 
     for number in range(count):
         page, asked = hostile.link(rng, values)

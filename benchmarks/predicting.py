@@ -4,7 +4,7 @@
 
 The baselines are trained on the training texts of a data set, as in `benchmarks.accuracy`; so is
 the network, with the default settings, unless --model names one that was trained on them. Then all
-predict the test texts from raw strings, by turns in one process; speeds are from median times.
+predict the test texts from raw strings, in turns in one process; speeds are from median times.
 fastText is measured with the network's tokens, and with its own, split at white space. The accuracy
 of the most frequent class is reported for comparison.
 """

@@ -2,7 +2,7 @@
 
     python -m benchmarks.starting [--cold] [--rounds 5] [--json]
 
-Each command is started once per round, by turns, and the median of its times is printed. The server
+Each command is started once per round, in turns, and the median of its times is printed. The server
 is started `--servers` times; the time runs from the start of its process until a browser, which
 waits for it, shows the message that it is starting, and then the first prediction. Then a second
 visitor comes, with an empty browser cache. A rerun is the script of the page Explain with a new

@@ -19,13 +19,13 @@ def rng() -> random.Random:
 def test_texts(classifier: ICapsClassifier, rng: random.Random) -> None:
     outcome = fuzzing.fuzz_texts(classifier, 150, rng)
     assert outcome.failures == []
-    assert outcome.counts == {"well": 150}
+    assert outcome.counts == {"succeeded": 150}
 
 
 def test_files(tmp_path: Path, rng: random.Random) -> None:
     outcome = fuzzing.fuzz_files(tmp_path, 60, rng)
     assert outcome.failures == []
-    assert outcome.counts["well"] > 20
+    assert outcome.counts["succeeded"] > 20
     assert outcome.counts["FileError"] > 20
 
 
