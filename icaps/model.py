@@ -153,9 +153,9 @@ class TrainableAttention(nn.Module):
         """Attention within each sentence: embeddings (S, I, d_p) and alpha^i_n (T, I)."""
         scores = regions @ self.effective_queries().T  # h_i^T k^i_n / sqrt(d_q) (C, I), eq. 2
         attention = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3
-        # sum_n alpha^i_n W^v_i w_n (S, I, d_p), eq. 1 and 4
-        embeddings = layout.pool_values(attention, regions, self.value_weight)
-        return embeddings, layout.of_words(attention)
+        pooled = layout.pool(attention, regions)  # sum_n alpha^i_n w_n (I, S, d_w), as rows lie
+        embeddings = torch.bmm(pooled, self.value_weight.transpose(1, 2))  # eq. 1 and 4
+        return layout.of_sentences(embeddings.transpose(0, 1)), layout.of_words(attention)
 
     def join_sentences(
         self, embeddings: Tensor, attention: Tensor, sentences_per_text: NDArray[np.int64]

@@ -10,13 +10,12 @@ have the same terms in any batch.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 _CPU = torch.device("cpu")
 _STEP = 8  # words; short sentences are filled up to a multiple of it
@@ -62,19 +61,19 @@ class Layout(NamedTuple):
         scores = scores.masked_fill(self.blank[:, None], -torch.inf)
         return _join([block.softmax(1).flatten(0, 1) for block in self.split(scores)])
 
-    def pool_values(self, weights: Tensor, regions: Tensor, value_weight: Tensor) -> Tensor:
-        """Each sentence's sum of values W_i w_n, by each head's weights: (S, I, d_p).
+    def pool(self, weights: Tensor, values: Tensor) -> Tensor:
+        """Weighted sums over the words of each row, by each head's weights: (I, S, d), by rows.
 
         Args:
             weights: (C, I), 0 in blank cells.
-            regions: w_n (C, d_w).
-            value_weight: W_i (I, d_p, d_w).
+            values: (C, d), the same for all heads.
         """
-        sums: Tensor = _PoolValues.apply(weights, regions, value_weight, self)  # type: ignore[no-untyped-call]
-        return self.of_sentences(sums)
+        blocks = zip(self.split(weights), self.split(values), strict=True)
+        sums = _join([torch.bmm(weight.transpose(1, 2), value) for weight, value in blocks])
+        return sums.transpose(0, 1)
 
     def pool_by_head(self, weights: Tensor, values: Tensor) -> Tensor:
-        """As `pool_values`, of values that each head has already (C, d, I): (S, d, I).
+        """Weighted sums of values that differ by head (C, d, I), in the order of sentences: (S, d, I).
 
         Heads come last, since numbers that lie side by side are multiplied at once.
         """
@@ -85,42 +84,6 @@ class Layout(NamedTuple):
         """Values of cells (C, ...) by block, each (rows, width, ...)."""
         blocks = values.split([rows * width for rows, width in self.blocks])
         return [block.unflatten(0, shape) for block, shape in zip(blocks, self.blocks, strict=True)]
-
-
-class _PoolValues(torch.autograd.Function):
-    """sum_n alpha^i_n W_i w_n, pooled first and projected then, as W_i (sum_n alpha^i_n w_n).
-
-    Plain products left to autograd give the same; they copy all regions and their gradients several
-    times, and a training step takes a ninth longer. Here each block's gradients are written where
-    they belong, and in a layout that the next product takes as it is.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, weights: Tensor, regions: Tensor, value_weight: Tensor, layout: Layout
-    ) -> Tensor:
-        blocks = zip(layout.split(weights), layout.split(regions), strict=True)
-        pooled = _join([torch.bmm(weight.transpose(1, 2), region) for weight, region in blocks])
-        ctx.save_for_backward(weights, regions, value_weight, pooled)  # pooled: (rows, I, d_w)
-        ctx.layout = layout
-        return torch.bmm(pooled.transpose(0, 1), value_weight.transpose(1, 2)).transpose(0, 1)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # (rows, I, d_p)
-        weights, regions, value_weight, pooled = ctx.saved_tensors
-        layout: Layout = ctx.layout
-        by_head = gradient.transpose(0, 1)  # (I, rows, d_p)
-        # In this order, as a product with d_p columns takes six times as long.
-        of_value_weight = torch.bmm(by_head.transpose(1, 2), pooled.transpose(0, 1))
-        of_pooled = torch.bmm(by_head, value_weight).transpose(0, 1)  # (rows, I, d_w)
-        of_weights, of_regions = torch.empty_like(weights), torch.empty_like(regions)
-        sides = map(layout.split, (weights, regions, of_weights, of_regions))
-        rows = of_pooled.split([count for count, _ in layout.blocks])
-        for weight, region, to_weight, to_region, of_sum in zip(*sides, rows, strict=True):
-            torch.bmm(region, of_sum.transpose(1, 2), out=to_weight)
-            torch.bmm(weight, of_sum, out=to_region)
-        return of_weights, of_regions, of_value_weight, None
 
 
 def lay_out(lengths: NDArray[np.int64], kernel_size: int, device: torch.device = _CPU) -> Layout:

@@ -79,7 +79,8 @@ def test_pooling_and_its_gradients_are_those_of_plain_products() -> None:
     layout = lay_out(np.array(LENGTHS), 3)
     cells = torch.cat(regions)[layout.source]
     weights = layout.softmax(cells @ directions.T)
-    found = layout.pool_values(weights, cells, values), layout.of_words(weights)
+    embeddings = torch.bmm(layout.pool(weights, cells), values.transpose(1, 2)).transpose(0, 1)
+    found = layout.of_sentences(embeddings), layout.of_words(weights)
     expected = plain(regions, directions, values)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
