@@ -73,9 +73,9 @@ class Layout(NamedTuple):
         return sums.transpose(0, 1)
 
     def pool_by_head(self, weights: Tensor, values: Tensor) -> Tensor:
-        """Weighted sums of values that differ by head (C, d, I), in the order of sentences: (S, d, I).
+        """Weighted sums of values that differ by head (C, d, I), by sentences: (S, d, I).
 
-        Heads come last, since numbers that lie side by side are multiplied at once.
+        Heads come last, so that each product runs over contiguous numbers.
         """
         blocks = zip(self.split(weights[:, None]), self.split(values), strict=True)
         return self.of_sentences(_join([(weight * value).sum(1) for weight, value in blocks]))
