@@ -105,7 +105,7 @@ def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
 
     network, results = texts.network, []
     for reading, target in texts:
-        ids = network.ids_of(reading.tokens)
+        ids = network.word_ids(reading.tokens)
         norm = norm_of_words(texts, reading.tokens, target)
 
         def norm_of_embeddings(points: Tensor, norm: Callable[..., Tensor] = norm) -> Tensor:

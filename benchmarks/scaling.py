@@ -40,9 +40,9 @@ from benchmarks.training import Data, own_seconds
 from icaps import inference
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, Preset, TrainConfig
-from icaps.inference import make_lookup_table
+from icaps.inference import build_lookup_table
 from icaps.model import ICapsNet
-from icaps.nn.lookup import PAYS
+from icaps.nn.lookup import MIN_READS
 from icaps.reports.charts import PALETTE, image
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
@@ -125,7 +125,7 @@ class Case:
         self.data = Data(corpus, sizes.vocabulary, sizes.classes)
         self.preset = Preset("made", sizes.model, TrainConfig(batch_size=BATCH))
         self.classifier = self._classifier(sizes)
-        for _ in range(-(-PAYS * sizes.vocabulary // ids.size) + 1):
+        for _ in range(-(-MIN_READS * sizes.vocabulary // ids.size) + 1):
             self.classifier.class_norms(self.texts)
 
     def _classifier(self, sizes: Sizes) -> ICapsClassifier:
@@ -147,7 +147,7 @@ class Case:
             "training": own_seconds(self.preset, self.data, steps, seed),
             "prediction": _timed(lambda: self.classifier.class_norms(self.texts)),
             "explanation": _timed(lambda: deque(explain(self.texts), maxlen=0)),
-            "table of words": _timed(lambda: make_lookup_table(self.classifier.network_)),
+            "table of words": _timed(lambda: build_lookup_table(self.classifier.network_)),
         }
 
 

@@ -1,4 +1,4 @@
-"""A trained network over texts: reads them in batches of bounded size."""
+"""Inference: runs a trained network on any number of texts, in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 
-# A forward pass has at most so many words, and so many texts x capsules x classes, but at least one
-# text. This bounds memory, whatever the lengths of the texts.
+# Maximum words, and maximum texts x capsules x classes, of a forward pass, which has at least one
+# text. They bound memory whatever the lengths of the texts.
 BATCH_WORDS, BATCH_ROUTES = 16_384, 1_048_576
 CHUNK = 2_000  # texts that are tokenized at a time
 
@@ -32,14 +32,14 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """B texts and what the network shows of them; one text is a reading with B = 1.
+    """A batch of B texts and the network's output for them; one text is a batch with B = 1.
 
     Attributes:
         tokens: The texts as word ids.
-        activity: On the CPU. Class norms of blank texts are 0.
-        numbers: (B,), position of each text among those that were read.
-        texts: As they were typed, if they were read from strings, else empty.
-        labels: (B,), class numbers, from `read_labelled`.
+        activity: The output, on the CPU. Class norms of blank texts are 0.
+        numbers: (B,), position of each text in the input.
+        texts: The texts as typed, if the input was strings; else empty.
+        labels: (B,), class numbers, from `read_labelled`; else None.
     """
 
     tokens: TokenBatch
@@ -73,13 +73,13 @@ class Reading:
 def read(
     network: ICapsNet, tokens: TokenBatch, muted: Sequence[int] = (), texts: Sequence[str] = ()
 ) -> Iterator[Reading]:
-    """Runs texts through a network, in passes of bounded size.
+    """Runs a network on encoded texts, in batches of bounded size.
 
     Args:
         network: In eval mode.
         tokens: Word ids of its vocabulary. A text without words may have no sentence.
         muted: Numbers of primary capsules that are switched off.
-        texts: The same texts as strings, if the readings should have them.
+        texts: The same texts as strings, for `Reading.texts`.
     """
     start = 0
     for part, activity in _passes(network, tokens, muted):
@@ -99,10 +99,10 @@ def read(
 def read_texts(
     network: ICapsNet, vocabulary: Vocabulary, texts: Iterable[str], muted: Sequence[int] = ()
 ) -> Iterator[Reading]:
-    """As `read`, from strings; `CHUNK` texts are held as numbers at a time.
+    """As `read`, from strings; `CHUNK` texts are encoded at a time.
 
-    A thread that encodes the next texts meanwhile gains nothing: it and the many short products of
-    the network wait for each other's interpreter lock.
+    A second thread that encodes the next texts meanwhile would gain nothing: it and the many short
+    operations of the network compete for the interpreter lock.
     """
     start = 0
     for chunk in _chunks(texts):
@@ -117,9 +117,9 @@ def read_labelled(
     classes: Sequence[str],
     labelled: Iterable[tuple[str, str]],
 ) -> Iterator[Reading]:
-    """As `read_texts`, from a stream of texts and class names, without spans.
+    """As `read_texts`, from a stream of texts with class names, without spans.
 
-    Under torchrun each process reads its share of the texts.
+    Under torchrun each process runs its share of the texts.
 
     Raises:
         DataError: A label is none of the classes.
@@ -139,7 +139,7 @@ def read_labelled(
 def class_norms(
     network: ICapsNet, tokens: TokenBatch, muted: Sequence[int] = ()
 ) -> NDArray[np.floating]:
-    """Class norms of texts (texts, J), as `read` gives them, without the rest of the activity.
+    """Class norms of texts (texts, J), as in `read`, without the rest of the output.
 
     Blank texts are not run through the network.
     """
@@ -147,16 +147,16 @@ def class_norms(
     norms = [network.capsules.capsule_bias.new_zeros(0, network.num_classes).cpu()]
     for _, activity in _passes(network, tokens.select(known), muted):
         norms.append(activity.class_norms.cpu())
-    of_known = torch.cat(norms).numpy()
-    all_norms = np.zeros((len(tokens), network.num_classes), of_known.dtype)
-    all_norms[known] = of_known
+    known_norms = torch.cat(norms).numpy()
+    all_norms = np.zeros((len(tokens), network.num_classes), known_norms.dtype)
+    all_norms[known] = known_norms
     return all_norms
 
 
 def contributions(activity: Activity) -> Tensor:
-    """What each capsule adds to each class: beta_ij (u_j|i . cc_j) / |cc_j|, (B, I, J).
+    """Contribution of each capsule to each class: beta_ij (pc_j|i . cc_j) / |cc_j|, (B, I, J).
 
-    Summed over capsules it is the length of cc_j before the squash, which its norm grows with.
+    The sum over capsules is the norm of cc_j before the squash, with which its norm increases.
     """
     lengths: Tensor = torch.linalg.vector_norm(activity.class_capsules, dim=2)[:, None]
     shares = activity.routing * activity.agreement / lengths
@@ -166,7 +166,7 @@ def contributions(activity: Activity) -> Tensor:
 def to_classes(
     activity: Activity, texts: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Routing and `contributions` of some texts (n,), each to one class (n,): (n, I) both."""
+    """Routing and `contributions` (n, I) each, of selected texts (n,) to one class each (n,)."""
     routing, agreement, outputs = (
         values.numpy() for values in (activity.routing, activity.agreement, activity.class_capsules)
     )
@@ -177,7 +177,7 @@ def to_classes(
 
 
 def capsule_mask(network: ICapsNet, muted: Sequence[int]) -> Tensor:
-    """(I,), 0 for each capsule of `muted` and 1 for the others."""
+    """The mask of `ICapsNet.forward` (I,): 0 for each capsule of `muted`, 1 for the others."""
     mask = torch.ones(network.config.num_capsules, device=network.fixed_embedding.device)
     mask[list(muted)] = 0
     return mask
@@ -195,12 +195,12 @@ def _passes(
 
 
 def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
-    """`network(batch, mask)`, from the lookup table if the network has one by now."""
+    """`network(batch, mask)`, by the lookup table if the network has one."""
     table = _find_table(network, len(batch.ids))
     if table is None:
         activity: Activity = network(batch, mask)
         return activity
-    ids = network.ids_of(batch)
+    ids = network.word_ids(batch)
     layout = lay_out(batch.words_per_sentence, network.config.kernel_size, ids.device)
     embeddings, attention = table.embed_sentences(ids, layout)
     attended = network.attention.join_sentences(embeddings, attention, batch.sentences_per_text)
@@ -208,7 +208,7 @@ def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
 
 
 def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
-    """The table of a network that is about to read `words` words, if it has one (`nn.lookup`)."""
+    """The lookup table of a network that is about to read `words` words; None if it has none."""
     region, attention = network.region, network.attention
     size = len(network.fixed_embedding)
     weights = [
@@ -220,17 +220,17 @@ def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
         attention.key_weight,
         attention.value_weight,
     ]
-    return network.lookup.find(words, size, weights, lambda: make_lookup_table(network))
+    return network.lookup.get(words, size, weights, lambda: build_lookup_table(network))
 
 
-def make_lookup_table(network: ICapsNet) -> LookupTable | None:
-    """The table of a network in eval mode; None with an activation, or if it would be too large."""
+def build_lookup_table(network: ICapsNet) -> LookupTable | None:
+    """The table of a network in eval mode; None if it has an activation, or would be too large."""
     size, kernel_size = len(network.fixed_embedding), network.region.kernel_size
     large = table_bytes(size, kernel_size, network.attention.value_weight) > MAX_BYTES
     if large or network.config.activation != "none":
         return None
     return LookupTable(
-        network.projected,
+        network.project_words,
         vocabulary_size=size,
         kernel_size=kernel_size,
         queries=network.attention.effective_queries(),

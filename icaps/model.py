@@ -1,10 +1,11 @@
-"""iCapsNet (Wang, Hu and Ji 2020): words, regions, attention, capsules and loss, as data flows.
+"""iCapsNet (Wang, Hu and Ji 2020): words, regions, attention, capsules and loss, in forward order.
 
 Numbers of equations and sections are the paper's; ARCHITECTURE.md has a table of its symbols. In
-shapes, T words stand in S sentences of B texts, packed end to end (`text.batch.TokenBatch`): no
-padding is attended to, and a text's result does not depend on the other texts of its batch. For
-attention, sentences of like lengths are laid out as rows of one width, in C >= T cells, some of
-them blank (`nn.packing`). Three rewritings, exact up to rounding, make the layers fast:
+shapes, a batch has B texts with S sentences and T words in total, concatenated without padding
+(`text.batch.TokenBatch`), so a text's result does not depend on the other texts of its batch. For
+attention, sentences of similar lengths become rows of equal width: C >= T cells, of which the
+blank ones have no weight (`nn.packing`). Three rewritings, exact up to rounding, make the layers
+fast:
 
 - the convolution is a sum of K look-ups: each distinct word of a batch is multiplied once by the K
   slices of the kernel, then gathered and added up;
@@ -32,12 +33,12 @@ from icaps.text.batch import UNK, TokenBatch
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 
 
-class Attended(NamedTuple):
+class AttentionOutput(NamedTuple):
     """Output of an attention layer.
 
     Attributes:
         primary_capsules: pc_i (B, I, d_p), zero for an empty text.
-        attention: alpha^i_n (T, I), which adds up to 1 over each sentence.
+        attention: alpha^i_n (T, I), which adds up to 1 over each sentence (eq. 5).
         sentence_attention: rho^i_m (S, I), which adds up to 1 over each text.
     """
 
@@ -46,12 +47,13 @@ class Attended(NamedTuple):
     sentence_attention: Tensor
 
 
-class Routed(NamedTuple):
+class CapsuleOutput(NamedTuple):
     """Output of the capsule layer.
 
     Attributes:
         class_capsules: cc_j (B, J, d_c).
-        routing: beta_ij (B, I, J) of the last iteration, which formed the class capsules.
+        routing: beta_ij (B, I, J) of the last iteration, which formed the class capsules. It adds
+            up to 1 over the classes (eq. 9).
         agreement: pc_j|i . cc_j (B, I, J).
     """
 
@@ -61,9 +63,12 @@ class Routed(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """Everything that a forward pass shows: ||cc_j|| (B, J), and what `Routed` and `Attended` have.
+    """Output of `ICapsNet`: the scores, and all weights and capsules that led to them.
 
-    The class norms are the scores.
+    Attributes:
+        class_norms: ||cc_j|| (B, J), the scores.
+        class_capsules, routing, agreement: As in `CapsuleOutput`.
+        primary_capsules, attention, sentence_attention: As in `AttentionOutput`.
     """
 
     class_norms: Tensor
@@ -85,9 +90,9 @@ def squash(x: Tensor) -> Tensor:
 
 
 class RegionEmbedding(nn.Module):
-    """1-D convolution over K words, with zero padding: e_n to w_n (section 2.2).
+    """1-D convolution with kernel size K and zero padding: e_n to w_n (section 2.2).
 
-    An even K looks one word further to the right than to the left.
+    A window of even K has one word more on the right than on the left.
     """
 
     def __init__(self, embedding_dim: int, region_dim: int, kernel_size: int) -> None:
@@ -99,28 +104,28 @@ class RegionEmbedding(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def project(self, fixed: Tensor, trained: Tensor) -> Tensor:
-        """Word embeddings (n, d_e) times each slice of the kernel: (n, K, d_w).
+        """Word embeddings e_n (n, d_e) times each slice of the kernel: (n, K, d_w).
 
         Args:
-            fixed: (n, first part of d_e), frozen: no gradient of it is computed.
-            trained: (n, second part of d_e).
+            fixed: (n, fixed_dim), the first part of e_n. Frozen: its gradient is not computed.
+            trained: (n, trained_dim), the second part of e_n.
         """
         kernel = self.weight.transpose(0, 1).flatten(1)  # (d_e, K d_w)
-        of_fixed, of_trained = kernel.split([fixed.shape[1], trained.shape[1]])
-        projected = torch.addmm(fixed @ of_fixed, trained, of_trained)  # (n, K d_w)
+        fixed_kernel, trained_kernel = kernel.split([fixed.shape[1], trained.shape[1]])
+        projected = torch.addmm(fixed @ fixed_kernel, trained, trained_kernel)  # (n, K d_w)
         return projected.view(-1, self.kernel_size, self.weight.shape[2])
 
     def forward(self, projected: Tensor, rows: Tensor, layout: Layout) -> Tensor:
-        """Adds up the K projected words around each word: w_n (C, d_w).
+        """Region embeddings w_n (C, d_w): the sum of the K projected words around each word.
 
         Args:
-            projected: (n + 1, K, d_w), from `project`; the last row stands for no word.
+            projected: (n + 1, K, d_w), from `project`; the last row is padding.
             rows: (T,), the row of `projected` of each word.
             layout: Of the sentences. No region reaches into another sentence.
         """
         padding = projected.shape[0] * self.kernel_size - 1
-        taps = torch.arange(self.kernel_size, device=rows.device)
-        bags = rows[layout.windows.clamp(min=0)] * self.kernel_size + taps  # (C, K)
+        offsets = torch.arange(self.kernel_size, device=rows.device)
+        bags = rows[layout.windows.clamp(min=0)] * self.kernel_size + offsets  # (C, K)
         bags = bags.masked_fill(layout.windows < 0, padding)
         table = projected.flatten(0, 1)  # ((n + 1) K, d_w)
         return F.embedding_bag(bags, table, mode="sum", padding_idx=padding) + self.bias
@@ -140,36 +145,41 @@ class TrainableAttention(nn.Module):
 
     def forward(
         self, regions: Tensor, layout: Layout, sentences_per_text: NDArray[np.int64]
-    ) -> Attended:
-        """Attention to the words of each text, w_n (C, d_w)."""
+    ) -> AttentionOutput:
+        """Primary capsules from region embeddings w_n (C, d_w)."""
         embeddings, attention = self.embed_sentences(regions, layout)
         return self.join_sentences(embeddings, attention, sentences_per_text)
 
     def effective_queries(self) -> Tensor:
-        """W^k_i^T h_i / sqrt(d_q) (I, d_w), the direction in region space that a head looks for."""
-        return fold(self.primary_queries, self.key_weight)
+        """W^k_i^T h_i / sqrt(d_q) (I, d_w): queries in the space of region embeddings."""
+        return _fold(self.primary_queries, self.key_weight)
 
     def embed_sentences(self, regions: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Attention within each sentence: embeddings (S, I, d_p) and alpha^i_n (T, I)."""
-        scores = regions @ self.effective_queries().T  # h_i^T k^i_n / sqrt(d_q) (C, I), eq. 2
-        attention = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3
-        pooled = layout.pool(attention, regions)  # sum_n alpha^i_n w_n (I, S, d_w), as rows lie
-        embeddings = torch.bmm(pooled, self.value_weight.transpose(1, 2))  # eq. 1 and 4
-        return layout.of_sentences(embeddings.transpose(0, 1)), layout.of_words(attention)
+        """Attention to the words of each sentence: s^i_m (S, I, d_s) and alpha^i_n (T, I).
+
+        Equations 1 to 4; for the sentences of long documents they are equations 10 to 12.
+        """
+        # h_i^T k^i_n / sqrt(d_q) (C, I), with the keys k^i_n = W^k_i w_n of eq. 2 (10)
+        scores = regions @ self.effective_queries().T
+        attention = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3 (11); adds up to 1, eq. 5
+        pooled = layout.pool(attention, regions)  # sum_n alpha^i_n w_n (I, S, d_w), in row order
+        # sum_n alpha^i_n v^i_n (I, S, d_p), eq. 4 (12), with the values v^i_n = W^v_i w_n of eq. 1
+        embeddings = torch.bmm(pooled, self.value_weight.transpose(1, 2)).transpose(0, 1)
+        return layout.gather_sentences(embeddings), layout.gather_words(attention)
 
     def join_sentences(
         self, embeddings: Tensor, attention: Tensor, sentences_per_text: NDArray[np.int64]
-    ) -> Attended:
-        """Primary capsules of texts, here of one sentence each."""
-        return Attended(embeddings, attention, attention.new_ones(embeddings.shape[:2]))
+    ) -> AttentionOutput:
+        """Primary capsules pc_i (B, I, d_p); here a text is one sentence."""
+        return AttentionOutput(embeddings, attention, attention.new_ones(embeddings.shape[:2]))
 
 
 class HierarchicalAttention(TrainableAttention):
     """Trainable multi-head hierarchical attention, for long documents (section 2.5).
 
     The same queries attend to words, then to sentences; d_s = d_q = d_p (section 4). The paper does
-    not give initial weights: the sentences' W~^v_i starts as the identity, so that at first a
-    capsule is a mean of sentence embeddings, not a random rotation of them.
+    not give initial weights. W~^v_i starts as the identity, so that a capsule is at first a mean of
+    sentence embeddings and not a random rotation of it.
     """
 
     def __init__(self, num_capsules: int, region_dim: int, query_dim: int) -> None:
@@ -181,28 +191,35 @@ class HierarchicalAttention(TrainableAttention):
 
     def join_sentences(
         self, embeddings: Tensor, attention: Tensor, sentences_per_text: NDArray[np.int64]
-    ) -> Attended:
-        """Attention to sentence embeddings s^i_m (S, I, d_s); each sentence has a word."""
-        directions = fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
-        scores = torch.einsum("sid,id->si", embeddings, directions)  # eq. 13
+    ) -> AttentionOutput:
+        """Primary capsules pc_i (B, I, d_p) by attention to sentences s^i_m (S, I, d_s)."""
+        queries = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
+        # h_i^T k~^i_m / sqrt(d_q) (S, I), with the keys k~^i_m = W~^k_i s^i_m of eq. 13
+        scores = torch.einsum("sid,id->si", embeddings, queries)
         layout = lay_out(sentences_per_text, 1, embeddings.device)  # a text is a row of sentences
         rho = layout.softmax(scores.index_select(0, layout.source))  # rho^i_m (C, I), eq. 14
         values = embeddings.transpose(1, 2).index_select(0, layout.source)  # (C, d_s, I)
         pooled = layout.pool_by_head(rho, values)  # sum_m rho^i_m s^i_m (B, d_s, I)
-        capsules = torch.einsum("bdi,ipd->bip", pooled, self.sentence_value_weight)  # eq. 13 and 15
-        return Attended(capsules, attention, layout.of_words(rho))
+        # sum_m rho^i_m v~^i_m (B, I, d_p), eq. 15, with the values v~^i_m = W~^v_i s^i_m of eq. 13
+        capsules = torch.einsum("bdi,ipd->bip", pooled, self.sentence_value_weight)
+        return AttentionOutput(capsules, attention, layout.gather_words(rho))
 
 
-def fold(queries: Tensor, key_weight: Tensor) -> Tensor:
-    """W_i^T h_i / sqrt(d_q) of queries (I, d_q) and key weights (I, d_q, d): (I, d)."""
+def _fold(queries: Tensor, key_weight: Tensor) -> Tensor:
+    """Query and key weight of each head as one vector, W_i^T h_i / sqrt(d_q) (I, d).
+
+    Args:
+        queries: h_i (I, d_q).
+        key_weight: W_i (I, d_q, d).
+    """
     return torch.einsum("iq,iqw->iw", queries, key_weight) / math.sqrt(queries.shape[1])
 
 
 class CapsuleLayer(nn.Module):
     """Primary capsules pc_i to class capsules cc_j by dynamic routing (section 2.4, Algorithm 1).
 
-    The votes pc_j|i = W_j pc_i + b_ij (eq. 8) are never formed. Since W_j is shared by all
-    capsules, routing needs only
+    The prediction vectors pc_j|i = W_ij pc_i + b_ij (eq. 7) are called votes. With one W_j for all
+    primary capsules (eq. 8), they are never computed one by one, since routing needs only
 
         sum_i beta_ij pc_j|i = W_j (sum_i beta_ij pc_i) + sum_i beta_ij b_ij
         pc_j|i . cc_j = pc_i . (W_j^T cc_j) + b_ij . cc_j
@@ -222,28 +239,33 @@ class CapsuleLayer(nn.Module):
         self.capsule_bias = nn.Parameter(torch.zeros(num_capsules, num_classes, class_dim))  # b_ij
         nn.init.normal_(self.capsule_weight, std=1 / math.sqrt(primary_dim))
 
-    def forward(self, primary_capsules: Tensor, capsule_mask: Tensor | None = None) -> Routed:
-        """Routes primary capsules pc_i (B, I, d_p).
+    def forward(
+        self, primary_capsules: Tensor, capsule_mask: Tensor | None = None
+    ) -> CapsuleOutput:
+        """Routes primary capsules to class capsules.
 
         Args:
-            primary_capsules: (B, I, d_p).
-            capsule_mask: (I,), or (B, I) where it differs by text: 0 for each primary capsule that
-                is switched off, 1 for the others. None keeps all.
+            primary_capsules: pc_i (B, I, d_p).
+            capsule_mask: (I,), or (B, I) if it differs by text: 0 for each primary capsule that is
+                switched off, 1 for the others. None switches none off.
         """
         texts, capsules, _ = primary_capsules.shape
-        logits = primary_capsules.new_zeros(texts, len(self.capsule_weight), capsules)  # line 2
+        # The routing logits b_ij of line 2 (B, J, I); the biases b_ij of eq. 8 are `capsule_bias`.
+        logits = primary_capsules.new_zeros(texts, len(self.capsule_weight), capsules)
         for _ in range(self.iterations):
             routing = logits.softmax(1)  # beta_ij (B, J, I) over classes: line 4, eq. 9
             if capsule_mask is not None:
                 routing = routing * capsule_mask.view(-1, 1, capsules)
-            outputs = squash(self._sum_votes(primary_capsules, routing))  # cc_j: lines 5 and 6
+            # cc_j (B, J, d_c): lines 5 and 6
+            outputs = squash(self._sum_votes(primary_capsules, routing))
             agreement = self._compare_votes(primary_capsules, outputs)  # pc_j|i . cc_j (B, J, I)
             logits = logits + agreement  # line 7
-        return Routed(outputs, routing.transpose(1, 2), agreement.transpose(1, 2))
+        return CapsuleOutput(outputs, routing.transpose(1, 2), agreement.transpose(1, 2))
 
     def _sum_votes(self, primary_capsules: Tensor, routing: Tensor) -> Tensor:
         """s_j = sum_i beta_ij pc_j|i (B, J, d_c)."""
         pooled = torch.bmm(routing, primary_capsules)  # sum_i beta_ij pc_i (B, J, d_p)
+        # sum_i beta_ij b_ij (J, B, d_c)
         biases = torch.bmm(routing.transpose(0, 1), self.capsule_bias.transpose(0, 1))
         weight = self.capsule_weight.transpose(1, 2)  # (J, d_p, d_c)
         return torch.baddbmm(biases, pooled.transpose(0, 1), weight).transpose(0, 1)
@@ -251,7 +273,8 @@ class CapsuleLayer(nn.Module):
     def _compare_votes(self, primary_capsules: Tensor, outputs: Tensor) -> Tensor:
         """pc_j|i . cc_j (B, J, I) of class capsules cc_j (B, J, d_c)."""
         by_class = outputs.transpose(0, 1)  # (J, B, d_c)
-        directions = torch.bmm(by_class, self.capsule_weight).transpose(0, 1)  # W_j^T cc_j
+        # W_j^T cc_j (B, J, d_p) and b_ij . cc_j (B, J, I)
+        directions = torch.bmm(by_class, self.capsule_weight).transpose(0, 1)
         biases = torch.bmm(by_class, self.capsule_bias.permute(1, 2, 0)).transpose(0, 1)
         return torch.baddbmm(biases, directions, primary_capsules.transpose(1, 2))
 
@@ -295,21 +318,23 @@ class ICapsNet(nn.Module):
             config.class_dim,
             config.routing_iterations,
         )
-        self.lookup = LookupCache()  # of `inference`, which reads many texts faster by a table
+        self.lookup = LookupCache()  # for `icaps.inference`, which is faster with a lookup table
 
     def forward(self, batch: TokenBatch, capsule_mask: Tensor | None = None) -> Activity:
-        """Runs a batch of texts; an empty text has no attention and zero primary capsules.
+        """The forward pass of a batch.
 
-        `capsule_mask` (I,) is 0 for each primary capsule that is switched off, 1 for the others.
+        Args:
+            batch: B texts. An empty text has no attention, and primary capsules of zeros.
+            capsule_mask: (I,), 0 for each primary capsule that is switched off, 1 for the others.
         """
-        ids = self._drop_words(self.ids_of(batch))  # (T,)
+        ids = self._drop_words(self.word_ids(batch))  # (T,)
         layout = lay_out(batch.words_per_sentence, self.config.kernel_size, ids.device)
-        regions = self.regions(ids, layout)  # w_n (C, d_w)
+        regions = self.embed_regions(ids, layout)  # w_n (C, d_w)
         attended = self.attention(regions, layout, batch.sentences_per_text)
         return self.route(attended, capsule_mask)
 
-    def route(self, attended: Attended, capsule_mask: Tensor | None = None) -> Activity:
-        """The forward pass from primary capsules on."""
+    def route(self, attended: AttentionOutput, capsule_mask: Tensor | None = None) -> Activity:
+        """The part of the forward pass after attention."""
         primary, attention, sentence_attention = attended
         if self.config.squash_primary:
             primary = squash(primary)
@@ -317,21 +342,21 @@ class ICapsNet(nn.Module):
         norms = torch.linalg.vector_norm(capsules, dim=2)  # ||cc_j|| (B, J)
         return Activity(norms, capsules, routing, agreement, primary, attention, sentence_attention)
 
-    def regions(self, ids: Tensor, layout: Layout) -> Tensor:
+    def embed_regions(self, ids: Tensor, layout: Layout) -> Tensor:
         """Region embeddings w_n (C, d_w) of word ids (T,)."""
         words, rows = ids.unique(return_inverse=True)  # each distinct word is projected once
-        words = F.pad(words, (0, 1))  # one more row, which stands for no word
-        regions = self.region(self.projected(words), rows, layout)
+        words = F.pad(words, (0, 1))  # a last row as padding, whose values do not count
+        regions = self.region(self.project_words(words), rows, layout)
         return dropout(self.activation(regions), self.config.dropout, self.training)
 
-    def projected(self, words: Tensor) -> Tensor:
+    def project_words(self, words: Tensor) -> Tensor:
         """Embeddings e_n of words (n,) times each slice of the kernel: (n, K, d_w)."""
         share = self.config.embedding_dropout
         fixed = dropout(self.fixed_embedding.index_select(0, words), share, self.training)
         trained = dropout(self.trained_embedding(words), share, self.training)
         return self.region.project(fixed, trained)
 
-    def ids_of(self, batch: TokenBatch) -> Tensor:
+    def word_ids(self, batch: TokenBatch) -> Tensor:
         """Word ids (T,) of a batch, on the network's device."""
         return torch.from_numpy(batch.ids).to(self.fixed_embedding.device)
 
@@ -343,14 +368,17 @@ class ICapsNet(nn.Module):
 
 
 def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
-    """Margin loss summed over classes, mean over texts (eq. 16).
+    """Margin loss, summed over classes and averaged over texts (eq. 16).
 
     Args:
         class_norms: ||cc_j|| (B, J).
         labels: j* (B,), class numbers.
         config: Has m+, m- and lambda.
     """
-    present = F.one_hot(labels, class_norms.shape[1]).to(class_norms.dtype)  # eq. 17
-    missing = (config.margin_present - class_norms).clamp(min=0).square()
-    wrong = (class_norms - config.margin_absent).clamp(min=0).square()
-    return (present * missing + config.absent_weight * (1 - present) * wrong).sum(1).mean()
+    present = F.one_hot(labels, class_norms.shape[1]).to(
+        class_norms.dtype
+    )  # I_j*(j) (B, J), eq. 17
+    too_small = (config.margin_present - class_norms).clamp(min=0).square()  # (B, J)
+    too_large = (class_norms - config.margin_absent).clamp(min=0).square()  # (B, J)
+    losses = present * too_small + config.absent_weight * (1 - present) * too_large  # L_j, eq. 16
+    return losses.sum(1).mean()

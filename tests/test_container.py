@@ -30,8 +30,8 @@ def instructions(name: str) -> list[str]:
 
 def composition() -> dict[str, Any]:
     yaml = pytest.importorskip("ruamel.yaml")
-    found: dict[str, Any] = yaml.YAML(typ="safe", pure=True).load(ROOT / "compose.yaml")
-    return found
+    actual: dict[str, Any] = yaml.YAML(typ="safe", pure=True).load(ROOT / "compose.yaml")
+    return actual
 
 
 def test_the_linter_of_images_finds_nothing() -> None:

@@ -15,7 +15,7 @@ from icaps.config import ModelConfig, TrainConfig
 
 NOT_FOR_TEXT = {
     "check_parameters_default_constructible": "defaults are frozen dataclasses; it wants builtins",
-    "check_do_not_raise_errors_in_init_or_set_params": "a wrong setting is told where it is made",
+    "check_do_not_raise_errors_in_init_or_set_params": "an invalid setting raises where it is set",
     "check_set_params": "sets numbers for whole configurations, which have settings of their own",
     "check_methods_subset_invariance": "compares to 1e-7; float32 differs by 2e-7 in a batch",
 }

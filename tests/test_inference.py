@@ -1,4 +1,4 @@
-"""Texts read through a network in passes of bounded size."""
+"""Inference in batches of bounded size."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from tests.conftest import MODEL, TRAIN, make_texts
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
-def test_norms_alone_are_those_of_readings(
+def test_class_norms_equal_those_of_read_texts(
     hierarchical: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blank texts among others, first and last, and more texts than are encoded at a time."""
@@ -23,22 +23,22 @@ def test_norms_alone_are_those_of_readings(
     model = dataclasses.replace(MODEL, hierarchical=hierarchical)
     train = dataclasses.replace(TRAIN, epochs=1)
     classifier = ICapsClassifier(model, train, device="cpu").fit(texts, labels)
-    asked = ["", *texts[:20], "", "zzz qqq", "...", *texts[20:40], " "]
+    mixed = ["", *texts[:20], "", "zzz qqq", "...", *texts[20:40], " "]
     network, vocabulary = classifier.network_, classifier.vocabulary_
     for muted in ((), (1,)):
-        batches = list(read_texts(network, vocabulary, asked, muted))
+        batches = list(read_texts(network, vocabulary, mixed, muted))
         numbers = [number for batch in batches for number in batch.numbers.tolist()]
-        assert numbers == list(range(len(asked)))
-        assert [text for batch in batches for text in batch.texts] == asked
+        assert numbers == list(range(len(mixed)))
+        assert [text for batch in batches for text in batch.texts] == mixed
         expected = torch.cat([batch.activity.class_norms for batch in batches])
-        tokens = encode(vocabulary, asked, model, spans=False)
-        found = torch.from_numpy(class_norms(network, tokens, muted))
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-        assert (found[[0, 21, 22, -1]] == 0).all()
+        tokens = encode(vocabulary, mixed, model, spans=False)
+        actual = torch.from_numpy(class_norms(network, tokens, muted))
+        torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
+        assert (actual[[0, 21, 22, -1]] == 0).all()
     assert class_norms(network, encode(vocabulary, [], model)).shape == (0, 3)
 
 
-def test_a_pass_has_no_more_routes_than_it_may(
+def test_a_batch_has_at_most_batch_routes(
     classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many texts of one word each, which are few words: their routes fill memory, not these."""
@@ -51,5 +51,5 @@ def test_a_pass_has_no_more_routes_than_it_may(
         monkeypatch.setattr("icaps.inference.BATCH_ROUTES", allowed)
         batches = list(read(network, tokens))
         assert [len(batch) for batch in batches] == sizes
-        found = np.concatenate([batch.activity.class_norms.numpy() for batch in batches])
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+        actual = np.concatenate([batch.activity.class_norms.numpy() for batch in batches])
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)

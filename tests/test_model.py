@@ -131,23 +131,23 @@ def test_gradcheck(options: dict[str, object]) -> None:
             network, dict(zip(names, tensors, strict=True)), (batch,)
         ).class_norms
 
-    kept = [i for i, name in enumerate(names) if name != "trained_embedding.weight"]
-    inputs = [v.detach().requires_grad_(i in kept) for i, v in enumerate(values)]
+    checked = [i for i, name in enumerate(names) if name != "trained_embedding.weight"]
+    inputs = [v.detach().requires_grad_(i in checked) for i, v in enumerate(values)]
     assert torch.autograd.gradcheck(norms, inputs, atol=1e-7)
 
 
-def test_capsules_are_switched_off_for_all_texts_or_text_by_text() -> None:
+def test_capsules_are_switched_off_for_all_texts_or_per_text() -> None:
     network = build()
     primary = network(pack(TEXTS)).primary_capsules
     masks = torch.tensor([[1.0, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 1], [1, 0, 0]]).double()
     together = network.capsules(primary, masks)
     for n, mask in enumerate(masks):
         alone = network.capsules(primary[[n]], mask)
-        kept = mask.bool()
-        for found, expected in zip(together, alone, strict=True):
-            torch.testing.assert_close(found[[n]], expected, rtol=0, atol=1e-12)
-        assert (alone.routing[:, ~kept] == 0).all()
-        assert (alone.routing[:, kept].sum(2) - 1).abs().max() < 1e-12  # eq. 9
+        switched_on = mask.bool()
+        for actual, expected in zip(together, alone, strict=True):
+            torch.testing.assert_close(actual[[n]], expected, rtol=0, atol=1e-12)
+        assert (alone.routing[:, ~switched_on] == 0).all()
+        assert (alone.routing[:, switched_on].sum(2) - 1).abs().max() < 1e-12  # eq. 9
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
@@ -238,7 +238,7 @@ def test_the_fixed_part_is_frozen() -> None:
     assert not network.fixed_embedding.requires_grad
 
 
-def test_first_weights_have_the_spread_that_is_told() -> None:
+def test_initial_weights_have_the_documented_spread() -> None:
     config = replace(SMALL, region_dim=256, query_dim=16, class_dim=16, hierarchical=True)
     torch.manual_seed(0)
     network = ICapsNet(config, 400, 5)
@@ -273,19 +273,19 @@ def test_dropout_spares_no_part_of_embeddings_and_acts_in_training_alone() -> No
         network.region.bias.fill_(3)
     words = torch.full((2000,), 5)
     network.eval()
-    assert (network.projected(words)[:, 0, :7] == 1).all()
+    assert (network.project_words(words)[:, 0, :7] == 1).all()
     network.train()
-    parts = network.projected(words)[:, 0, :7].split([4, 3], dim=1)
+    parts = network.project_words(words)[:, 0, :7].split([4, 3], dim=1)
     for part in parts:
         assert set(part.unique().tolist()) == {0, 2}
         assert part.mean().item() == pytest.approx(1, abs=0.1)
     layout = lay_out(np.array([3] * 2000), 1)
     torch.nn.init.zeros_(network.region.weight)
-    regions = network.regions(torch.arange(6000) % 12, layout)
+    regions = network.embed_regions(torch.arange(6000) % 12, layout)
     assert set(regions.unique().tolist()) == {0, 4}  # the bias of 3 over 1 - 0.25, or nothing
     assert regions.mean().item() == pytest.approx(3, abs=0.1)
     network.eval()
-    assert (network.regions(torch.tensor([1, 2, 3]), lay_out(np.array([3]), 1)) == 3).all()
+    assert (network.embed_regions(torch.tensor([1, 2, 3]), lay_out(np.array([3]), 1)) == 3).all()
 
 
 def test_margin_loss_by_hand() -> None:

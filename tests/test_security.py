@@ -18,10 +18,10 @@ CALLS |= {"pd.read_pickle", "pandas.read_pickle", "torch.jit.load", "runpy.run_p
 
 def troubles(source: str) -> list[str]:
     """What a module does that none may, a line each."""
-    return [f"{line}: {what}" for line, what in _found(ast.parse(source))]
+    return [f"{line}: {what}" for line, what in _matches(ast.parse(source))]
 
 
-def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _matches(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = {alias.name.split(".")[0] for alias in node.names}

@@ -27,8 +27,8 @@ def test_the_bootstrap_covers_a_known_value() -> None:
     for seed in range(200):
         hits = random.binomial(200, 0.3)
         draws = bootstrap(np.array([hits, 200 - hits]), lambda drawn: drawn[:, 0] / 200, seed)
-        found = percentile_interval(hits / 200, draws)
-        held += found.low <= 0.3 <= found.high
+        actual = percentile_interval(hits / 200, draws)
+        held += actual.low <= 0.3 <= actual.high
     assert 0.9 <= held / 200 <= 0.99
 
 
@@ -53,11 +53,11 @@ def test_many_cells_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interval_is_that_of_texts_drawn_again() -> None:
     values = np.random.default_rng(5).normal(2, 1, 400)
-    found = bootstrap_mean(values, seed=3)
-    assert found.value == pytest.approx(values.mean())
+    actual = bootstrap_mean(values, seed=3)
+    assert actual.value == pytest.approx(values.mean())
     error = values.std() / 20  # of a mean of 400
-    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.2 * error)
-    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.2 * error)
-    assert bootstrap_mean(values, seed=3) == found
+    assert actual.low == pytest.approx(values.mean() - 1.96 * error, abs=0.2 * error)
+    assert actual.high == pytest.approx(values.mean() + 1.96 * error, abs=0.2 * error)
+    assert bootstrap_mean(values, seed=3) == actual
     assert bootstrap_mean(np.array([np.nan, 1, 3])).value == 2
     assert np.isnan(bootstrap_mean(np.array([np.nan]))).all()

@@ -148,7 +148,7 @@ def evaluate_data(
         _predict(classifier, data, folder, on_texts)
         check_unchanged(data.place, (data.part,), data.reading, before)
 
-    if distributed.world() == 1:
+    if distributed.world_size() == 1:
         return artifact.make(fill)
     with tempfile.TemporaryDirectory() as scratch:
         fill(Path(scratch))

@@ -173,7 +173,7 @@ def predict_chunks(
         share = distributed.share()
         scores = torch.from_numpy(_scores(classifier, texts[share]))
         counts = _count_words(classifier, texts[share]) if count_words else None
-        if distributed.world() > 1:
+        if distributed.world_size() > 1:
             scores = _gathered(scores, len(texts))
             counts = None if counts is None else _gathered(counts, len(texts))
         if counts is None:
@@ -303,7 +303,7 @@ def _gathered(values: torch.Tensor, count: int) -> torch.Tensor:
     """The rows of all processes, (count, columns), from those of this one's share."""
     rows = torch.zeros(count, values.shape[1], dtype=values.dtype)
     rows[distributed.share()] = values
-    return distributed.add_up(rows)
+    return distributed.all_reduce(rows)
 
 
 def _mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:

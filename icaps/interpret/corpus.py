@@ -263,7 +263,7 @@ def count_corpus(
         counts.knock_out.add(network.capsules, batch, winners.capsules)
         counts.sample.add(batch)
         on_texts(len(batch))
-    whole, *others = distributed.gathered(counts)
+    whole, *others = distributed.all_gather(counts)
     for part in others:
         whole.merge(part)
     if not whole.knock_out.confusion[0].sum():

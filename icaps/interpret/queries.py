@@ -85,7 +85,7 @@ def nearest_words(
         for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
             alone = np.ones(len(ids), np.int64)
             layout = lay_out(alone, network.config.kernel_size, ids.device)
-            regions = layout.of_words(network.regions(ids, layout))  # (words, d_w)
+            regions = layout.gather_words(network.embed_regions(ids, layout))  # (words, d_w)
             scores.append((regions @ queries).cpu())  # (words, I)
     table = torch.cat(scores)  # (V, I)
     table[[PAD, UNK]] = -torch.inf

@@ -1,6 +1,6 @@
-"""Several processes that train or evaluate one model together, started by `torchrun`.
+"""Data parallelism: several processes, started by `torchrun`, train or evaluate one model.
 
-In a single process nothing is sent, and each function returns what its one process gives.
+In a single process nothing is sent, and each function returns the value of that process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def process_group(device: str, timeout: float) -> Iterator[None]:
     if not (dist.is_available() and dist.is_torchelastic_launched()):
         yield
         return
-    # Torch's optimizers import this module. Its default arguments hold the group of that moment,
-    # which then outlives its end, and gloo's threads crash or hang the process when it exits.
+    # Torch's optimizers import this module, and its default arguments reference the process group
+    # of that moment. If a group existed, it would never be freed, and gloo's threads would crash or
+    # hang the process at its exit. So it is imported before the group exists.
     import torch.distributed.nn.functional
 
     cuda = device != "cpu" and torch.cuda.is_available()
@@ -42,39 +43,39 @@ def process_group(device: str, timeout: float) -> Iterator[None]:
     dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
     try:
         yield
-        total(0)  # torchrun ends all when one fails, and process 0 may still be writing
+        total(0)  # a barrier: torchrun ends all when one fails, and process 0 may still be writing
     finally:
         dist.destroy_process_group()  # without it, the end of the process may hang or crash
 
 
-def world() -> int:
+def world_size() -> int:
     """Number of processes."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """Number of this process, from 0; only process 0 writes and reports."""
-    return dist.get_rank() if world() > 1 else 0
+    """Rank of this process, from 0; only process 0 writes files and reports."""
+    return dist.get_rank() if world_size() > 1 else 0
 
 
 def share() -> slice:
-    """Which items of a sequence this process works on; each item belongs to one process."""
-    return slice(rank(), None, world())
+    """The items of a sequence that this process works on; each item belongs to one process."""
+    return slice(rank(), None, world_size())
 
 
-def add_up(values: Tensor) -> Tensor:
+def all_reduce(values: Tensor) -> Tensor:
     """The sum of `values` over all processes, in place."""
-    if world() > 1:
+    if world_size() > 1:
         dist.all_reduce(values)
     return values
 
 
 def total(value: float) -> float:
     """The sum of a number over all processes."""
-    return float(add_up(torch.tensor(value, dtype=torch.float64)))
+    return float(all_reduce(torch.tensor(value, dtype=torch.float64)))
 
 
-def add_up_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     """Replaces each gradient by its sum over all processes; a missing gradient counts as zero.
 
     DistributedDataParallel averages over processes, which is the mean over the batch only if all
@@ -82,37 +83,37 @@ def add_up_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     needs neither, and works with accumulation. Gradients here are a few megabytes, so overlapping
     communication with the backward pass would gain little.
     """
-    if world() == 1:
+    if world_size() == 1:
         return
     parameters = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in parameters:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    flat = add_up(torch.cat([gradient.flatten() for gradient in gradients]))
+    flat = all_reduce(torch.cat([gradient.flatten() for gradient in gradients]))
     parts = flat.split([gradient.numel() for gradient in gradients])
     for gradient, part in zip(gradients, parts, strict=True):
         gradient.copy_(part.view_as(gradient))
 
 
-def copy_from_first(values: Iterable[Tensor]) -> None:
+def broadcast(values: Iterable[Tensor]) -> None:
     """Overwrites each tensor with its values in process 0."""
-    if world() > 1:
+    if world_size() > 1:
         for value in values:
             dist.broadcast(value, 0)
 
 
-def gathered(value: Value) -> list[Value]:
+def all_gather(value: Value) -> list[Value]:
     """The values of all processes, by rank; sent as pickles between these processes."""
-    values = [value] * world()
-    if world() > 1:
+    values = [value] * world_size()
+    if world_size() > 1:
         dist.all_gather_object(values, value)
     return values
 
 
 def same_everywhere(text: str) -> bool:
     """Whether `text` is the same in all processes."""
-    if world() == 1:
+    if world_size() == 1:
         return True
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
     extremes = torch.tensor([number, -number])

@@ -1,11 +1,11 @@
-"""A table of what each word of the vocabulary adds to a text: faster, once many texts are read.
+"""Lookup table of each word's attention scores and values, for fast inference on many texts.
 
-Without an activation, all that comes before the softmax of the attention is linear in the K words
-of a region. So the score that a word adds to each head from each of the K places of a window, and
-its part of each head's value, depend on the word alone. With W_k the k-th slice of the kernel, b
-its bias and q_i = W^k_i^T h_i / sqrt(d_q), the score of head i at word n is
-q_i (b + sum_k W_k e_{n+k}), and its value is W^v_i (b + sum_k W_k e_{n+k}): a text takes K look-ups
-per word and a weighted sum, and no matrix product before its capsules are routed.
+Without an activation, everything before the softmax of the attention is linear in the K words of a
+region. So what a word adds to the score and to the value of each head, from each of the K positions
+in a window, depends on the word alone. With W_k the k-th slice of the kernel, b its bias and
+q_i = W^k_i^T h_i / sqrt(d_q), the score of head i at word n is q_i (b + sum_k W_k e_{n+k}), and its
+value is W^v_i (b + sum_k W_k e_{n+k}). With the table, a text needs K look-ups per word and a
+weighted sum, and no matrix product before routing.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from torch import Tensor
 
 from icaps.nn.packing import Layout
 
-MAX_BYTES = 256_000_000  # of a table; a network that would need a larger one has none
-PAYS = 2  # a table is made once the network has read so many times as many words as it knows
+MAX_BYTES = 256_000_000  # of a table; a network that would need a larger one gets none
+MIN_READS = 2  # a table is built after the network has read this many times V words
 _CHUNK = 4_096  # words that are computed at a time
 
 
 def table_bytes(vocabulary_size: int, kernel_size: int, value_weight: Tensor) -> int:
-    """Size of the `LookupTable` of a network with such weights."""
+    """Size in bytes of the `LookupTable` of a network with such weights."""
     heads, size = value_weight.shape[:2]
     return 4 * (vocabulary_size + 1) * kernel_size * heads * (1 + size)
 
 
 class LookupTable:
-    """Scores and values of each word in each place of a window.
+    """Attention scores and values of each word at each position in a window.
 
     Args:
-        project: Gives the embeddings of word ids (n,) times each slice of the kernel (n, K, d_w).
+        project: Maps word ids (n,) to their embeddings times each slice of the kernel (n, K, d_w).
         vocabulary_size: V.
         kernel_size: K.
         queries: q_i (I, d_w).
@@ -55,70 +55,71 @@ class LookupTable:
         with torch.inference_mode():
             values = value_weight.transpose(0, 1).flatten(0, 1)  # (d_p I, d_w)
             columns = torch.cat([queries, values]).T  # (d_w, I + d_p I)
-            # One row per word, and a last one of zeros, which stands for no word.
+            # One row per word, and a last one of zeros as padding: (V + 1, K, I + d_p I).
             rows = columns.new_zeros(vocabulary_size + 1, kernel_size, columns.shape[1])
             for ids in torch.arange(vocabulary_size, device=columns.device).split(_CHUNK):
                 rows[ids] = project(ids) @ columns
             self._rows = rows.flatten(0, 1)
             self._bias = value_weight @ bias  # (I, d_p)
-        self._taps = torch.arange(kernel_size, device=rows.device)
-        self._no_word = torch.tensor([vocabulary_size], dtype=torch.int32, device=rows.device)
+        self._offsets = torch.arange(kernel_size, device=rows.device)
+        self._padding = torch.tensor([vocabulary_size], dtype=torch.int32, device=rows.device)
 
     def embed_sentences(self, ids: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """As `TrainableAttention.embed_sentences` up to rounding, from word ids (T,)."""
-        slots = torch.cat([ids, self._no_word])[layout.windows] * len(self._taps) + self._taps
-        sums = F.embedding_bag(slots, self._rows, mode="sum")  # (C, I + d_p I)
+        words = torch.cat([ids, self._padding])[layout.windows]  # (C, K); -1 is the padding
+        sums = F.embedding_bag(words * len(self._offsets) + self._offsets, self._rows, mode="sum")
         scores, values = sums.split([self._heads, self._heads * self._size], dim=1)
-        weights = layout.softmax(scores)
-        values = values.unflatten(1, (self._size, self._heads))
+        weights = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3
+        values = values.unflatten(1, (self._size, self._heads))  # (C, d_p, I)
         pooled = layout.pool_by_head(weights, values)  # (S, d_p, I)
-        # The bias moves all scores of a head alike, and the weights of a sentence add up to 1.
-        attention = layout.of_words(weights)
-        bias = layout.has_words()[:, None, None] * self._bias
-        # Numbers of a capsule side by side, or its norm takes longer than all that comes before.
+        attention = layout.gather_words(weights)  # (T, I)
+        # The bias changes all scores of a head alike, which the softmax ignores. The weights of a
+        # sentence add up to 1 (eq. 5), so each embedding gets the bias once.
+        bias = layout.has_words()[:, None, None] * self._bias  # (S, I, d_p)
+        # Contiguous capsules, or their norms take longer than everything before.
         return pooled.transpose(1, 2).contiguous() + bias, attention
 
 
 class LookupCache:
-    """The lookup table of one network, as soon as it has read enough words for the table to pay.
+    """The lookup table of one network, built after the network has read enough words.
 
-    Threads may share it. A copy, or a pickle, starts without a table.
+    It is safe to share between threads. A copy or a pickle starts without a table.
     """
 
     def __init__(self) -> None:
         self._entry = _Entry(())
 
-    def find(
+    def get(
         self,
         words: int,
         vocabulary_size: int,
         weights: Sequence[Tensor],
-        make: Callable[[], LookupTable | None],
+        build: Callable[[], LookupTable | None],
     ) -> LookupTable | None:
-        """The table for a network that is about to read `words` words more, or None.
+        """The table for a network that is about to read `words` more words; None if there is none.
 
-        The table is made anew once one of the weights was written or replaced. While one thread
-        makes it, the others go on without, or each would make and hold one.
+        The table is built again after a weight was written or replaced. While one thread builds it,
+        the others continue without it, as otherwise each would build and hold one.
 
         Args:
-            words: Counted from when the weights last changed.
+            words: Added to the count of words since the weights last changed.
             vocabulary_size: V.
-            weights: All that the table is made of.
-            make: Makes it; None if this network can have none.
+            weights: The weights that the table is computed from.
+            build: Builds the table; returns None if this network cannot have one.
         """
-        if any(map(Tensor.is_inference, weights)):  # whose changes torch does not count
+        if any(map(Tensor.is_inference, weights)):  # torch does not count their changes
             return None
         versions = tuple((weight.data_ptr(), weight._version) for weight in weights)
         entry = self._entry
         if entry.versions != versions:
             entry = self._entry = _Entry(versions)
         entry.words += words
-        pays = entry.words >= PAYS * vocabulary_size
-        if entry.table is None and pays and entry.making.acquire(blocking=False):
+        enough = entry.words >= MIN_READS * vocabulary_size
+        if entry.table is None and enough and entry.building.acquire(blocking=False):
             try:
-                entry.table = entry.table or make()
+                entry.table = entry.table or build()
             finally:
-                entry.making.release()
+                entry.building.release()
         return entry.table
 
     def __reduce__(self) -> tuple[type[LookupCache], tuple[()]]:
@@ -126,10 +127,10 @@ class LookupCache:
 
 
 class _Entry:
-    """Words read with weights of these versions, and their table."""
+    """The number of words read with these versions of the weights, and their table."""
 
     def __init__(self, versions: tuple[tuple[int, int], ...]) -> None:
         self.versions = versions
         self.words = 0
         self.table: LookupTable | None = None
-        self.making = Lock()
+        self.building = Lock()

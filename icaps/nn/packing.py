@@ -1,10 +1,10 @@
-"""Sentences of like lengths side by side, so that attention works on dense blocks.
+"""Bucketed padding: sentences of similar lengths form dense blocks for attention.
 
-Padding all sentences of a batch to the longest one would cost time and memory where lengths differ.
-Here a sentence is a row of cells, filled up to one of a few widths, and the rows of one width are a
+Padding all sentences of a batch to the longest one would cost time and memory if lengths differ.
+Here a sentence is a row of cells, padded to one of a few widths, and the rows of one width form a
 block. A row's width depends on its sentence alone and exceeds it by at most an eighth, or by seven
-cells. So memory grows with the number of words whatever their lengths, and the sums over a sentence
-have the same terms in any batch.
+cells. So memory is proportional to the number of words, and the sums over a sentence have the same
+terms in any batch.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _CPU = torch.device("cpu")
-_STEP = 8  # words; short sentences are filled up to a multiple of it
+_STEP = 8  # words; short sentences are padded to a multiple of it
 _STEP_BITS = 3  # longer ones to a multiple of 2^-_STEP_BITS of the power of two below their length
 
 
 class Layout(NamedTuple):
-    """Where the words of S sentences are among C cells.
+    """The positions of the T words of S sentences in C cells.
 
-    Blocks follow each other, sorted by width, and so do the rows of a block.
+    Blocks are concatenated in the order of their widths, and each holds its rows one after another.
 
     Attributes:
         blocks: Number of rows and width of each block, of which there is at least one.
@@ -43,11 +43,11 @@ class Layout(NamedTuple):
     cells: Tensor
     rows: Tensor
 
-    def of_words(self, values: Tensor) -> Tensor:
+    def gather_words(self, values: Tensor) -> Tensor:
         """Values of cells (C, ...) in the order of words (T, ...)."""
         return values.index_select(0, self.cells)
 
-    def of_sentences(self, values: Tensor) -> Tensor:
+    def gather_sentences(self, values: Tensor) -> Tensor:
         """Values of rows (S, ...) in the order of sentences (S, ...)."""
         return values.index_select(0, self.rows)
 
@@ -62,7 +62,7 @@ class Layout(NamedTuple):
         return _join([block.softmax(1).flatten(0, 1) for block in self.split(scores)])
 
     def pool(self, weights: Tensor, values: Tensor) -> Tensor:
-        """Weighted sums over the words of each row, by each head's weights: (I, S, d), by rows.
+        """Weighted sums over the words of each row, per head: (I, S, d), in the order of rows.
 
         Args:
             weights: (C, I), 0 in blank cells.
@@ -73,12 +73,12 @@ class Layout(NamedTuple):
         return sums.transpose(0, 1)
 
     def pool_by_head(self, weights: Tensor, values: Tensor) -> Tensor:
-        """Weighted sums of values that differ by head (C, d, I), by sentences: (S, d, I).
+        """As `pool`, from values of each head (C, d, I): (S, d, I), in the order of sentences.
 
-        Heads come last, so that each product runs over contiguous numbers.
+        Heads are the last dimension, so that the product is over contiguous memory.
         """
         blocks = zip(self.split(weights[:, None]), self.split(values), strict=True)
-        return self.of_sentences(_join([(weight * value).sum(1) for weight, value in blocks]))
+        return self.gather_sentences(_join([(weight * value).sum(1) for weight, value in blocks]))
 
     def split(self, values: Tensor) -> list[Tensor]:
         """Values of cells (C, ...) by block, each (rows, width, ...)."""
@@ -87,12 +87,12 @@ class Layout(NamedTuple):
 
 
 def lay_out(lengths: NDArray[np.int64], kernel_size: int, device: torch.device = _CPU) -> Layout:
-    """The layout of sentences, whose tensors are on `device`.
+    """The layout of sentences in blocks.
 
     Args:
         lengths: (S,), words of each sentence.
-        kernel_size: K, words of a window; an even window has one word more on the right.
-        device: That of the network.
+        kernel_size: K, words of a window; a window of even K has one word more on the right.
+        device: Where the tensors are.
     """
     step = np.maximum(np.exp2(np.frexp(lengths)[1] - 1 - _STEP_BITS), _STEP).astype(np.int64)
     widths = -(lengths // -step) * step
@@ -118,5 +118,5 @@ def lay_out(lengths: NDArray[np.int64], kernel_size: int, device: torch.device =
 
 
 def _join(blocks: list[Tensor]) -> Tensor:
-    """Blocks end to end; a single one is not copied."""
+    """Concatenates blocks; a single one is not copied."""
     return torch.cat(blocks) if len(blocks) > 1 else blocks[0]

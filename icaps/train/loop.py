@@ -89,7 +89,7 @@ def train(
         CheckpointError: The state cannot be written.
         TrainingError: The loss is NaN or infinite.
     """
-    distributed.copy_from_first(network.state_dict().values())
+    distributed.broadcast(network.state_dict().values())
     trainer = Trainer(network, training, config, callbacks, state_folder)
     course, optimizer = trainer.course, trainer.optimizer
     with trainer.interrupt:
@@ -266,7 +266,7 @@ def validate(network: ICapsNet, corpus: Corpus) -> Validation:
             capsules[texts] = torch.from_numpy(routing.argmax(1))
             known[texts] = torch.from_numpy(tokens.known_per_text)
     for values in (norms, capsules, known):
-        distributed.add_up(values)  # a text's row is zero in all processes but one
+        distributed.all_reduce(values)  # a text's row is zero in all processes but one
     return Validation(corpus, norms, capsules.numpy(), known.numpy() > 0)
 
 
@@ -276,5 +276,5 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device(name)
     if torch.cuda.is_available():
         return torch.device("cuda")
-    mps = torch.backends.mps.is_available() and distributed.world() == 1
+    mps = torch.backends.mps.is_available() and distributed.world_size() == 1
     return torch.device("mps" if mps else "cpu")

@@ -42,7 +42,7 @@ class AveragedAdam:
 
     def step(self) -> None:
         """Changes the weights by their gradients, summed over all processes, and clears these."""
-        distributed.add_up_gradients(self._network.parameters())
+        distributed.sum_gradients(self._network.parameters())
         if self._config.clip_norm:
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.clip_norm)
         self.learning_rate = self._config.learning_rate * self._rate_share(self._steps)

@@ -74,4 +74,4 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
     fixed, trained = (vector.detach() for vector in unk.values())
     network.fixed_embedding[UNK] = torch.from_numpy(in_whole_steps(fixed.cpu().numpy()))
     tables["trained_embedding.weight"][UNK] = trained
-    distributed.copy_from_first(tables.values())
+    distributed.broadcast(tables.values())

@@ -26,7 +26,7 @@ from icaps.faithfulness.attributions.registry import (
 )
 from icaps.faithfulness.texts import ExplainedTexts
 from icaps.inference import Reading, read_texts
-from icaps.model import Attended
+from icaps.model import AttentionOutput
 from icaps.nn.packing import lay_out
 from tests.faithfulness.test_perturbation import left, plain_norms
 from tests.interpret import plain
@@ -92,12 +92,13 @@ def test_attention_times_its_slope_by_differences() -> None:
     for (reading, target), found in zip(given, attention_gradient(given), strict=True):
         with torch.no_grad():
             layout = lay_out(reading.tokens.words_per_sentence, size)
-            regions = network.regions(network.ids_of(reading.tokens), layout)[layout.cells]
+            regions = network.embed_regions(network.word_ids(reading.tokens), layout)[layout.cells]
 
             def norm(attention: torch.Tensor) -> float:
                 pooled = attention.T @ regions  # noqa: B023
                 primary = torch.einsum("iw,ipw->ip", pooled, network.attention.value_weight)
-                attended = Attended(primary[None], attention, reading.activity.sentence_attention)  # noqa: B023
+                sentences = reading.activity.sentence_attention  # noqa: B023
+                attended = AttentionOutput(primary[None], attention, sentences)
                 return float(network.route(attended).class_norms[0, target])  # noqa: B023
 
             alpha, step = reading.activity.attention, 1e-6

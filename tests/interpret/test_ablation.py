@@ -159,7 +159,7 @@ def test_the_sample_is_even_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.shared_data
 def test_real_texts_with_the_shipped_model(shared_data: Path) -> None:
-    """Routed by the equations again for each capsule, from votes that were computed once."""
+    """CapsuleOutput by the equations again for each capsule, from votes that were computed once."""
     folder = Path(__file__).resolve().parents[2] / "checkpoints" / "ag_news"
     shipped = ICapsClassifier.load(folder, device="cpu")
     source = open_source(shared_data / "data" / "ag_news", "test")

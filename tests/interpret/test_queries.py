@@ -76,7 +76,7 @@ def test_words_score_what_they_get_in_a_text_of_their_own(classifier: ICapsClass
     network, vocabulary = classifier.network_, classifier.vocabulary_
     with torch.no_grad():
         layout = lay_out(np.array([1]), network.config.kernel_size)
-        region = network.regions(torch.tensor([vocabulary.id("soup")]), layout)[0]
+        region = network.embed_regions(torch.tensor([vocabulary.id("soup")]), layout)[0]
         key = network.attention.key_weight[2] @ region
         expected = float(key @ network.attention.primary_queries[2] / len(key) ** 0.5)
     assert dict(words[2])["soup"] == pytest.approx(expected, abs=1e-5)

@@ -23,7 +23,7 @@ DEVICE = torch.device("meta")
 
 @pytest.fixture(autouse=True)
 def distinct_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many there are is in the data, which this device hasn't; here all words are distinct."""
+    """Here all words are distinct: the number of distinct words depends on data."""
 
     def unique(words: Tensor, return_inverse: bool) -> tuple[Tensor, Tensor]:
         assert return_inverse
@@ -34,24 +34,24 @@ def distinct_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
-    """All that are made."""
-    made: list[Layout] = []
+    """All layouts that are computed."""
+    computed: list[Layout] = []
 
-    def kept(lengths: np.ndarray, kernel_size: int, device: torch.device) -> Layout:
-        made.append(lay_out(lengths, kernel_size, device))
-        return made[-1]
+    def recorded(lengths: np.ndarray, kernel_size: int, device: torch.device) -> Layout:
+        computed.append(lay_out(lengths, kernel_size, device))
+        return computed[-1]
 
     for module in (model, inference):
-        monkeypatch.setattr(module, "lay_out", kept)
-    return made
+        monkeypatch.setattr(module, "lay_out", recorded)
+    return computed
 
 
 def check(layouts: list[Layout], kind: str) -> None:
-    """One of words, and for long texts one of sentences, all of them on the device."""
+    """One layout of words, and for long texts one of sentences, all of them on the device."""
     assert len(layouts) == (2 if kind == "long" else 1)
     for layout in layouts:
-        found = (layout.source, layout.blank, layout.windows, layout.cells, layout.rows)
-        assert {values.device for values in found} == {DEVICE}
+        tensors = (layout.source, layout.blank, layout.windows, layout.cells, layout.rows)
+        assert {values.device for values in tensors} == {DEVICE}
 
 
 def network(kind: str) -> ICapsNet:
@@ -60,7 +60,7 @@ def network(kind: str) -> ICapsNet:
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
+def test_a_training_step_copies_nothing_from_the_device(kind: str, layouts: list[Layout]) -> None:
     net, batch = network(kind).train(), BATCHES[kind]
     config = TrainConfig(purity_weight=0.1, spread_weight=0.1)
     activity = net(batch)
@@ -75,10 +75,10 @@ def test_a_step_fetches_no_lengths(kind: str, layouts: list[Layout]) -> None:
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_a_table_is_made_and_read_where_the_network_is(
+def test_a_lookup_table_is_on_the_device_of_the_network(
     kind: str, layouts: list[Layout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "PAYS", 0)
+    monkeypatch.setattr(lookup, "MIN_READS", 0)
     net, batch = network(kind).eval(), BATCHES[kind]
     with torch.inference_mode():
         activity = inference._run(net, batch, torch.ones(net.config.num_capsules).to(DEVICE))

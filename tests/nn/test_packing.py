@@ -1,4 +1,4 @@
-"""Sentences in rows: which cell holds which word, softmax over them, and attention by blocks."""
+"""The layout of sentences in blocks: cells of words, softmax and weighted sums."""
 
 import numpy as np
 import torch
@@ -46,7 +46,7 @@ def test_a_long_text_does_not_widen_the_short_ones() -> None:
     assert layout.blocks == [(500, 8), (1, 20_480)]
 
 
-def test_a_row_is_as_wide_in_any_company() -> None:
+def test_the_width_of_a_row_does_not_depend_on_other_sentences() -> None:
     alone = {length: lay_out(np.array([length]), 3).blocks[0][1] for length in LENGTHS}
     layout = lay_out(np.array(LENGTHS), 3)
     rows = [size for count, size in layout.blocks for _ in range(count)]
@@ -74,15 +74,15 @@ def drawn() -> tuple[list[Tensor], Tensor, Tensor]:
     return regions, directions, values
 
 
-def test_pooling_and_its_gradients_are_those_of_plain_products() -> None:
+def test_pooling_and_its_gradients_equal_plain_products() -> None:
     regions, directions, values = drawn()
     layout = lay_out(np.array(LENGTHS), 3)
     cells = torch.cat(regions)[layout.source]
     weights = layout.softmax(cells @ directions.T)
     embeddings = torch.bmm(layout.pool(weights, cells), values.transpose(1, 2)).transpose(0, 1)
-    found = layout.of_sentences(embeddings), layout.of_words(weights)
+    actual = layout.gather_sentences(embeddings), layout.gather_words(weights)
     expected = plain(regions, directions, values)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
     assert (weights[layout.blank] == 0).all()
     torch.manual_seed(1)
@@ -90,13 +90,13 @@ def test_pooling_and_its_gradients_are_those_of_plain_products() -> None:
     inputs = [*regions, directions, values]
     gradients = [
         torch.autograd.grad(sum((side[n] * shares[n]).sum() for n in (0, 1)), inputs)
-        for side in (found, expected)
+        for side in (actual, expected)
     ]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
-def test_heads_with_values_of_their_own() -> None:
+def test_pooling_of_values_per_head() -> None:
     torch.manual_seed(0)
     lengths = np.array([3, 0, 9, 2])
     scores, values = torch.randn(14, 2).double(), torch.randn(14, 2, 4).double()

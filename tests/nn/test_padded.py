@@ -26,9 +26,9 @@ def test_packed_is_padded(name: str) -> None:
     copy_weights(network, reference)
     labels = torch.arange(len(batch)) % 3
     norms = reference(pad(batch, network.config))
-    found = network(batch).class_norms
-    assert torch.allclose(found, norms, atol=1e-12)
-    for values in (norms, found):
+    actual = network(batch).class_norms
+    assert torch.allclose(actual, norms, atol=1e-12)
+    for values in (norms, actual):
         margin_loss(values, labels, TrainConfig()).backward()
     gradients = {n: p.grad for n, p in reference.named_parameters() if p.grad is not None}
     pairs = {

@@ -73,11 +73,11 @@ def look(place: Path, name: str) -> Run:
     return next(run for run in find_runs(place) if run.name == name)
 
 
-def wait(place: Path, name: str, found: Callable[[Run], bool]) -> Run:
+def wait(place: Path, name: str, holds: Callable[[Run], bool]) -> Run:
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
         run = look(place, name)
-        if found(run):
+        if holds(run):
             return run
         time.sleep(0.05)
     pytest.fail(f"{run.status}\n{run.folder.log_tail()}")

@@ -69,9 +69,9 @@ def test_a_status_comes_back(folder: RunFolder) -> None:
     status = Status(DONE, 7, 1.5, 2, 0, 3, 4, 5, 6, 0.25, None, 1e-3, 800, None, 10**9, "")
     before = time.time()
     folder.write_status(status)
-    found = folder.status()
-    assert before <= found.updated <= time.time()
-    assert dataclasses.replace(found, updated=0) == status
+    actual = folder.status()
+    assert before <= actual.updated <= time.time()
+    assert dataclasses.replace(actual, updated=0) == status
 
 
 @pytest.mark.parametrize(
@@ -250,10 +250,10 @@ def test_the_status_writer_reports_the_course(
             now[0] += 0.5
             writer.on_step(step(1, number, 1.0 / number))
         writer.on_epoch(Epoch(1, 0.1, 0.75, 5.0))
-        found = folder.status()
-        assert (found.state, found.epoch, found.step, found.steps) == (TRAINING, 1, 10, 10)
-        assert found.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two per second
-        assert found.validation_accuracy == 0.75
+        actual = folder.status()
+        assert (actual.state, actual.epoch, actual.step, actual.steps) == (TRAINING, 1, 10, 10)
+        assert actual.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two per second
+        assert actual.validation_accuracy == 0.75
         writer.on_epoch(Epoch(2, 0.1, 0.5, 5.0))
         writer.end(interrupted=False)
     assert folder.status().state == DONE
@@ -339,10 +339,10 @@ def test_scratch_folders_of_a_killed_process_are_deleted(folder: RunFolder) -> N
     """Its unfinished copies of the folder alone, and not those of another run of a like name."""
     place = folder.path.parent
     gone = [place / ".run-ab12_xyz", place / ".run-ab12_xyz-old"]
-    kept = [place / ".run-2-ab12_xyz", place / "run-ab12_xyz", place / ".running-ab12_xyz"]
-    for path in (*gone, *kept):
+    unrelated = [place / ".run-2-ab12_xyz", place / "run-ab12_xyz", place / ".running-ab12_xyz"]
+    for path in (*gone, *unrelated):
         path.mkdir()
         (path / "model.safetensors").touch()
     with folder.claimed():
         assert not any(path.exists() for path in gone)
-    assert all(path.exists() for path in kept)
+    assert all(path.exists() for path in unrelated)

@@ -71,14 +71,14 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     classifier: ICapsClassifier = request.getfixturevalue(kind)
     texts = make_texts(70, 5)[0] if kind == "classifier" else documents(40, 5)[0]
     texts += ["", "zzyzx zzyzx", "bread", "zzyzx bread"]  # two without a known word
-    found = snapshot(classifier, validated(classifier, texts), TEXT)
-    assert found["frequency"] == counted(classifier, texts)
-    assert np.sum(found["frequency"]) == len(texts) - 2
-    assert found["epoch"] == len(classifier.history_)
-    assert found["classes"] == ["Cooking", "Gardens", "Sailing"]
+    actual = snapshot(classifier, validated(classifier, texts), TEXT)
+    assert actual["frequency"] == counted(classifier, texts)
+    assert np.sum(actual["frequency"]) == len(texts) - 2
+    assert actual["epoch"] == len(classifier.history_)
+    assert actual["classes"] == ["Cooking", "Gardens", "Sailing"]
     (explanation,) = classifier.explain([TEXT])
     # Up to rounding: after so many texts the classifier uses its lookup table.
-    assert flat(found["explanation"]) == pytest.approx(flat(explanation.to_dict()), abs=1e-6)
+    assert flat(actual["explanation"]) == pytest.approx(flat(explanation.to_dict()), abs=1e-6)
     assert snapshot(classifier, validated(classifier, texts), "")["explanation"] is None
 
 
@@ -96,8 +96,8 @@ def test_the_first_texts_are_counted_in_batches(
 
 
 def test_no_text_at_all(classifier: ICapsClassifier) -> None:
-    found = snapshot(classifier, validated(classifier, ["zzyzx"]), "")
-    assert np.sum(found["frequency"]) == 0
+    actual = snapshot(classifier, validated(classifier, ["zzyzx"]), "")
+    assert np.sum(actual["frequency"]) == 0
 
 
 @pytest.mark.parametrize("text", [TEXT, "", "zzyzx", HOSTILE, "bread"])

@@ -31,7 +31,7 @@ def test_texts_are_joined_sliced_and_selected(texts: Texts, data: st.DataObject)
     start, stop = data.draw(st.integers(0, len(texts))), data.draw(st.integers(0, len(texts)))
     assert same(joined[start:stop], TokenBatch.join(ones[start:stop]))
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))))
-    chosen = [one for one, kept in zip(ones, mask, strict=True) if kept]
+    chosen = [one for one, cut in zip(ones, mask, strict=True) if cut]
     assert same(joined.select(mask.astype(bool)), TokenBatch.join(chosen))
     if texts:
         assert same(joined[-1], ones[-1])
@@ -68,13 +68,13 @@ def test_parts_have_all_texts_in_order_and_are_as_large_as_may_be(
 
 @given(TEXTS, st.data())
 def test_texts_are_truncated_to_their_first_sentences(texts: Texts, data: st.DataObject) -> None:
-    kept = [text[: data.draw(st.integers(0, len(text)))] for text in texts]
-    lengths = np.array([len(sentence) for text in kept for sentence in text], np.int64)
-    short = batch_of(texts).truncate(lengths, np.array([*map(len, kept)], np.int64))
-    assert lists(short) == kept
+    cut = [text[: data.draw(st.integers(0, len(text)))] for text in texts]
+    lengths = np.array([len(sentence) for text in cut for sentence in text], np.int64)
+    short = batch_of(texts).truncate(lengths, np.array([*map(len, cut)], np.int64))
+    assert lists(short) == cut
     expected = [
         batch_of([cut], truncated=sum(map(len, cut)) < sum(map(len, text)))
-        for cut, text in zip(kept, texts, strict=True)
+        for cut, text in zip(cut, texts, strict=True)
     ]
     assert all(map(same, short, expected))
 

@@ -149,9 +149,9 @@ def test_two_processes_count_what_one_does(place: Path, tmp_path: Path) -> None:
     command = ["evaluate", "--data", str(place / "data"), "--model", str(place / "one"), "--json"]
     done = run_two(tmp_path / "said", command, command)
     assert done.returncode == 0, done.stderr
-    told, test = json.loads(done.stdout), metrics(place / "one")["test"]
+    scores, test = json.loads(done.stdout), metrics(place / "one")["test"]
     assert isinstance(test, dict)
-    assert {name: told[name] for name in test} == test
+    assert {name: scores[name] for name in test} == test
 
 
 def test_two_processes_interpret_what_one_does(
@@ -272,9 +272,9 @@ def test_dropout_differs_by_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_process_sends_nothing() -> None:
-    assert (distributed.world(), distributed.rank()) == (1, 0)
+    assert (distributed.world_size(), distributed.rank()) == (1, 0)
     values = torch.arange(3)
-    assert distributed.add_up(values) is values
+    assert distributed.all_reduce(values) is values
     assert distributed.total(0.1) == 0.1
     assert distributed.same_everywhere("a")
     with distributed.process_group("cpu", 1):

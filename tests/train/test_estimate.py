@@ -36,7 +36,7 @@ def texts_and_labels() -> tuple[list[str], list[str]]:
 
 
 @pytest.fixture(scope="module")
-def made(texts_and_labels: tuple[list[str], list[str]]) -> Estimate:
+def estimated(texts_and_labels: tuple[list[str], list[str]]) -> Estimate:
     return estimate(open_source(texts_and_labels), MODEL, TRAIN)
 
 
@@ -53,36 +53,38 @@ def lines_of(rows: int) -> list[str]:
 
 
 def test_small_data_are_counted(
-    made: Estimate, texts_and_labels: tuple[list[str], list[str]]
+    estimated: Estimate, texts_and_labels: tuple[list[str], list[str]]
 ) -> None:
     texts, _ = texts_and_labels
     lengths = [len(text.removesuffix(".").split()) + 1 for text in texts]
-    assert (made.texts, made.exact) == (360, True)
-    assert made.classes == ("Cooking", "Gardens", "Sailing")
-    assert made.words.mean == pytest.approx(np.mean(lengths))
-    assert made.words.median == np.median(lengths)
-    assert made.words.most == np.quantile(lengths, 0.95, method="inverted_cdf")
+    assert (estimated.texts, estimated.exact) == (360, True)
+    assert estimated.classes == ("Cooking", "Gardens", "Sailing")
+    assert estimated.words.mean == pytest.approx(np.mean(lengths))
+    assert estimated.words.median == np.median(lengths)
+    assert estimated.words.most == np.quantile(lengths, 0.95, method="inverted_cdf")
 
 
 def test_sizes_are_those_of_the_trained_network(
-    made: Estimate, classifier: ICapsClassifier, model_folder: Path
+    estimated: Estimate, classifier: ICapsClassifier, model_folder: Path
 ) -> None:
     network = classifier.network_
-    assert made.vocabulary == pytest.approx(len(classifier.vocabulary_), abs=3)
-    rows = (made.vocabulary - len(classifier.vocabulary_)) * MODEL.trained_dim
+    assert estimated.vocabulary == pytest.approx(len(classifier.vocabulary_), abs=3)
+    rows = (estimated.vocabulary - len(classifier.vocabulary_)) * MODEL.trained_dim
     parameters = sum(values.numel() for values in network.parameters())
-    assert made.parameters - rows == parameters
+    assert estimated.parameters - rows == parameters
     stored = sum(file.stat().st_size for file in model_folder.iterdir())
-    assert stored / 1.5 < made.checkpoint_bytes < stored * 1.5
-    assert made.seconds == pytest.approx(made.seconds_per_epoch * TRAIN.epochs)
-    assert made.seconds_per_epoch > 0
-    assert made.vector_seconds > 0
+    assert stored / 1.5 < estimated.checkpoint_bytes < stored * 1.5
+    assert estimated.seconds == pytest.approx(estimated.seconds_per_epoch * TRAIN.epochs)
+    assert estimated.seconds_per_epoch > 0
+    assert estimated.vector_seconds > 0
 
 
 def test_steps_for_unk_take_time(texts_and_labels: tuple[list[str], list[str]]) -> None:
     train = dataclasses.replace(TRAIN, unk_steps=400)
-    made = estimate(open_source(texts_and_labels), MODEL, train)
-    assert made.seconds > 1.5 * made.seconds_per_epoch * TRAIN.epochs  # 80 steps of the epochs
+    estimated = estimate(open_source(texts_and_labels), MODEL, train)
+    assert (
+        estimated.seconds > 1.5 * estimated.seconds_per_epoch * TRAIN.epochs
+    )  # 80 steps of the epochs
 
 
 def test_vectors_of_a_file_count_by_their_size(
@@ -112,14 +114,16 @@ def test_the_time_is_that_of_the_steps(
     monkeypatch.setattr(estimation, "backward", step)
     monkeypatch.setattr(estimation.time, "perf_counter", lambda: now)
     train = dataclasses.replace(TRAIN, accumulate=4, unk_steps=100)
-    made = estimate(open_source(texts_and_labels), MODEL, train)
+    estimated = estimate(open_source(texts_and_labels), MODEL, train)
     training, steps = 324, 11
-    assert made.seconds_per_epoch == pytest.approx(
-        steps + training * made.words.mean / 100, rel=1e-6
+    assert estimated.seconds_per_epoch == pytest.approx(
+        steps + training * estimated.words.mean / 100, rel=1e-6
     )
     # A step for <unk> is one of the four parts that another one has.
-    of_unk = 100 * (1 / 4 + 32 / 4 * made.words.mean / 100)
-    assert made.seconds - TRAIN.epochs * made.seconds_per_epoch == pytest.approx(of_unk, rel=1e-6)
+    unk_seconds = 100 * (1 / 4 + 32 / 4 * estimated.words.mean / 100)
+    assert estimated.seconds - TRAIN.epochs * estimated.seconds_per_epoch == pytest.approx(
+        unk_seconds, rel=1e-6
+    )
 
 
 def test_the_random_state_is_restored(texts_and_labels: tuple[list[str], list[str]]) -> None:
@@ -141,9 +145,9 @@ def test_settings_of_a_step(texts_and_labels: tuple[list[str], list[str]], parts
 def test_blank_texts_and_few() -> None:
     """Also if nothing can be learnt."""
     model = dataclasses.replace(MODEL, fixed_dim=0)
-    made = estimate(open_source((["", "", "a"], ["x", "y", "x"])), model, TrainConfig())
-    assert made.texts == 3
-    assert made.vocabulary == 2
+    estimated = estimate(open_source((["", "", "a"], ["x", "y", "x"])), model, TrainConfig())
+    assert estimated.texts == 3
+    assert estimated.vocabulary == 2
     with pytest.raises(DataError, match="All 2 texts have one class"):
         estimate(open_source((["a", "b"], ["x", "x"])), model, TrainConfig())
 
@@ -217,8 +221,8 @@ def test_words_of_a_larger_corpus(least: int, growth: float) -> None:
     rates = 100_000 * shares / shares.sum()
     sample = rng.poisson(rates)
     true = (rng.poisson(rates * growth) > least).sum()
-    found = expected_words(sample[sample > 0], growth, least)
-    assert found == pytest.approx(true, rel=0.05 if growth < 1 else 0.3)
+    actual = expected_words(sample[sample > 0], growth, least)
+    assert actual == pytest.approx(true, rel=0.05 if growth < 1 else 0.3)
 
 
 def test_words_of_an_empty_sample() -> None:
@@ -242,20 +246,24 @@ def suggestion_for(lengths: list[list[int]], texts: int):  # type: ignore[no-unt
 
 
 def test_short_texts() -> None:
-    made = suggestion_for([[n] for n in range(1, 101)], 120_000)
-    assert (made.hierarchical, made.max_words, made.max_sentences) == (False, 95, None)
-    assert (made.preset, made.min_frequency) == ("ag_news-short", 5)
-    assert made.reason == (
+    suggestion = suggestion_for([[n] for n in range(1, 101)], 120_000)
+    assert (estimated.hierarchical, estimated.max_words, estimated.max_sentences) == (
+        False,
+        95,
+        None,
+    )
+    assert (estimated.preset, estimated.min_frequency) == ("ag_news-short", 5)
+    assert estimated.reason == (
         "A typical text has 50 words in 1 sentence: the network for short texts reads it as one."
     )
 
 
 def test_long_texts() -> None:
     lengths = [[20] * n for n in range(1, 20)] + [[20] * 4 + [200]]
-    made = suggestion_for(lengths, 650_000)
-    assert (made.hierarchical, made.max_words, made.max_sentences) == (True, 20, 18)
-    assert (made.preset, made.min_frequency) == ("yelp_full-long", 5)
-    assert "weighs sentences as well as words" in made.reason
+    suggestion = suggestion_for(lengths, 650_000)
+    assert (estimated.hierarchical, estimated.max_words, estimated.max_sentences) == (True, 20, 18)
+    assert (estimated.preset, estimated.min_frequency) == ("yelp_full-long", 5)
+    assert "weighs sentences as well as words" in estimated.reason
 
 
 def test_a_long_text_of_one_sentence_is_short() -> None:
@@ -264,8 +272,8 @@ def test_a_long_text_of_one_sentence_is_short() -> None:
 
 def test_a_sentence_that_is_split_counts_by_its_parts() -> None:
     """Of a hundred sentences four are longer than N, and are two."""
-    made = suggestion_for([[30] * 24 + [60]] * 4, 100)
-    assert (made.max_words, made.max_sentences) == (30, 26)
+    suggestion = suggestion_for([[30] * 24 + [60]] * 4, 100)
+    assert (estimated.max_words, estimated.max_sentences) == (30, 26)
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def test_it_is_its_formula(sharpness: float) -> None:
     routing = torch.rand(7, 5, 3, dtype=torch.float64).softmax(2)
     labels = [0, 2, 2, 0, 0, 2, 2]  # one class is missing
     config = TrainConfig(purity_weight=0.3, spread_weight=0.7, winner_sharpness=sharpness)
-    found = specialisation_loss(routing, torch.tensor(labels), config)
-    assert float(found) == pytest.approx(expected(routing, labels, config), abs=1e-12)
+    actual = specialisation_loss(routing, torch.tensor(labels), config)
+    assert float(actual) == pytest.approx(expected(routing, labels, config), abs=1e-12)
 
 
 def test_its_best_and_its_worst() -> None:

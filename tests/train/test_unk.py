@@ -38,10 +38,10 @@ def distance(network: ICapsNet, corpus: Corpus) -> float:
     masked = dropped_words(lengths, shares, torch.Generator().manual_seed(3)).numpy()
     with torch.no_grad():
         wanted = network(tokens.without(masked)).class_norms
-        found = network(
+        actual = network(
             dataclasses.replace(tokens, ids=np.where(masked, UNK, tokens.ids))
         ).class_norms
-    return float((found - wanted).square().sum(1).mean())
+    return float((actual - wanted).square().sum(1).mean())
 
 
 def corpus_of(classifier: ICapsClassifier, texts: list[str]) -> Corpus:
@@ -78,5 +78,5 @@ def test_a_fitted_model_differs_in_this_vector_alone(hierarchical: bool) -> None
 
     short = dataclasses.replace(TRAIN, epochs=2)
     plain, neutral = fitted(short), fitted(dataclasses.replace(short, unk_steps=3))
-    found = changed(plain.network_.state_dict(), neutral.network_.state_dict())
-    assert found == {name: [UNK] for name in TABLES}
+    actual = changed(plain.network_.state_dict(), neutral.network_.state_dict())
+    assert actual == {name: [UNK] for name in TABLES}

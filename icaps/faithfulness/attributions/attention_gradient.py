@@ -18,11 +18,11 @@ def attention_gradient(texts: ExplainedTexts) -> Iterator[Scores]:
     """
     network = texts.network
     for reading, target in texts:
-        tokens, ids = reading.tokens, network.ids_of(reading.tokens)
+        tokens, ids = reading.tokens, network.word_ids(reading.tokens)
         layout = lay_out(tokens.words_per_sentence, network.config.kernel_size, ids.device)
         attention = network.attention
         with torch.no_grad():
-            regions = network.regions(ids, layout)
+            regions = network.embed_regions(ids, layout)
             embeddings, alpha = attention.embed_sentences(regions, layout)
         with torch.enable_grad():
             embeddings.requires_grad_()  # (sentences, I, d_p)
@@ -32,6 +32,6 @@ def attention_gradient(texts: ExplainedTexts) -> Iterator[Scores]:
         towards = torch.einsum("sip,ipw->siw", gradient, attention.value_weight.detach())
         lengths = torch.from_numpy(tokens.words_per_sentence).to(ids.device)
         towards = towards.repeat_interleave(lengths, 0)  # (words, I, d_w)
-        slopes = torch.einsum("nw,niw->ni", layout.of_words(regions), towards)  # (words, I)
+        slopes = torch.einsum("nw,niw->ni", layout.gather_words(regions), towards)  # (words, I)
         weights = (slopes * alpha).sum(1).cpu().numpy()
         yield spread_over_windows(weights, tokens.words_per_sentence, network.config.kernel_size)

@@ -30,9 +30,9 @@ def integrated_gradients(texts: ExplainedTexts, steps: int = STEPS) -> Iterator[
     from captum.attr import IntegratedGradients
 
     for reading, target in texts:
-        ids = texts.network.ids_of(reading.tokens)
+        ids = texts.network.word_ids(reading.tokens)
         with torch.no_grad():
-            words = texts.network.projected(ids)[None]  # (1, words, K, d_w)
+            words = texts.network.project_words(ids)[None]  # (1, words, K, d_w)
         gradients = IntegratedGradients(norm_of_words(texts, reading.tokens, target)).attribute(
             words, n_steps=steps, internal_batch_size=max(1, AT_ONCE // len(ids))
         )
