@@ -1,4 +1,4 @@
-"""Texts as numbers: the token batch that vocabulary, corpus, network and explanations share."""
+"""Texts as word ids: the batch that the vocabulary returns and the network reads."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Word ids of several texts, end to end, without padding.
+    """Word ids of several texts, concatenated without padding.
 
     One text is a batch of one: `batch[3]`. Slices share memory with the whole batch. Arrays are
-    numpy; `ICapsNet` moves `ids` to its device, and needs the rest on the CPU.
+    numpy; `ICapsNet` moves `ids` to its device, and reads the rest on the CPU.
 
     Attributes:
         ids: (words,), int32 from a vocabulary or a corpus.
-        words_per_sentence: (sentences,). A text that is not split is one sentence.
+        words_per_sentence: (sentences,). A text that is not split has one sentence.
         sentences_per_text: (texts,).
         spans: (words, 2), start and end of each word in its own text as typed, in code points.
             None if they were not requested.
-        truncated: (texts,), whether words beyond a limit were left out; None as for `spans`.
+        truncated: (texts,), whether words beyond a limit were dropped; None if unknown.
     """
 
     ids: NDArray[np.integer[Any]]
@@ -40,9 +40,9 @@ class TokenBatch:
 
     @classmethod
     def join(cls, batches: Sequence[TokenBatch]) -> TokenBatch:
-        """Several batches end to end.
+        """Concatenates batches.
 
-        `spans` and `truncated` are kept if all of the batches have them.
+        `spans` and `truncated` are None unless all batches have them.
         """
         if len(batches) == 1:
             return batches[0]
@@ -86,17 +86,17 @@ class TokenBatch:
 
     @cached_property
     def sentence_offsets(self) -> Numbers:
-        """Sentences before each text, and in all (texts + 1,)."""
+        """Number of sentences before each text, and in total (texts + 1,)."""
         return _offsets(self.sentences_per_text)
 
     @cached_property
     def word_offsets(self) -> Numbers:
-        """Words before each text, and in all (texts + 1,)."""
+        """Number of words before each text, and in total (texts + 1,)."""
         return _offsets(self.words_per_sentence)[self.sentence_offsets]
 
     @cached_property
     def words_per_text(self) -> Numbers:
-        """(texts,)"""
+        """Number of words of each text (texts,)."""
         return self.word_offsets[1:] - self.word_offsets[:-1]
 
     @cached_property
@@ -132,14 +132,14 @@ class TokenBatch:
 
     def without(self, dropped: NDArray[np.bool_]) -> TokenBatch:
         """The same sentences without the words where `dropped` (words,) is true."""
-        kept = ~dropped
+        remaining = ~dropped
         sentences = np.repeat(np.arange(len(self.words_per_sentence)), self.words_per_sentence)
-        lengths = np.bincount(sentences[kept], minlength=len(self.words_per_sentence))
+        lengths = np.bincount(sentences[remaining], minlength=len(self.words_per_sentence))
         return dataclasses.replace(
             self,
-            ids=self.ids[kept],
+            ids=self.ids[remaining],
             words_per_sentence=lengths,
-            spans=None if self.spans is None else self.spans[kept],
+            spans=None if self.spans is None else self.spans[remaining],
         )
 
     def truncate(self, words_per_sentence: Numbers, sentences_per_text: Numbers) -> TokenBatch:
@@ -160,17 +160,17 @@ class TokenBatch:
             )
         words = self.words_per_text
         position = np.arange(len(self.ids)) - np.repeat(words.cumsum() - words, words)
-        kept = position < np.repeat(short.words_per_text, words)
+        within = position < np.repeat(short.words_per_text, words)
         return TokenBatch(
-            self.ids[kept],
+            self.ids[within],
             words_per_sentence,
             sentences_per_text,
-            None if self.spans is None else self.spans[kept],
+            None if self.spans is None else self.spans[within],
             truncated,
         )
 
     def parts(self, max_words: int, max_texts: int) -> Iterator[TokenBatch]:
-        """The texts in batches of at most `max_words` and `max_texts`, or of one longer text."""
+        """Splits into batches of at most `max_words` and `max_texts`, or of one longer text."""
         words = self.word_offsets
         start = 0
         while start < len(self):
@@ -184,7 +184,7 @@ _EMPTY = np.zeros(0, np.int64)
 
 
 def _offsets(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Numbers:
-    """Sum of the sizes before each, and of all of them (sizes + 1,)."""
+    """Cumulative sums of sizes (n,), from 0 to the total (n + 1,)."""
     offsets = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=offsets[1:])
     return offsets

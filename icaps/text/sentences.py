@@ -1,4 +1,4 @@
-"""Texts to token batches, split into sentences for hierarchical networks.
+"""Encodes texts as token batches, split into sentences for hierarchical networks.
 
 Sentences are split by sentencex, which knows the abbreviations and marks of about a hundred
 languages, returns positions in the text, and is written in Rust.
@@ -21,16 +21,16 @@ from icaps.text.vocabulary import Vocabulary
 def encode(
     vocabulary: Vocabulary, texts: Sequence[str], config: ModelConfig, *, spans: bool = True
 ) -> TokenBatch:
-    """Texts as the network of `config` reads them: each as one sentence, or as several.
+    """Encodes texts for a network: each as one sentence, or as several when hierarchical.
 
     When hierarchical, a sentence of more than `max_words` words is split into several, and a text
-    of more than `max_sentences` sentences is truncated. Sentences without words are left out.
+    of more than `max_sentences` sentences is truncated. Sentences without words are dropped.
 
     Args:
         vocabulary: That of the network.
-        texts: In memory.
-        config: Says how texts are split and truncated.
-        spans: Whether spans are computed; without them short texts take about half of the time.
+        texts: Texts as strings.
+        config: That of the network, with the limits and the language.
+        spans: Whether to compute spans; without them, short texts take half the time.
     """
     if not (config.hierarchical and texts):
         return vocabulary.encode(texts, config.max_words, spans=spans)
@@ -41,14 +41,20 @@ def encode(
         _split_long(sentence_lengths(text, places, config.language), config)[: config.max_sentences]
         for text, places in zip(texts, starts, strict=True)
     ]
-    sentences = np.array([len(of_text) for of_text in lengths])
+    sentences = np.array([len(text_lengths) for text_lengths in lengths])
     return whole.truncate(np.concatenate(lengths), sentences)
 
 
 def sentence_lengths(
     text: str, starts: NDArray[np.int64], language: str = "en"
 ) -> NDArray[np.int64]:
-    """Words of each sentence (sentences,), from where each word starts (words,)."""
+    """Number of words of each sentence (sentences,).
+
+    Args:
+        text: As typed.
+        starts: (words,), start of each word in it.
+        language: An ISO 639 code.
+    """
     boundaries = get_sentence_boundaries(language, replace_surrogates(text))
     firsts = np.array([boundary["start_index"] for boundary in boundaries], dtype=np.int64)
     sentence = np.searchsorted(firsts, starts, side="right")
@@ -56,6 +62,7 @@ def sentence_lengths(
 
 
 def _split_long(lengths: NDArray[np.int64], config: ModelConfig) -> NDArray[np.int64]:
+    """Splits sentences of more than `max_words` words, by lengths (sentences,)."""
     limit = config.max_words
     if limit is None:
         return lengths

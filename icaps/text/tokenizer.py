@@ -1,23 +1,23 @@
-"""The tokenizer: splits a text into words, with the place of each in the text as typed.
+"""The tokenizer: splits a text into words, with the span of each in the text as typed.
 
-Words are cased. How a text is split:
+Words are case-sensitive. Rules:
 
-- a run of letters and digits is a word, with its marks and joiners ("PS2", "naïve"); a point or
+- a run of letters and digits is a word, with its marks and joiners ("PS2", "naïve"); a period or
   comma between digits belongs to it ("119.6", "1,000");
-- single letters with points are a word ("U.S.", "a.m.");
+- single letters with periods are a word ("U.S.", "a.m.");
 - "n't", "'s", "'re", "'ve", "'ll", "'d" and "'m" are split off the word before ("do", "n't");
 - in Han, Hiragana, Thai, Lao, Khmer and Myanmar, which are written without spaces, each grapheme is
   a word;
 - any other grapheme that is not white space is a word: punctuation, emoji, control characters.
 
-No word cuts a grapheme. A lone surrogate is read as U+FFFD.
+A grapheme is never split between words. A lone surrogate is read as U+FFFD.
 
-HTML entities are read as the character that they stand for, and the word's span covers the whole
-entity: "&amp;", "&#39;", and the forms that AG's News has lost the ampersand of ("#39;" from code
-32 on, and "quot;" and the like unless a letter or digit stands before). The space that came with
-the damage is dropped where it would hide a negation ("didn #39;t" is "did", "n't"). An entity that
-was escaped twice ("&amp;quot;") is read through, one whose name HTML does not have stays as it is,
-and one that shows nothing ("&nbsp;", "&shy;") is a space.
+HTML entities are decoded, and the span of the word covers the whole entity: "&amp;", "&#39;", and
+the damaged forms in AG's News that lack the ampersand ("#39;" from code 32 on, and "quot;" and
+others unless a letter or digit precedes). The space that came with the damage is dropped where it
+would hide a negation ("didn #39;t" is "did", "n't"). An entity that was escaped twice
+("&amp;quot;") is decoded twice, an unknown one is left as it is, and an invisible one ("&nbsp;",
+"&shy;") becomes a space.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from icaps.text.batch import UNK
 
 
 class Word(NamedTuple):
-    """A word as it is looked up, and its place: `original[start:end]` is what is shown."""
+    """A word as it is looked up, and its span: `original[start:end]` is the word as typed."""
 
     text: str
     start: int
@@ -50,7 +50,7 @@ class Word(NamedTuple):
 
 
 def split_words(text: str) -> list[Word]:
-    """The words of a text, in order. Spans count code points of `text` and never overlap."""
+    """The words of a text in order, with spans. Spans are in code points and never overlap."""
     clean = _clean(text)
     _, counts, spans = _locate([clean.text], _PIECES)
     words = [clean.text[start:end] for start, end in spans.tolist()]
@@ -64,10 +64,10 @@ def words_of(text: str) -> list[str]:
 
 
 class Tokenizer:
-    """Splits texts and looks up the ids of their words.
+    """Splits texts into words and looks up their ids.
 
     Args:
-        id_of: The id of a word.
+        id_of: Maps a word to its id.
     """
 
     def __init__(self, id_of: Callable[[str], int]) -> None:
@@ -76,10 +76,10 @@ class Tokenizer:
     def encode(
         self, texts: Iterable[str], *, spans: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64] | None]:
-        """Word ids of all texts end to end (words,), words of each text (texts,), spans (words, 2).
+        """Word ids of all texts (words,), number of words per text (texts,), and spans (words, 2).
 
-        Spans are counted from the start of each word's own text; None if they are not requested.
-        Give many texts at once, as numpy takes as long for one as for many.
+        Spans are relative to the word's own text; None if they are not requested. Encode many texts
+        in one call: the overhead of numpy is per call.
         """
         clean = [_clean(text) for text in texts]
         if not spans:
@@ -89,11 +89,11 @@ class Tokenizer:
         return entries["id"].copy(), counts, _original_spans(clean, places, counts)
 
 
-# Entities: a text is cleaned first, and spans are mapped back to the original last.
+# Entities are decoded first; spans are mapped back to the original text at the end.
 
 _DAMAGED = "amp|quot|apos|lt|gt|nbsp|hellip|[lr][sd]quo|[mn]dash"
 _ENTITY = re.compile(
-    r"(?=[&#]|\x20#39;|[aghlmnqr][a-z]{1,5};)(?:"  # where one may start: to look there saves time
+    r"(?=[&#]|\x20#39;|[aghlmnqr][a-z]{1,5};)(?:"  # a fast check of where one may start
     rf"&(?:amp;)*(?P<again>(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|{_DAMAGED});)"
     r"|&(?P<name>[A-Za-z][A-Za-z0-9]{1,31};)"
     r"|(?:(?<=[nN])\x20(?=#39;[tT]\b))?(?P<number>#0*(?:3[2-9]|[4-9]\d|[1-9]\d{2,6});)"
@@ -102,9 +102,9 @@ _ENTITY = re.compile(
 
 
 class _Clean(NamedTuple):
-    """Text without entities, and where the entities were.
+    """A text with decoded entities.
 
-    `entities` has the start and end of each in the clean text, then in the original.
+    `entities` has the start and end of each entity in the clean text, then in the original.
     """
 
     text: str
@@ -114,13 +114,13 @@ class _Clean(NamedTuple):
 def _entity_text(match: re.Match[str]) -> str:
     if match["name"] and match["name"] not in html5:
         return match[0]
-    # A joiner shows nothing by itself, yet it is part of a word or of an emoji.
+    # A joiner is invisible by itself, but part of a word or of an emoji.
     text = html.unescape(f"&{match[match.lastgroup or 0]}")
     return text if text in ("\u200c", "\u200d") or (text and text.isprintable()) else " "
 
 
 def _clean(text: str) -> _Clean:
-    """`text` with what its entities stand for, and without lone surrogates."""
+    """Decodes the entities of a text and replaces lone surrogates."""
     text = replace_surrogates(text)
     pieces: list[str] = []
     entities: list[tuple[int, int, int, int]] = []
@@ -141,9 +141,10 @@ def _clean(text: str) -> _Clean:
 def _original_spans(
     batch: list[_Clean], spans: NDArray[np.int64], counts: Sequence[int] | NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Spans (words, 2) of words of clean texts, as spans in the original texts.
+    """Maps spans (words, 2) in clean texts to spans in the original texts.
 
-    A span that cuts an entity is extended to all of it. `counts` has the words of each text.
+    A span that covers part of an entity is extended to all of it. `counts` is the number of words
+    per text.
     """
     rows = [
         (number, *entity)
@@ -153,13 +154,13 @@ def _original_spans(
     ]
     if not rows:
         return spans
-    of_entity, entities = np.hsplit(np.array(rows), [1])
-    of_word = np.repeat(np.arange(len(batch)), counts)
-    words = np.flatnonzero(np.isin(of_word, of_entity))
-    apart = 1 + max(len(clean.text) for clean in batch)  # texts, so that one search does for all
+    entity_texts, entities = np.hsplit(np.array(rows), [1])  # number of the text of each entity
+    word_texts = np.repeat(np.arange(len(batch)), counts)  # and of each word
+    words = np.flatnonzero(np.isin(word_texts, entity_texts))
+    stride = 1 + max(len(clean.text) for clean in batch)  # between texts: one search for all
     edges = spans[words] - (0, 1)  # the first and the last character
-    firsts = of_entity[:, 0] * apart + entities[:, 0]
-    before = firsts.searchsorted(edges + of_word[words, None] * apart, side="right") - 1
+    firsts = entity_texts[:, 0] * stride + entities[:, 0]
+    before = firsts.searchsorted(edges + word_texts[words, None] * stride, side="right") - 1
     end, original_end = entities[before, 1], entities[before, 3]
     within = entities[before, (2, 3)]
     original = spans.copy()
@@ -167,7 +168,7 @@ def _original_spans(
     return original
 
 
-# Words: which characters are one, by regular expressions.
+# Words, as regular expressions.
 
 # Oniguruma. \X is a grapheme, \y a boundary between graphemes.
 _SINGLE = r"\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -196,17 +197,17 @@ _WORD = "|".join(
         rf"(?!\s\y|\r\n)\X{_JOINED}",
     )
 )
-# Two shortcuts that change no word and save a third of the time: no word starts at a space before
+# Two shortcuts that save a third of the time and change no result: no word starts at a space before
 # ASCII, and plain letters before a space or one of these marks are a whole run.
 _SHORTCUT = r"[A-Za-z]++(?=[\x20\n,;:!?)\"])"
 _SPLIT = Split(Regex(rf"(?!\x20[!-~])(?:{_SHORTCUT}|{_WORD})"), behavior="removed", invert=True)
 
-# Splits many texts at once, on all cores; the ids that it gives to words are not used.
+# Splits many texts at once, on all cores; its own ids of words are not used.
 _SPLITTER = RegexSplitter(WordLevel({"": 0}, unk_token=""))
 _SPLITTER.pre_tokenizer = _SPLIT
 
-# The same for ASCII, where any character is a grapheme but "\r\n", which is white space: `re` takes
-# about two thirds of the time for it. The first alternative is the shortcut again.
+# The same for ASCII, where every character except "\r\n" (white space) is a grapheme: `re` takes
+# about two thirds of the time. The first alternative is the shortcut again.
 _PLAIN = "[A-Za-z0-9]"
 _ASCII_WORD = re.compile(
     "|".join(
@@ -220,7 +221,7 @@ _ASCII_WORD = re.compile(
         )
     )
 )
-# Whether a byte is in a word: not white space, but \x1c to \x1f, which `re` alone counts as such.
+# Whether a byte is part of a word: anything but white space, without \x1c to \x1f (see above).
 _IN_WORD = bytes(byte not in b"\t\n\v\f\r " for byte in range(256))
 
 
@@ -235,16 +236,16 @@ def _words(text: str) -> list[str]:
 
 _ENTRY = np.dtype([("id", np.int32), ("length", np.int32)])  # of a word, in characters
 _MAX_PIECES = 65_536  # in the cache, about 15 MB
-_LONGEST = 32  # characters of a piece in the cache; longer ones hardly recur
+_MAX_PIECE_LENGTH = 32  # of a cached piece, in characters; longer ones hardly recur
 _pack = Struct("=ii").pack
 
 
 class _Pieces(dict[str, bytes]):
-    """Cache of the words of what stands between spaces, most of which recurs.
+    """Cache of the words of each piece of text between spaces, as most pieces recur.
 
-    No word of an ASCII text has a space in it or depends on what follows one. The words of a piece
-    are packed as bytes, an _ENTRY each, so that joining pieces is joining bytes. When the cache is
-    full it is emptied, so that no stream of rare pieces can keep frequent ones out.
+    A word of an ASCII text has no space in it and does not depend on what follows one. The words of
+    a piece are packed as bytes, an _ENTRY each, so that pieces are joined as bytes. A full cache is
+    emptied, so that rare pieces cannot permanently displace frequent ones.
     """
 
     def __init__(self, id_of: Callable[[str], int]) -> None:
@@ -252,35 +253,35 @@ class _Pieces(dict[str, bytes]):
         self._id_of = id_of
 
     def __missing__(self, piece: str) -> bytes:
-        # A run of letters and digits is one word, which spares the search.
+        # A run of letters and digits is one word, so no regular expression is needed.
         packed = self.pack([piece] if piece.isalnum() else _words(piece))
-        if len(piece) <= _LONGEST:
+        if len(piece) <= _MAX_PIECE_LENGTH:
             if len(self) >= _MAX_PIECES:
                 self.clear()
             self[piece] = packed
         return packed
 
     def pack(self, words: Iterable[str]) -> bytes:
-        """Words as entries."""
+        """Packs words as entries."""
         return b"".join([_pack(self._id_of(word), len(word)) for word in words])
 
     def read(self, text: str) -> bytes:
-        """The words of a clean text as entries."""
+        """The words of a clean text, packed as entries."""
         if text.isascii():
             return b"".join(map(self.__getitem__, text.split(" ")))
         return self.pack(_words(text))
 
 
-_PIECES = _Pieces(lambda _: UNK)  # of `split_words`, which needs no ids
+_PIECES = _Pieces(lambda _: UNK)  # for `split_words`, which needs no ids
 
 
 def _locate(
     texts: Sequence[str], pieces: _Pieces
 ) -> tuple[NDArray[np.void], NDArray[np.int64], NDArray[np.int64]]:
-    """Words of clean texts: entries (words,), words of each text (texts,), and spans (words, 2)."""
+    """Words of clean texts: entries (words,), number per text (texts,), and spans (words, 2)."""
     plain = np.array([text.isascii() for text in texts], dtype=bool)
     others = list(compress(texts, ~plain))
-    places = [found.offsets for found in _SPLITTER.encode_batch(others)]
+    places = [encoding.offsets for encoding in _SPLITTER.encode_batch(others)]
     next_places = iter(places)
     entries, counts = _join(
         pieces.read(text)
@@ -290,16 +291,16 @@ def _locate(
     )
     if plain.all():
         return entries, counts, _ascii_spans(texts, entries["length"], counts)
-    of_plain = np.repeat(plain, counts)
+    in_plain = np.repeat(plain, counts)  # (words,)
     spans = np.empty((len(entries), 2), np.int64)
-    spans[~of_plain] = np.array([*chain.from_iterable(places)], np.int64).reshape(-1, 2)
-    lengths = entries["length"][of_plain]
-    spans[of_plain] = _ascii_spans(list(compress(texts, plain)), lengths, counts[plain])
+    spans[~in_plain] = np.array([*chain.from_iterable(places)], np.int64).reshape(-1, 2)
+    lengths = entries["length"][in_plain]
+    spans[in_plain] = _ascii_spans(list(compress(texts, plain)), lengths, counts[plain])
     return entries, counts, spans
 
 
 def _join(packed: Iterable[bytes]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """The words of texts end to end, as `_Pieces` packs them, and how many each text has."""
+    """Concatenates the packed words of texts: entries (words,), and number per text (texts,)."""
     parts = list(packed)
     counts = np.array([len(part) for part in parts], np.int64) // _ENTRY.itemsize
     return np.frombuffer(b"".join(parts), _ENTRY), counts
@@ -308,15 +309,15 @@ def _join(packed: Iterable[bytes]) -> tuple[NDArray[np.void], NDArray[np.int64]]
 def _ascii_spans(
     texts: Sequence[str], lengths: NDArray[np.integer], counts: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Spans (words, 2) of the words of ASCII texts, each counted from the start of its own text.
+    """Spans (words, 2) of the words of ASCII texts, relative to the start of each text.
 
-    Only white space stands between words, so that the lengths of words say where they are among
+    Only white space stands between words, so the lengths of words determine their positions among
     the other characters.
 
     Args:
         texts: ASCII.
-        lengths: (words,), characters of each word, of all texts end to end.
-        counts: (texts,), words of each text.
+        lengths: (words,), number of characters of each word, of all texts.
+        counts: (texts,), number of words of each text.
     """
     characters = "".join(texts).encode("ascii").translate(_IN_WORD)
     places = np.flatnonzero(np.frombuffer(characters, bool))

@@ -24,14 +24,14 @@ from icaps.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-TEXTS = "texts"  # the source that stands for vectors trained on the training texts
+TEXTS = "texts"  # the source for vectors that are trained on the training texts
 
 Sources = str | Path | Sequence[str | Path] | None
 
-_SPREAD = 0.5  # root mean square of the numbers of a vector, about that of GloVe
+_ROOT_MEAN_SQUARE = 0.5  # of the numbers of a vector, about that of GloVe
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
-_LONGEST_LINE = 1 << 20  # bytes that are read of a file of unknown format to detect it
+_LONGEST_LINE = 1 << 20  # bytes per line that are read to detect the format of a file
 _ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
 _SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
 _ADVICE = (
@@ -64,7 +64,7 @@ class AlignedVectors:
     Attributes:
         matrix: (V, dim).
         found: (V,), whether a word has a vector.
-        counts: (V,), how often a word was seen in the training texts.
+        counts: (V,), how often a word occurs in the training texts.
     """
 
     matrix: NDArray[np.float32]
@@ -95,14 +95,14 @@ class FixedEmbedding(NamedTuple):
 
 
 def list_sources(vectors: Sources) -> tuple[str | Path, ...]:
-    """The sources one by one; None stands for the training texts."""
+    """The sources as a tuple; None means the training texts."""
     if vectors is None:
         return (TEXTS,)
     return (vectors,) if isinstance(vectors, str | Path) else tuple(vectors)
 
 
 def source_names(vectors: Sources) -> str:
-    """The sources by name, files without their folders."""
+    """The names of the sources, joined by " + "; files without their folders."""
     return " + ".join(
         "the training texts" if source == TEXTS else Path(source).name
         for source in list_sources(vectors)
@@ -117,18 +117,18 @@ def fixed_embedding(
     texts_dim: int,
     texts_epochs: int,
     seed: int,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> FixedEmbedding:
-    """The vectors of all sources side by side, all of one length (`equal_lengths`).
+    """The concatenated vectors of all sources, all scaled to one length (`equal_lengths`).
 
     Args:
-        vectors: A path or gensim-data name, `TEXTS`, or several of these; None is `TEXTS`.
+        vectors: A path or gensim-data name, `TEXTS`, or several of these; None means `TEXTS`.
         words: The training texts as lists of words; read several times.
         vocabulary: The words that get vectors.
         texts_dim: Size of vectors that are trained on the texts; 0 for none.
-        texts_epochs: Passes over the texts for these.
-        seed: Of vectors that are trained.
-        say: Called with one line per step.
+        texts_epochs: Epochs of that training.
+        seed: Of that training.
+        log: Called with one line per step.
 
     Raises:
         VectorsError: Vectors cannot be loaded or trained.
@@ -136,14 +136,14 @@ def fixed_embedding(
     parts: list[AlignedVectors] = []
     for source in list_sources(vectors):
         if source != TEXTS:
-            loaded = load_vectors(source, say)
+            loaded = load_vectors(source, log)
         elif texts_dim:
-            say("training word vectors on the texts")
+            log("training word vectors on the texts")
             loaded = train_vectors(words, texts_dim, seed=seed, epochs=texts_epochs)
         else:
             continue
         aligned = align_vectors(loaded, vocabulary)
-        say(
+        log(
             f"{source_names(source)}: vectors for {aligned.vocabulary_coverage:.1%} of "
             f"{len(vocabulary)} words, {aligned.token_coverage:.1%} of the running words"
         )
@@ -154,8 +154,8 @@ def fixed_embedding(
     return FixedEmbedding(matrix, float(found[2:].mean()) if len(found) > 2 else 0.0)
 
 
-def load_vectors(source: str | Path, report: Callable[[str], None] | None = None) -> KeyedVectors:
-    """Word vectors from a file, or by a name of gensim-data such as word2vec-google-news-300.
+def load_vectors(source: str | Path, log: Callable[[str], None] | None = None) -> KeyedVectors:
+    """Loads word vectors from a file, or by a gensim-data name such as word2vec-google-news-300.
 
     The format is detected from the content: word2vec binary and text, GloVe text and fastText .vec,
     each gzipped (with the suffix .gz) or not, and fastText .bin. Nothing is unpickled, and the code
@@ -163,7 +163,7 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
 
     Args:
         source: A path, or a name. A source with a slash or a known suffix is a path.
-        report: Called with one line before a download.
+        log: Called with one line before a download.
 
     Raises:
         VectorsError: The file is missing, damaged or of no such format, or the download failed.
@@ -178,19 +178,18 @@ def load_vectors(source: str | Path, report: Callable[[str], None] | None = None
         raise VectorsError(f"{path} cannot be opened ({error.strerror}). {_ADVICE}") from error
     if len(path.parts) > 1 or path.suffix.lower() in _SUFFIXES:
         raise VectorsError(f"There is no vectors file {path}. {_ADVICE}")
-    return _download(str(source), report)
+    return _download(str(source), log)
 
 
 def train_vectors(
     sentences: Iterable[list[str]], dim: int, *, seed: int, epochs: int = 5
 ) -> KeyedVectors:
-    """Skip-gram vectors (Mikolov et al. 2013) of the words of texts, trained by gensim.
+    """Trains skip-gram vectors (Mikolov et al. 2013) on texts, with gensim.
 
-    One thread and a fixed hash, so that a seed gives the same vectors in every run.
+    It uses one thread and a fixed hash, so that a seed gives the same vectors in every run.
 
     Args:
-        sentences: Texts as lists of words. They are read several times, so an iterator is not
-            enough.
+        sentences: Texts as lists of words; read several times, so not an iterator.
         dim: Size of a vector.
         seed: Of gensim's random numbers.
         epochs: Passes over the texts.
@@ -202,7 +201,7 @@ def train_vectors(
 
     model = Word2Vec(
         vector_size=dim,
-        min_count=1,  # the vocabulary's own F decides which words count
+        min_count=1,  # F of the vocabulary has already removed rare words
         sg=1,
         epochs=epochs,
         seed=seed,
@@ -219,10 +218,10 @@ def train_vectors(
 
 
 def align_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> AlignedVectors:
-    """The vector of each word of a vocabulary: of the word as it is, else of its lower case.
+    """The vector of each word of a vocabulary: that of the word itself, else of its lower case.
 
-    A fastText .bin composes a vector of any other word from its parts, which counts as found. A
-    word without any vector, `<pad>` and `<unk>` among them, gets zeros.
+    A fastText .bin composes vectors of other words from their character n-grams; these count as
+    found. Words without a vector, and `<pad>` and `<unk>`, get zeros.
 
     Raises:
         VectorsError: A word's vector has a number that is not finite, or whose square overflows.
@@ -236,11 +235,11 @@ def align_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> AlignedVecto
     if getattr(vectors, "bucket", 0):
         for n in np.flatnonzero(~found)[2:]:
             matrix[n] = vectors.get_vector(words[n])
-            found[n] = matrix[n].any()  # zeros: too short to have a part
+            found[n] = matrix[n].any()  # zeros: too short for an n-gram
     with np.errstate(over="ignore"):
-        sound = np.isfinite(np.square(matrix).sum(1))
-    if not sound.all():
-        word = words[np.flatnonzero(found & ~sound)[0]]
+        finite = np.isfinite(np.square(matrix).sum(1))
+    if not finite.all():
+        word = words[np.flatnonzero(found & ~finite)[0]]
         raise VectorsError(
             f"The vector of {word!r} has a number that is not finite, or too large. "
             "Give a file of vectors that is whole."
@@ -249,19 +248,20 @@ def align_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> AlignedVecto
 
 
 def equal_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of (V, dim) scaled to one length, in whole multiples of `VECTOR_STEP`; zeros stay zeros.
+    """Scales rows of (V, dim) to one length, in multiples of `VECTOR_STEP`; zeros stay zeros.
 
-    The scale differs by more than ten times between files, and between the words of one file. At
-    one length, the same initial weights and learning rate suit all (Levy et al. 2015, section 3.3,
-    normalise likewise). Numbers beyond 127 steps, four times the root mean square, are clipped.
+    The scale of vectors differs by a factor of more than ten between files, and between the words
+    of one file. At one length, the same initial weights and learning rate suit all (Levy et al.
+    2015, section 3.3, normalise too). Numbers above 127 steps, four times the root mean square, are
+    clipped.
     """
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    scale = _SPREAD * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
+    scale = _ROOT_MEAN_SQUARE * np.sqrt(matrix.shape[1]) / np.where(lengths > 0, lengths, 1)
     return in_whole_steps(matrix * scale)
 
 
 def in_whole_steps(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Numbers rounded to multiples of `VECTOR_STEP`, at most 127: a byte holds each."""
+    """Rounds to multiples of `VECTOR_STEP`, at most 127 of them, so that a byte stores each."""
     steps = np.rint(values / VECTOR_STEP).clip(-127, 127)
     whole: NDArray[np.float32] = (steps * VECTOR_STEP).astype(np.float32)
     return whole
@@ -324,7 +324,7 @@ def _read(path: Path) -> KeyedVectors:
 
 
 def _check_fasttext_size(path: Path) -> None:
-    """Gensim would read forever in a file that is truncated within its list of words."""
+    """Raises ValueError for a truncated fastText .bin, which gensim would read forever."""
     with path.open("rb") as file:
         header = file.read(68)
     dim, buckets, words = (struct.unpack_from("<i", header, at)[0] for at in (8, 40, 64))
@@ -333,7 +333,7 @@ def _check_fasttext_size(path: Path) -> None:
 
 
 def _read_text(lines: Iterable[bytes], dim: int, count: int | None = None) -> KeyedVectors:
-    # gensim's own reader takes a cut last row for whole, and fails at GloVe's words with spaces.
+    # gensim's own reader accepts a truncated last row, and fails at GloVe's words with spaces.
     from gensim.models import KeyedVectors
 
     if dim < 1:
@@ -364,16 +364,16 @@ def _row(line: bytes, dim: int) -> tuple[str, list[float]]:
     return word.decode(), [float(number) for number in numbers]
 
 
-def _download(name: str, report: Callable[[str], None] | None) -> KeyedVectors:
+def _download(name: str, log: Callable[[str], None] | None) -> KeyedVectors:
     if offline():
         raise VectorsError(
-            f"There is no file {name}, and {NETWORK_SETTING} forbids to look for it in "
-            f"gensim-data. {_ADVICE}"
+            f"There is no file {name}, and {NETWORK_SETTING} forbids a "
+            f"download from gensim-data. {_ADVICE}"
         )
     import gensim.downloader
 
-    if report is not None:
-        report(f"looking for {name} in gensim-data")
+    if log is not None:
+        log(f"looking for {name} in gensim-data")
     try:
         known = gensim.downloader.info(name_only=True)["models"]
         if name in known:

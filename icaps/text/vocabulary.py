@@ -1,4 +1,4 @@
-"""The vocabulary: the words that a model knows, and their ids."""
+"""The vocabulary: maps words to ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icaps.text.tokenizer import Tokenizer, words_of
 
 _SPECIAL = ("<pad>", "<unk>")
 _REMEDY = "Copy the file again from where it was saved, or train again."
-_BATCH = 1024  # texts that are split at once, which bounds memory
+_BATCH = 1024  # texts that are tokenized at a time, which bounds memory
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -28,7 +28,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 class _Ids(dict[str, int]):
-    """Ids of words, UNK for any other word: looked up without a Python call."""
+    """Ids of words, UNK for any other word: a known word is looked up without a Python call."""
 
     def __missing__(self, word: str) -> int:
         return UNK
@@ -40,8 +40,8 @@ class Vocabulary:
 
     Attributes:
         words: By id.
-        counts: How often each word was seen in the texts that the vocabulary was built from. 0 for
-            `<pad>`; for `<unk>`, the number of words that were left out.
+        counts: How often each word occurs in the texts that the vocabulary was built from. 0 for
+            `<pad>`; for `<unk>`, the number of occurrences of all rarer words.
     """
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ class Vocabulary:
 
     @classmethod
     def build(cls, texts: Iterable[str], min_frequency: int) -> Vocabulary:
-        """The vocabulary of words seen more than `min_frequency` times, the most frequent first.
+        """The vocabulary of words that occur more than `min_frequency` times, most frequent first.
 
         `texts` is read once, so it may be a stream. Words with equal counts are in alphabetical
         order.
@@ -67,10 +67,10 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
-        """Read what `save` wrote.
+        """Reads a file that `save` wrote.
 
         Raises:
-            CheckpointError: The file cannot be read, or a line of it is wrong.
+            CheckpointError: The file cannot be read, or a line is damaged.
         """
         path = Path(path)
         try:
@@ -95,19 +95,19 @@ class Vocabulary:
         return cls(words, tuple(counts.values()))
 
     def save(self, path: str | Path) -> None:
-        """Write a UTF-8 text file, one line per word by id: the word, a tab, its count."""
+        """Writes a UTF-8 text file, one line per word in the order of ids: word, tab, count."""
         lines = (f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
         Path(path).write_bytes("".join(lines).encode())
 
     def encode(
         self, texts: Iterable[str], max_words: int | None = None, *, spans: bool = True
     ) -> TokenBatch:
-        """Word ids of texts, each as one sentence.
+        """Encodes texts as word ids, each as one sentence.
 
         Args:
             texts: Read once.
-            max_words: Words beyond so many are left out of each text.
-            spans: Whether spans are computed, which takes about half of the time.
+            max_words: Number of words after which a text is truncated; None: no limit.
+            spans: Whether to compute spans, which takes about half of the time.
         """
         parts = [self._encode(batch, max_words, spans) for batch in _batches(texts)]
         return TokenBatch.join(parts or [self._encode([], max_words, spans)])
@@ -141,7 +141,7 @@ class Vocabulary:
         return Tokenizer(self._ids.__getitem__)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without caches, which another process fills again."""
+        """Pickled without caches, which another process fills again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -78,7 +78,7 @@ def fit_checkpoint(
         texts_dim=model.fixed_dim,
         texts_epochs=config.vector_epochs,
         seed=config.seed,
-        say=log,
+        log=log,
     )
     model = dataclasses.replace(model, fixed_dim=frozen.matrix.shape[1])
     torch.manual_seed(config.seed)

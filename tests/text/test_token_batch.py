@@ -31,7 +31,7 @@ def test_texts_are_joined_sliced_and_selected(texts: Texts, data: st.DataObject)
     start, stop = data.draw(st.integers(0, len(texts))), data.draw(st.integers(0, len(texts)))
     assert same(joined[start:stop], TokenBatch.join(ones[start:stop]))
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))))
-    chosen = [one for one, cut in zip(ones, mask, strict=True) if cut]
+    chosen = [one for one, selected in zip(ones, mask, strict=True) if selected]
     assert same(joined.select(mask.astype(bool)), TokenBatch.join(chosen))
     if texts:
         assert same(joined[-1], ones[-1])
@@ -52,7 +52,7 @@ def test_words_are_counted_per_text(texts: Texts) -> None:
 
 
 @given(TEXTS, st.integers(1, 12), st.integers(1, 4))
-def test_parts_have_all_texts_in_order_and_are_as_large_as_may_be(
+def test_parts_have_all_texts_in_order_and_maximum_size(
     texts: Texts, max_words: int, max_texts: int
 ) -> None:
     whole = batch_of(texts)
@@ -68,18 +68,18 @@ def test_parts_have_all_texts_in_order_and_are_as_large_as_may_be(
 
 @given(TEXTS, st.data())
 def test_texts_are_truncated_to_their_first_sentences(texts: Texts, data: st.DataObject) -> None:
-    cut = [text[: data.draw(st.integers(0, len(text)))] for text in texts]
-    lengths = np.array([len(sentence) for text in cut for sentence in text], np.int64)
-    short = batch_of(texts).truncate(lengths, np.array([*map(len, cut)], np.int64))
-    assert lists(short) == cut
+    prefixes = [text[: data.draw(st.integers(0, len(text)))] for text in texts]
+    lengths = np.array([len(sentence) for text in prefixes for sentence in text], np.int64)
+    short = batch_of(texts).truncate(lengths, np.array([*map(len, prefixes)], np.int64))
+    assert lists(short) == prefixes
     expected = [
-        batch_of([cut], truncated=sum(map(len, cut)) < sum(map(len, text)))
-        for cut, text in zip(cut, texts, strict=True)
+        batch_of([prefix], truncated=sum(map(len, prefix)) < sum(map(len, text)))
+        for prefix, text in zip(prefixes, texts, strict=True)
     ]
     assert all(map(same, short, expected))
 
 
-def test_sentences_without_some_of_their_words() -> None:
+def test_words_are_dropped_from_sentences() -> None:
     batch = batch_of([[[5, 6, 7], []], [[8, 9], [4]]])
     left = batch.without(np.array([True, False, True, False, False, False]))
     assert lists(left) == [[[6], []], [[8, 9], [4]]]
@@ -87,7 +87,7 @@ def test_sentences_without_some_of_their_words() -> None:
     assert left.spans[:, 0].tolist() == [2, 0, 2, 4]
 
 
-def test_spans_are_lost_where_one_batch_has_none() -> None:
+def test_joined_batches_have_no_spans_unless_all_have() -> None:
     with_spans = batch_of([[[5]]])
     bare = TokenBatch(with_spans.ids, np.array([1]), np.array([1]))
     joined = TokenBatch.join([with_spans, bare])
@@ -97,6 +97,6 @@ def test_spans_are_lost_where_one_batch_has_none() -> None:
     assert bare[0].spans is None
 
 
-def test_there_is_no_text_beyond_the_last() -> None:
+def test_an_index_beyond_the_last_text_raises() -> None:
     with pytest.raises(IndexError):
         batch_of([[[5]]])[1]

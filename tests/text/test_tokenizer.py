@@ -100,7 +100,7 @@ def test_entities_are_read_as_their_character(text: str, words: list[tuple[str, 
     assert [tuple(word) for word in split_words(text)] == words
 
 
-def test_a_mark_on_a_space_is_kept_whole() -> None:
+def test_a_combining_mark_on_a_space_is_one_word() -> None:
     assert split_words("a  \u0301b") == [("a", 0, 1), (" \u0301", 2, 4), ("b", 4, 5)]
 
 
@@ -122,7 +122,7 @@ def test_every_grapheme_is_whole_and_in_one_word(text: str) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text("aNt's.,:!?-5 \n()\"\u0301İ中👩", max_size=30))
-def test_short_cuts_change_no_word(text: str) -> None:
+def test_shortcuts_change_no_word(text: str) -> None:
     slow = Split(Regex(tokenizer._WORD), behavior="removed", invert=True)
     words = [Word(word, *span) for word, span in slow.pre_tokenize_str(text)]
     assert split_words(text) == words
@@ -138,7 +138,7 @@ def test_ascii_is_split_into_the_same_words(text: str) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(ASCII, max_size=6) | MIXED, max_size=5))
-def test_texts_side_by_side_have_the_words_of_each_alone(texts: list[str]) -> None:
+def test_texts_encoded_together_have_the_words_of_each_alone(texts: list[str]) -> None:
     texts = [replace_surrogates(text) for text in texts]
     assert split_texts(texts) == [tokenizer._SPLIT.pre_tokenize_str(text) for text in texts]
 
@@ -174,7 +174,7 @@ def test_encode_agrees_with_split_words(texts: list[str], limit: int | None) -> 
         np.testing.assert_array_equal(bare.truncated, encoded.truncated)
 
 
-def test_entities_past_the_limit_are_no_other_texts() -> None:
+def test_entities_after_truncation_do_not_affect_other_texts() -> None:
     texts = ["a b c d &amp; &amp; &amp;", "&amp; b", "&nbsp;", "x &quot;y"]
     spans = [encoded.spans.tolist() for encoded in vocabulary("a").encode(texts, 2)]
     assert spans == [[[0, 1], [2, 3]], [[0, 5], [6, 7]], [], [[0, 1], [2, 8]]]
@@ -211,7 +211,7 @@ def test_text_cannot_name_a_special_word() -> None:
     assert len(vocabulary().encode(["<unk>"])[0].ids) == 3
 
 
-def test_build_keeps_words_seen_more_often_than_the_minimum() -> None:
+def test_build_selects_words_above_the_minimum_frequency() -> None:
     known = Vocabulary.build(iter(["b a c", "b a a", "b d d"]), min_frequency=1)
     assert known.words == ("<pad>", "<unk>", "a", "b", "d")
     assert known.counts == (0, 1, 3, 3, 2)
@@ -268,7 +268,7 @@ def test_load_of_a_missing_file(tmp_path: Path) -> None:
         Vocabulary.load(tmp_path / "none.txt")
 
 
-def test_what_is_remembered_of_a_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_pieces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer, "_MAX_PIECES", 3)
     known = vocabulary("a", "b", "c")
     text = f"a b, a {'c' * 40} b, c b, d e a"
@@ -282,7 +282,7 @@ def test_what_is_remembered_of_a_text_is_bounded(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(known.encode([text])[0].ids, first.ids)
 
 
-def test_a_vocabulary_travels_without_what_it_remembers() -> None:
+def test_a_pickled_vocabulary_has_no_cache() -> None:
     known = vocabulary("a", "b")
     known.encode(["a b, c"])
     sent = pickle.loads(pickle.dumps(known))

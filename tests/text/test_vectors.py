@@ -86,7 +86,7 @@ def test_every_format_gives_the_hand_values(tmp_path: Path, name: str, content: 
     assert {word: vectors[word].tolist() for word in vectors.index_to_key} == VALUES
 
 
-def test_what_gensim_saves_itself_is_not_read(tmp_path: Path) -> None:
+def test_gensims_own_files_are_refused(tmp_path: Path) -> None:
     keyed(VALUES).save(str(tmp_path / "own.kv"))
     with pytest.raises(VectorsError, match=r"a Python pickle.*save_word2vec_format"):
         load_vectors(str(tmp_path / "own.kv"))
@@ -114,7 +114,7 @@ def test_fasttext_binary(tmp_path: Path, fasttext: FastText) -> None:
         load_vectors(zipped)
 
 
-def test_word_with_spaces_and_word_given_twice(tmp_path: Path) -> None:
+def test_word_with_spaces_and_repeated_word(tmp_path: Path) -> None:
     path = write(tmp_path, "glove.txt", b"the 1 2\n. . . 3 4\n10 5 6\nthe 7 8\n")
     vectors = load_vectors(path)
     assert vectors.index_to_key == ["the", ". . .", "10"]
@@ -200,7 +200,7 @@ def test_name_without_network(
     assert said == ["looking for glove-x in gensim-data"]
 
 
-def test_name_of_gensim_data_without_the_code_that_comes_with_it(
+def test_gensim_data_is_loaded_without_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").mkdir()
@@ -218,10 +218,10 @@ def test_name_of_gensim_data_without_the_code_that_comes_with_it(
         load_vectors("c")
 
 
-def test_no_name_is_looked_for_where_the_network_is_forbidden(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gensim.downloader, "info", lambda **_: pytest.fail("it was looked for"))
+def test_no_download_without_network_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        gensim.downloader, "info", lambda **_: pytest.fail("a look-up in gensim-data")
+    )
     monkeypatch.setenv("ICAPS_NETWORK", "never")
     with pytest.raises(VectorsError, match=r"no file a, and ICAPS_NETWORK forbids.*Give"):
         load_vectors("a")
@@ -230,7 +230,7 @@ def test_no_name_is_looked_for_where_the_network_is_forbidden(
         load_vectors("a")
 
 
-def test_word_as_it_is_comes_before_its_lower_case() -> None:
+def test_a_word_is_looked_up_before_its_lower_case() -> None:
     vectors = keyed({"The": [1, 2], "the": [3, 4], "cat": [5, 6]})
     aligned = align_vectors(vectors, vocabulary(The=4, the=3, Cat=2, THE=2, Zebra=1))
     assert aligned.matrix.tolist() == [[0, 0], [0, 0], [1, 2], [3, 4], [5, 6], [3, 4], [0, 0]]
@@ -253,7 +253,7 @@ def test_special_words_are_never_looked_up() -> None:
     assert aligned.found.tolist() == [False, False, True]
 
 
-def test_nothing_found_is_zeros() -> None:
+def test_vectors_of_missing_words_are_zeros() -> None:
     assert not align_vectors(keyed({"a": [1]}), vocabulary(z=1)).matrix.any()
 
 
@@ -271,7 +271,7 @@ def test_word_too_short_to_compose_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
-def test_number_that_has_no_length(value: float) -> None:
+def test_vectors_that_are_not_finite(value: float) -> None:
     vectors = keyed({"bad": [value], "a": [1]})
     with pytest.raises(VectorsError, match="vector of 'bad' has a number that is not finite"):
         align_vectors(vectors, vocabulary(a=1, bad=1))
@@ -329,7 +329,7 @@ def test_shared_glove(shared_dir: Path) -> None:
     assert aligned.token_coverage == 4 / 14
 
 
-def test_vectors_are_brought_to_one_length() -> None:
+def test_vectors_are_scaled_to_one_length() -> None:
     rows = np.array([[0, 0, 0, 0], [30, 40, 0, 0], [0, 0, 0.001, 0]], dtype=np.float32)
     # Of length 0.5 sqrt(4): 0.6 and 0.8, which are 38.4 and 51.2 steps of 1/64.
     expected = [[0, 0, 0, 0], [38 / 64, 51 / 64, 0, 0], [0, 0, 1, 0]]

@@ -247,13 +247,13 @@ def suggestion_for(lengths: list[list[int]], texts: int):  # type: ignore[no-unt
 
 def test_short_texts() -> None:
     suggestion = suggestion_for([[n] for n in range(1, 101)], 120_000)
-    assert (estimated.hierarchical, estimated.max_words, estimated.max_sentences) == (
+    assert (suggestion.hierarchical, suggestion.max_words, suggestion.max_sentences) == (
         False,
         95,
         None,
     )
-    assert (estimated.preset, estimated.min_frequency) == ("ag_news-short", 5)
-    assert estimated.reason == (
+    assert (suggestion.preset, suggestion.min_frequency) == ("ag_news-short", 5)
+    assert suggestion.reason == (
         "A typical text has 50 words in 1 sentence: the network for short texts reads it as one."
     )
 
@@ -261,9 +261,13 @@ def test_short_texts() -> None:
 def test_long_texts() -> None:
     lengths = [[20] * n for n in range(1, 20)] + [[20] * 4 + [200]]
     suggestion = suggestion_for(lengths, 650_000)
-    assert (estimated.hierarchical, estimated.max_words, estimated.max_sentences) == (True, 20, 18)
-    assert (estimated.preset, estimated.min_frequency) == ("yelp_full-long", 5)
-    assert "weighs sentences as well as words" in estimated.reason
+    assert (suggestion.hierarchical, suggestion.max_words, suggestion.max_sentences) == (
+        True,
+        20,
+        18,
+    )
+    assert (suggestion.preset, suggestion.min_frequency) == ("yelp_full-long", 5)
+    assert "weighs sentences as well as words" in suggestion.reason
 
 
 def test_a_long_text_of_one_sentence_is_short() -> None:
@@ -273,7 +277,7 @@ def test_a_long_text_of_one_sentence_is_short() -> None:
 def test_a_sentence_that_is_split_counts_by_its_parts() -> None:
     """Of a hundred sentences four are longer than N, and are two."""
     suggestion = suggestion_for([[30] * 24 + [60]] * 4, 100)
-    assert (estimated.max_words, estimated.max_sentences) == (30, 26)
+    assert (suggestion.max_words, suggestion.max_sentences) == (30, 26)
 
 
 @pytest.mark.parametrize(
