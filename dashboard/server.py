@@ -26,7 +26,7 @@ from icaps.errors import ICapsError
 
 HEALTH = "/health"
 HEALTH_TIMEOUT = 5.0  # seconds
-STARTING, NO_ANSWER = "starting", "timeout"  # errors of the health check
+STARTING, TIMED_OUT = "starting", "timeout"  # errors of the health check
 _MEMORY = Path("/proc/self/statm")  # of Linux
 # A link holds the visitor's text, so no other site is sent the address that led to it.
 _HEADERS = (
@@ -65,7 +65,7 @@ async def ready(app: App) -> AsyncIterator[None]:
         logs.write("start", upload_mb=allowed.upload_mb, streamlit_upload_mb=server)
     _warming.acquire()  # before any visitor can come
     gc.disable()  # collecting while importing took 1.0 to 2.2 of 5 to 11 seconds
-    warm = asyncio.create_task(asyncio.to_thread(answer_first_question))
+    warm = asyncio.create_task(asyncio.to_thread(warm_up))
     warm.add_done_callback(_end_warm_up)
     yield
     await asyncio.wait([warm])
@@ -96,7 +96,7 @@ def _end_warm_up(warm: asyncio.Task[None]) -> None:
         logs.failure(error)
 
 
-def answer_first_question() -> None:
+def warm_up() -> None:
     """Loads the default model and explains the default text, as the landing page does.
 
     Then all objects are frozen: the garbage collector ignores them from now on. Without that, one
@@ -112,7 +112,7 @@ def answer_first_question() -> None:
     models = find_models()
     if models:
         with suppress(ICapsError):  # each visitor sees it on the page
-            explanations.explain(models[0], *url_state.first_question())
+            explanations.explain(models[0], *url_state.landing_request())
     gc.freeze()  # without a collection before: there is little garbage, and it takes half a second
 
 
@@ -160,7 +160,7 @@ def health(request: Request) -> JSONResponse:
         try:
             report = _health.result(HEALTH_TIMEOUT)
         except TimeoutError:
-            report = {"ok": False, "error": NO_ANSWER}
+            report = {"ok": False, "error": TIMED_OUT}
     status = 200 if report["ok"] else 503
     return JSONResponse(report, status, {"cache-control": "no-store"})
 
@@ -177,7 +177,7 @@ def _check_health() -> dict[str, Any]:
     try:
         settings.current()
         if models:
-            explanations.explain(models[0], *url_state.first_question())
+            explanations.explain(models[0], *url_state.landing_request())
     except ICapsError as raised:
         error = type(raised).__name__
     report: dict[str, Any] = {

@@ -1,16 +1,20 @@
 """The settings of this app, which its operator writes: one TOML file, read and checked."""
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import tomllib
-
 from icaps.data.download import ASK, NETWORK_SETTING, NEVER
 from icaps.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SETTING = "ICAPS_SETTINGS"  # environment variable with the path of the file
 DEFAULTS = Path(__file__).with_name("settings.toml")

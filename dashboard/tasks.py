@@ -9,27 +9,27 @@ from threading import Lock
 import streamlit as st
 
 from dashboard import quotas
-from dashboard.bounded import BoundedDict
+from dashboard.bounded_dict import BoundedDict
 from icaps.errors import RunError
 from icaps.runs.jobs import environment, yield_to_others
 
 _TAIL = 2_000  # bytes of a log
-_TASKS = 50  # commands whose end is remembered
+_TASKS = 50  # entries of `started`
 _starting = Lock()
 
 
 class Task:
     """A command of `icaps` that was started.
 
-    Its result is written to disk, whole or not at all. So nothing is lost with the server: the
-    command goes on, and when it is started again it waits for the first.
+    Its result is written to disk, whole or not at all, so nothing is lost when the server ends: the
+    command continues, and a second start of it waits for the first.
 
     Raises:
         RunError: It can't be started.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the task is kept)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the task exists)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "icaps", *arguments],
@@ -62,7 +62,7 @@ class Task:
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def stop(self) -> None:
-        """Ends it; what it had begun is deleted when it is started the next time."""
+        """Ends it; its partial result is deleted when it is started the next time."""
         self._process.terminate()
 
 

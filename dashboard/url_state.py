@@ -30,7 +30,7 @@ BOUNDS = {"k1": (1, 8), "k2": (1, 5), "sentences": (1, 5)}
 THRESHOLDS = (0, 100)  # per cent
 COUNTS, SHARES = "counts", "shares of the class"  # in the cells of a confusion matrix
 SIZES = (500, 2_000, 10_000, 50_000)  # texts on which models are compared
-LOOKED_AT = ("1,000", "2,000", "5,000", "10,000")  # texts that are searched for shortcuts
+SHORTCUT_SIZES = ("1,000", "2,000", "5,000", "10,000")  # texts on which shortcuts are measured
 CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
@@ -127,7 +127,7 @@ PARAMETERS = {
     "compare size": _one_of(SIZES, SIZES[1]),
     "compare_tab": _one_of(COMPARE_TABS),
     "part": _text("test"),
-    "looked_at": _text(LOOKED_AT[1]),
+    "looked_at": _text(SHORTCUT_SIZES[1]),
     "finding": _text(),
     "evaluate_tab": _text(),
     "actual": _text(),
@@ -187,7 +187,7 @@ def publish_data(value: str, names: Sequence[str] = DATASETS) -> None:
     publish(names)
 
 
-def data_was_asked() -> bool:
+def links_other_data() -> bool:
     """Whether the address names another data set than the one that was shown last."""
     state = st.session_state
     return bool(state.data) and state.data != state.get("data_shown")
@@ -198,7 +198,7 @@ def link() -> str:
     return f"?{urlencode(st.session_state.published)}"
 
 
-def first_question() -> tuple[str, ExplainOptions]:
+def landing_request() -> tuple[str, ExplainOptions]:
     """The text and options of the landing page without an address."""
     k1, k2, sentences = (PARAMETERS[key].default for key in BOUNDS)
     return PARAMETERS["text"].default, ExplainOptions(None, k1, k2, sentences)

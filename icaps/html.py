@@ -123,6 +123,11 @@ def decimals(value: float | None, digits: int) -> str:
     return MISSING if value is None or value != value else f"{value:,.{digits}f}"
 
 
+def p_value(value: float) -> str:
+    """A p-value with three digits after the point, such as "0.049"; "< 0.001" if it is smaller."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def interval(value: float | None, ends: Sequence[float]) -> str:
     """A share with its confidence interval, such as "92.16% (91.53 to 92.74)"."""
     low, high = ends
@@ -179,7 +184,7 @@ def sentence_rows(
     """The rows of a text that is split into sentences; none for a text that is not.
 
     Args:
-        length: Of the text.
+        length: The length of the text.
         sentences: Start and weight of each sentence.
         chosen: Numbers of the sentences, from 0, from which K-grams were taken.
     """

@@ -128,7 +128,7 @@ class Explanation:
     """Why the model does, or does not, predict `target` for a text (section 2.6).
 
     Attributes:
-        text: As it was given.
+        text: The text as it was given.
         classes: Names, in the order of labels.
         predicted: The class with the largest norm; the first class for a blank text.
         target: The class that is explained.
@@ -216,7 +216,7 @@ class Explanation:
                 f"Only the first {len(self.words):,} words ({read:,} of {len(self.text):,} "
                 "characters) were read."
             )
-        if self.unknown_share > 0 and not self.blank:  # the verdict says it of a blank text
+        if self.unknown_share > 0 and not self.blank:  # the verdict of a blank text says this
             lines.append(f"{self.unknown_share:.0%} of the words are unknown to the model.")
         return lines
 

@@ -37,19 +37,19 @@ def main() -> None:
         sample = inputs.ask_sample(choice)
     classes = models.classes(next(iter(folders.values())))
     texts = evaluations.texts(sample, classes)
-    answers = [
+    predictions = [
         evaluations.predictions(sample, model, name, classes) for name, model in folders.items()
     ]
     name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
     with tab:
         if name == "Scores":
-            view.show_scores(answers)
+            view.show_scores(predictions)
         elif name == "Disagreements":
-            view.show_disagreements(texts, answers)
+            view.show_disagreements(texts, predictions)
         elif name == "Speed and size":
-            view.show_sizes(answers, folders)
+            view.show_sizes(predictions, folders)
         elif name == "Published":
-            view.show_published(sample, answers)
+            view.show_published(sample, predictions)
         elif pair := inputs.ask_pair(folders):
             if name == "Capsules matched":
                 reasons.show_matched(folders, pair)

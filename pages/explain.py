@@ -9,7 +9,7 @@ from dashboard.widgets import explain_options, layout, sidebar
 def main() -> None:
     layout.show_title(
         "Why this class?",
-        "A capsule network predicts the class of a text and shows the words that decided.",
+        "A capsule network predicts the class of a text and shows the words that it relied on.",
     )
     model = sidebar.choose_model()
     if model is None:
@@ -19,7 +19,7 @@ def main() -> None:
     options = explain_options.ask(model)
     url_state.publish(url_state.EXPLAIN)
     explanation = explanations.explain(model, text, options)
-    view.show_answer(explanation)
+    view.show_prediction(explanation)
     trust.show_trust(model, explanation)
     view.show_reasons(explanation)
     if not explanation.blank:

@@ -20,17 +20,17 @@ def main() -> None:
     texts = inputs.ask_texts()
     options = explain_options.ask(model)
     url_state.publish(url_state.MANY)
-    question = (model, texts, options)
+    request = (model, texts, options)
     if inputs.ask_start(texts):
         parts = explanations.reasons_of_many(model, texts, options)
         classifier = models.load(model)
         classes = [str(name) for name in classifier.classes_]
         shown = view.with_progress(parts, len(texts))
-        answers = table.to_frame(shown, classes, classifier.calibrated)
-        st.session_state.table = question, answers
-    answered, answers = st.session_state.get("table", (None, None))
-    if answered == question:
-        view.show_table(answers)
+        explained = table.to_frame(shown, classes, classifier.calibrated)
+        st.session_state.table = request, explained
+    shown_request, explained = st.session_state.get("table", (None, None))
+    if shown_request == request:
+        view.show_table(explained)
 
 
 with error_boundary.shown():

@@ -177,6 +177,10 @@ def test_terminal_lines_keep_to_their_lines() -> None:
     ("shown", "expected"),
     [
         (html.count(7_600), "7,600"),
+        (html.p_value(0.0494), "0.049"),
+        (html.p_value(0.001), "0.001"),
+        (html.p_value(3.1e-5), "< 0.001"),
+        (html.p_value(1.0), "1.000"),
         (html.percent(0.92163), "92.16%"),
         (html.percent(-0.0042, 1, sign=True), "-0.4%"),
         (html.percent(0.0096, sign=True), "+0.96%"),

@@ -13,10 +13,9 @@ from dashboard import file_access, quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ModelConfig, TrainConfig
-from icaps.data import preview as previews
 from icaps.data.cache import Artifact
 from icaps.data.fingerprint import fingerprint_of
-from icaps.data.preview import Preview
+from icaps.data.preview import Preview, preview
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.evaluate.predictions import Predictions
@@ -28,8 +27,7 @@ from icaps.explore.statistics import Coverage
 from icaps.explore.text_projection import project_texts, text_vectors
 from icaps.interpret.projection import PlaneMap
 from icaps.text.vectors import load_vectors
-from icaps.train import estimate as estimates
-from icaps.train.estimate import Estimate
+from icaps.train.estimate import Estimate, estimate, suggest_settings
 from icaps.train.recipe import Suggestion
 
 Rows = NDArray[np.int64]
@@ -42,7 +40,7 @@ class DataKey:
     Attributes:
         value: A path or a name, as `--data` takes it.
         options: Options of `open_source`, as pairs.
-        fingerprint: Of its files; empty for data that has no files yet.
+        fingerprint: The fingerprint of its files; empty for data that is not downloaded yet.
     """
 
     value: str
@@ -79,14 +77,14 @@ def key_of(value: str, reading: Mapping[str, Any]) -> DataKey:
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")
-def preview(data: DataKey) -> Preview:
+def first_rows(data: DataKey) -> Preview:
     """The first rows of data on this machine.
 
     Raises:
         DataError: It is not a file of texts.
     """
     quotas.request()
-    return previews.preview(resolve(data.value), data.reading)
+    return preview(resolve(data.value), data.reading)
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
@@ -97,11 +95,11 @@ def suggestion(data: DataKey) -> Suggestion:
         DataError: They can't be read.
     """
     quotas.request()
-    return estimates.suggest_settings(data.open("train"), seconds=0.5)
+    return suggest_settings(data.open("train"), seconds=0.5)
 
 
 @st.cache_data(max_entries=50, show_spinner="Estimating …")
-def estimate(
+def training_estimate(
     data: DataKey, model: ModelConfig, train: TrainConfig, vectors: tuple[str, ...]
 ) -> Estimate:
     """The time and memory that a training needs.
@@ -111,7 +109,7 @@ def estimate(
         VectorsError: The vectors can't be loaded.
     """
     quotas.request()
-    return estimates.estimate(data.open("train"), model, train, vectors, seconds=1.0)
+    return estimate(data.open("train"), model, train, vectors, seconds=1.0)
 
 
 def index(data: DataKey) -> Index | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from dashboard import quotas
-from dashboard.bounded import BoundedDict
+from dashboard.bounded_dict import BoundedDict
 from dashboard.cache import models
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder

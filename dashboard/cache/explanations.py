@@ -1,6 +1,6 @@
 """Cached predictions and explanations of single texts.
 
-A visitor's text is kept for an hour.
+Entries with a visitor's text expire after an hour.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from dashboard import quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ExplainOptions
-from icaps.faithfulness import reason_test
+from icaps.faithfulness.reason_test import flipping_set, scores_after, try_reasons
 from icaps.interpret.local import Reasons
 from icaps.results import Explanation, Flip, ReasonTest
 
@@ -58,26 +58,26 @@ def reasons_of_many(
 
 
 @st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
-def trial(model: ModelFolder, explanation: Explanation) -> ReasonTest | None:
+def reason_test(model: ModelFolder, explanation: Explanation) -> ReasonTest | None:
     """The test of an explanation against random words; None for a blank text."""
-    (result,) = reason_test.try_reasons(models.load(model), [explanation])
+    (result,) = try_reasons(models.load(model), [explanation])
     return result
 
 
-def scores_after(
+def norms_after(
     model: ModelFolder, explanation: Explanation, words: Sequence[int], action: str
 ) -> tuple[float, ...]:
-    """Class norms of a text after an action on some of its words; see `reason_test`.
+    """Class norms of a text after an action on some of its words, one of `reason_test.ACTIONS`.
 
     Raises:
         NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
-    return reason_test.scores_after(models.load(model), explanation, words, action)
+    return scores_after(models.load(model), explanation, words, action)
 
 
 @st.cache_data(max_entries=50, ttl=_HOUR, show_spinner="Removing K-grams …")
 def flip(model: ModelFolder, explanation: Explanation) -> Flip | None:
     """The smallest set of an explanation's K-grams whose removal changes the prediction."""
     quotas.request()
-    return reason_test.flipping_set(models.load(model), explanation)
+    return flipping_set(models.load(model), explanation)

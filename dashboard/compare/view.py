@@ -14,7 +14,7 @@ from icaps.data.resolve import available
 from icaps.evaluate import compare
 from icaps.evaluate.compare import LabelledTexts, TimedPredictions
 from icaps.evaluate.published import COLUMNS, KINDS, published
-from icaps.html import printable
+from icaps.html import p_value, printable
 
 LISTED = 200  # texts in a table
 MAX_CHARACTERS = 300  # of a text in a table
@@ -25,9 +25,9 @@ def show_too_few() -> None:
     st.info("Choose two or more models, or train a baseline for comparison.")
 
 
-def show_scores(answers: Sequence[TimedPredictions]) -> None:
+def show_scores(predictions: Sequence[TimedPredictions]) -> None:
     """Accuracies with intervals, and whether each model differs from the first."""
-    table = compare.score_table(answers)
+    table = compare.score_table(predictions)
     chart_card.show(
         lambda ink: charts.accuracies(table, ink),
         table,
@@ -42,7 +42,7 @@ def show_scores(answers: Sequence[TimedPredictions]) -> None:
     if "p_value" in table:
         columns |= {
             "difference from the first": _formatted(table["difference"], "{:+.2%}"),
-            "McNemar p": _formatted(table["p_value"], "{:.2g}"),
+            "McNemar p": ["–" if pd.isna(value) else p_value(value) for value in table["p_value"]],
             "interval of the difference": _intervals(
                 table, "difference_low", "difference_high", "{:+.2%}"
             ),
@@ -54,16 +54,16 @@ def show_scores(answers: Sequence[TimedPredictions]) -> None:
     }
     st.dataframe(pd.DataFrame(columns), width="stretch", hide_index=True)
     st.caption(
-        f"On the same {len(answers[0].labels):,} texts. By chance: accuracy with shuffled "
+        f"On the same {len(predictions[0].labels):,} texts. By chance: accuracy with shuffled "
         "predictions. McNemar's exact test: p is the probability that two equally good models "
         "differ by this much in the number of texts that only one of them gets right; below 0.05 "
         "is rare. Comparing several models is several tests."
     )
 
 
-def show_disagreements(texts: LabelledTexts, answers: Sequence[TimedPredictions]) -> None:
+def show_disagreements(texts: LabelledTexts, predictions: Sequence[TimedPredictions]) -> None:
     """How often models agree, and the texts on which they don't."""
-    pairs = compare.agreement_table(answers)
+    pairs = compare.agreement_table(predictions)
     for column in ("same", "chance"):
         pairs[column] = pairs[column].map("{:.2%}".format)
     names = {
@@ -74,11 +74,11 @@ def show_disagreements(texts: LabelledTexts, answers: Sequence[TimedPredictions]
         "both_wrong": "same and wrong",
     }
     st.dataframe(pairs.rename(columns=names), width="stretch", hide_index=True)
-    numbers = compare.disagreements(answers)
+    numbers = compare.disagreements(predictions)
     if not len(numbers):
         st.info("They predict the same class for all texts.")
         return
-    table = compare.disagreement_table(texts, answers, numbers)
+    table = compare.disagreement_table(texts, predictions, numbers)
     st.caption(
         f"The predictions differ on {len(numbers):,} of {len(texts.texts):,} texts"
         + (f"; the {LISTED} with the most confident models:" if len(numbers) > LISTED else ":")
@@ -89,16 +89,16 @@ def show_disagreements(texts: LabelledTexts, answers: Sequence[TimedPredictions]
     downloads.show_csv(table, "disagreements")
 
 
-def show_sizes(answers: Sequence[TimedPredictions], folders: Mapping[str, ModelFolder]) -> None:
+def show_sizes(predictions: Sequence[TimedPredictions], folders: Mapping[str, ModelFolder]) -> None:
     """How fast each model is on these texts, and how large."""
-    own = [folders[answer.name] for answer in answers]
+    model_folders = [folders[own.name] for own in predictions]
     table = pd.DataFrame(
         {
-            "model": [answer.name for answer in answers],
-            "texts per second": [round(answer.texts_per_second) for answer in answers],
-            "accuracy": [float(answer.correct.mean()) for answer in answers],
-            "MB": [folder.bytes_on_disk / 1e6 for folder in own],
-            "numbers": [models.weights(folder) for folder in own],
+            "model": [own.name for own in predictions],
+            "texts per second": [round(own.texts_per_second) for own in predictions],
+            "accuracy": [float(own.correct.mean()) for own in predictions],
+            "MB": [folder.bytes_on_disk / 1e6 for folder in model_folders],
+            "numbers": [models.weights(folder) for folder in model_folders],
         }
     )
     st.dataframe(
@@ -113,14 +113,17 @@ def show_sizes(answers: Sequence[TimedPredictions], folders: Mapping[str, ModelF
         },
     )
     st.caption(
-        f"Measured on this machine while predicting the {len(answers[0].labels):,} texts, from "
+        f"Measured on this machine while predicting the {len(predictions[0].labels):,} texts, from "
         "text to probabilities. Numbers: all that a model stores, that is weights, frozen vectors "
         "and IDF. MB: the size of its folder."
     )
-    downloads.show_csv(table, "speed and size")
+    # Files keep the name that this column had first, as scripts may read it.
+    downloads.show_csv(
+        table.rename(columns={"texts per second": "texts a second"}), "speed and size"
+    )
 
 
-def show_published(sample: Sample, answers: Sequence[TimedPredictions]) -> None:
+def show_published(sample: Sample, predictions: Sequence[TimedPredictions]) -> None:
     """Published accuracies, and those that were measured here."""
     rows = [
         {
@@ -133,15 +136,15 @@ def show_published(sample: Sample, answers: Sequence[TimedPredictions]) -> None:
     ]
     name = sample.data.value
     test_rows = {row.name: row.test_rows for row in available()}.get(name)
-    if name in COLUMNS and test_rows == len(answers[0].labels):
+    if name in COLUMNS and test_rows == len(predictions[0].labels):
         rows += [
             {
-                "model": answer.name,
+                "model": own.name,
                 "from": f"all {test_rows:,} test texts, just now",
                 "source": KINDS["measured"],
-                COLUMNS[name]: 100 * float(answer.correct.mean()),
+                COLUMNS[name]: 100 * float(own.correct.mean()),
             }
-            for answer in answers
+            for own in predictions
         ]
     elif name in COLUMNS:
         st.caption("Use all test texts to see the measured accuracies beside the published ones.")

@@ -209,7 +209,7 @@ def slice_table(parts: Sequence[SliceScore]) -> pd.DataFrame:
                 "high": part.accuracy.high,
                 "random from": part.random_low,
                 "random to": part.random_high,
-                "compared with random": part.verdict,
+                "than random ones": part.verdict,
             }
             for part in parts
         ]

@@ -11,6 +11,7 @@ from dashboard.widgets import background_task, chart_card
 from dashboard.widgets.data_picker import Choice
 from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.report import EvaluationReport
+from icaps.html import p_value
 from icaps.stats import RESAMPLES
 
 
@@ -44,7 +45,7 @@ def show_second_model(
                 delta_arrow="off",
                 width=210,
             )
-        st.metric("McNemar’s p", f"{comparison.p_value:.3g}", width=150)
+        st.metric("McNemar’s p", p_value(comparison.p_value), width=150)
     table = pd.DataFrame(
         {
             "": [f"{model.name} right", f"{model.name} wrong"],

@@ -29,7 +29,7 @@ def ask_text() -> str:
         on_change=url_state.forget_example,
         persist_state="session",
     )
-    live_text.answer_while_typing("Your text")
+    live_text.apply_while_typing("Your text")
     if not url_state.text_fits_link():
         st.caption(
             f"A link to this page leaves out a text of more than {url_state.MAX_LINK:,} characters."

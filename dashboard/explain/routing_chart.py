@@ -12,7 +12,7 @@ from dashboard.widgets.chart_card import plotly_text
 from icaps.reports.charts import ACCENT, GREY, class_colors, shorten
 from icaps.results import Explanation, KGram
 
-MAX_KGRAMS = 16  # more lines can't be told apart
+MAX_KGRAMS = 16  # more lines could not be distinguished
 HOVER = 120  # characters
 
 

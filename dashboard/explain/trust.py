@@ -10,7 +10,7 @@ from icaps.results import Explanation, ReasonTest
 
 def show_trust(model: ModelFolder, explanation: Explanation) -> None:
     """The verdict and its numbers; nothing for a blank text."""
-    reason_test = explanations.trial(model, explanation)
+    reason_test = explanations.reason_test(model, explanation)
     if reason_test is None:
         return
     verdict, *numbers = reason_test.to_sentences()

@@ -28,7 +28,7 @@ _EXPANDERS = {  # by key: title and icon
 }
 
 
-def show_answer(explanation: Explanation) -> None:
+def show_prediction(explanation: Explanation) -> None:
     """The predicted class beside the class norms, then the shaded text."""
     left, right = st.columns([5, 4], gap="medium", vertical_alignment="center")
     with left:
@@ -79,13 +79,13 @@ def show_downloads(
     """The explanation as files, and the link that reopens it."""
 
     def to_bytes(kind: str) -> bytes:
-        trial = explanations.trial(model, explanation)
-        flip = None if trial is None else explanations.flip(model, explanation)
+        test = explanations.reason_test(model, explanation)
+        flip = None if test is None else explanations.flip(model, explanation)
         return TextReport(
             explanation,
             models.named(model),
             options,
-            trust=trust_facts(trial, flip),
+            trust=trust_facts(test, flip),
         ).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -27,7 +27,7 @@ _COLUMNS = {DELETE: "without them", MASK: "with them masked", KEEP: "with them a
 
 
 class Edit(NamedTuple):
-    """Numbers of words and what is done to them: one of ACTIONS."""
+    """Numbers of words, and the action on them: one of ACTIONS."""
 
     words: list[int]
     action: str
@@ -40,7 +40,7 @@ def show_words_removed(
     _show_flip(model, explanation, options)
     edit = _ask_words(explanation)
     if edit.words:
-        scores = explanations.scores_after(model, explanation, edit.words, edit.action)
+        scores = explanations.norms_after(model, explanation, edit.words, edit.action)
         show_change(explanation, scores, "original", _COLUMNS[edit.action])
     else:
         st.caption("Choose K-grams or words to see how the scores change.")
@@ -69,7 +69,7 @@ def show_change(explanation: Explanation, scores: Sequence[float], before: str, 
     """The class norms beside those of a change, and whether the predicted class changes.
 
     Args:
-        explanation: Of the original text.
+        explanation: The explanation of the original text.
         scores: The norms after the change, (J,); all 0 if no known word is left.
         before: Column of the original norms.
         after: Column of the norms after the change; begins the sentence "... it is CLASS".
@@ -107,7 +107,7 @@ def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOpt
 
 
 def _ask_words(explanation: Explanation) -> Edit:
-    """Asks for K-grams and words of the text, and what is done to them."""
+    """Asks for K-grams and words of the text, and for the action on them."""
     kgrams = list({(k.start, k.end): k for k in explanation.kgrams}.values())
     names = [kgram.text for kgram in kgrams]
     chosen = _ask_pills("K-grams", names, widget_key("kgrams", explanation))
@@ -150,8 +150,8 @@ def _ask_edited_text(explanation: Explanation) -> str:
     """
     label = "Edited text"
     text = st.text_area(label, explanation.text, key=widget_key("edited", explanation))
-    live_text.answer_while_typing(label)
-    quotas.text(text, "The changed text")
+    live_text.apply_while_typing(label)
+    quotas.text(text, "The edited text")
     return printable(text)
 
 

@@ -82,7 +82,7 @@ def length_table(lengths: Mapping[str, Lengths]) -> pd.DataFrame:
 def length_bars(
     table: pd.DataFrame, unit: str, limit: int | None, symbol: str, ink: str
 ) -> alt.LayerChart:
-    """A histogram, with a line where a network cuts texts: the paper's N or M."""
+    """A histogram, with a line where a network truncates texts: the paper's N or M."""
     splits = list(dict.fromkeys(table["split"]))
     bars = (
         alt.Chart(table)
@@ -129,7 +129,7 @@ def cut_share(lengths: Lengths, limit: int) -> float:
 
 
 def fitting_preset(facts: Facts) -> str:
-    """The preset for short texts with the smallest N that cuts at most 5% of the texts."""
+    """The preset for short texts with the smallest N that truncates at most 5% of the texts."""
     most = _quantile(facts.splits[0].words, 0.95)
     limits = {
         name: preset.model.max_words or 0

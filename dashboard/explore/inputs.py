@@ -1,4 +1,4 @@
-"""Asks which rows of a data set are shown, and what is done with them."""
+"""Asks which rows of a data set are shown; saves slices, and deletes uploads and slices."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +26,12 @@ _ANY_SPLIT = "all"
 
 
 class RowSelection(NamedTuple):
-    """The rows that match what was asked, in the order in which they are shown.
+    """The rows that match a query, in the order in which they are shown.
 
     Attributes:
         rows: Numbers of rows, (n,).
-        on_map: Of the rows that the map shows; `rows` are all of these, or those picked there.
-        origin: What was asked, stored with a slice.
+        on_map: Numbers of the rows that the map shows; `rows` are these, or those picked there.
+        origin: The query and the filters, stored with a slice.
     """
 
     rows: NDArray[np.int64]

@@ -80,7 +80,7 @@ def _ask_options() -> _Options:
 
 
 def _show_picked(index: Index, predictions: Predictions | None, picked: list[int]) -> None:
-    """The picked rows; picking others reruns the page, whose questions come first."""
+    """The picked rows; a new selection reruns the page, whose inputs come before the map."""
     state = st.session_state
     if picked:
         stored = (str(index.folder), tuple(picked))

@@ -115,7 +115,7 @@ def _show_lengths_in(index: Index, unit: str, limit: int | None, symbol: str) ->
     chart_card.show(draw, table, f"{unit}-a-text", f"Number of {unit} per text")
     if limit is not None:
         share = charts.cut_share(next(iter(lengths.values())), limit)
-        st.caption(f"{symbol} = {limit:,} {unit} cuts {share:.1%} of the texts.")
+        st.caption(f"{symbol} = {limit:,} {unit} truncates {share:.1%} of the texts.")
 
 
 def _show_coverage(index: Index) -> None:

@@ -20,7 +20,7 @@ def ask_texts() -> tuple[str, ...]:
         max_chars=1_000_000,
         persist_state="session",
     )
-    live_text.answer_while_typing("Texts, one per line")
+    live_text.apply_while_typing("Texts, one per line")
     file = st.file_uploader(
         f"or a file of up to {settings.current().table_rows:,} texts: one per line, or a CSV with "
         f"a column named {table.TEXT_COLUMN}",

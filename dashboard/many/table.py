@@ -21,7 +21,7 @@ TEXT_COLUMN = "text"
 
 
 def from_lines(text: str) -> tuple[str, ...]:
-    """A text a line; blank lines are left out.
+    """A text per line; blank lines are left out.
 
     Raises:
         NotAllowedError: There are too many, or one is too long.
@@ -30,7 +30,7 @@ def from_lines(text: str) -> tuple[str, ...]:
 
 
 def from_file(name: str, data: bytes) -> tuple[str, ...]:
-    """The texts of an uploaded file: the text column of a CSV, or a text a line of any other.
+    """The texts of an uploaded file: the text column of a CSV, or the lines of any other file.
 
     Raises:
         DataError: It can't be read, or lacks the column.
@@ -46,7 +46,10 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
     try:
         rows = csv.DictReader(io.StringIO(printable(content), newline=""))
         if TEXT_COLUMN not in (rows.fieldnames or []):
-            raise DataError(f"The CSV file has no column named {TEXT_COLUMN!r}; name one so.")
+            raise DataError(
+                f"The CSV file has no column named {TEXT_COLUMN!r}; give the column of the texts "
+                "this name."
+            )
         return _checked([row[TEXT_COLUMN] or "" for row in rows])
     except csv.Error as error:
         raise DataError(f"The CSV file can't be read ({error}).") from error
@@ -55,9 +58,9 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
 def to_frame(
     parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibrate
 ) -> pd.DataFrame:
-    """A row a text: text, predicted, its probability, a norm a class, K-grams.
+    """A row per text: text, predicted, its probability, a norm per class, K-grams.
 
-    `calibrate` makes probabilities (texts, J) of norms (texts, J).
+    `calibrate` turns norms (texts, J) into probabilities (texts, J).
     """
     frames = [_frame(part, classes, calibrate) for part in parts]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
@@ -73,7 +76,7 @@ def _frame(part: Reasons, classes: Sequence[str], calibrate: Calibrate) -> pd.Da
         "predicted": np.where(part.blank, "", np.array(classes, dtype=object)[part.predicted]),
         "probability": calibrate(part.norms).max(1),
         **norms,
-        "K-grams": [" | ".join(found) for found in kgrams],
+        "K-grams": [" | ".join(texts) for texts in kgrams],
     }
     return pd.DataFrame(frame).round(4)
 

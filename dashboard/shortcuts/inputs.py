@@ -12,10 +12,10 @@ from icaps.shortcuts.find import Finding
 
 def ask_sample(choice: Choice, split: str) -> Sample:
     """Asks how many texts are used."""
-    url_state.choose_among("looked_at", url_state.LOOKED_AT)
+    url_state.choose_among("looked_at", url_state.SHORTCUT_SIZES)
     limit = st.selectbox(
         "Texts",
-        url_state.LOOKED_AT,
+        url_state.SHORTCUT_SIZES,
         key="looked_at",
         help="A random sample of this size, or all texts if there are fewer.",
         persist_state="session",

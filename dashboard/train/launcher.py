@@ -159,7 +159,7 @@ def _show_estimate(choice: Choice, request: TrainRequest) -> None:
     if choice.preview is None:
         st.caption("The time can be estimated once the data is downloaded.")
         return
-    estimate = data.estimate(choice.key, model, train, request.vectors)
+    estimate = data.training_estimate(choice.key, model, train, request.vectors)
     about = "" if estimate.exact else "about "
     epoch = job_bars.duration(estimate.seconds_per_epoch)
     st.caption(

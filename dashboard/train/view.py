@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -50,7 +51,7 @@ def show_now(run: Run) -> None:
         ("Loss", None if status.loss is None else f"{status.loss:.4f}"),
         ("Best validation", _share(status.validation_accuracy)),
         ("Texts per second", None if speed is None else f"{speed:,.0f}"),
-        ("Learning rate", None if rate is None else f"{rate:.2g}"),
+        ("Learning rate", None if rate is None else _two_digits(rate)),
         ("Memory", f"{status.memory / 1e9:.2f} GB" if status.memory else None),
     )
     with st.container(horizontal=True, gap="medium"):
@@ -129,7 +130,7 @@ def show_learning(run: Run) -> None:
     st.caption(
         f"The capsules that win validation texts, by epoch: {alive.iloc[-1]} of "
         f"{table['capsule'].nunique()} win at least 1% after the last epoch, {alive.iloc[0]} after "
-        "the first. The more texts a capsule wins, the stronger is its cell."
+        "the first. The more texts a capsule wins, the stronger its colour."
     )
 
     def draw(ink: str) -> alt.LayerChart:
@@ -151,7 +152,7 @@ def show_settings(runs: Sequence[Run]) -> None:
     """The settings of some trainings side by side."""
     columns = {run.name: _settings(run) for run in runs}
     name = "setting"
-    while name in columns:  # a training may be called so
+    while name in columns:  # a training may have this name
         name += "s"
     table = pd.DataFrame(columns, dtype=object).rename_axis(name).reset_index().fillna("")
     if len(columns) > 1 and st.toggle("Only differences", value=True, key="only_differences"):
@@ -167,7 +168,8 @@ def show_history(runs: Sequence[Run]) -> None:
     """All trainings as a table, with their size on disk."""
     table = pd.DataFrame([_row(run) for run in runs])
     total = table["MB"].sum()
-    st.caption(f"{len(runs)} in {runs_folder()}, {total:,.0f} MB on disk.")
+    count = f"{len(runs)} training{'' if len(runs) == 1 else 's'}"
+    st.caption(f"{count} in {runs_folder()}, {total:,.0f} MB on disk.")
     shares = dict.fromkeys(("validation", "test"), st.column_config.NumberColumn(format="percent"))
     st.dataframe(table, width="stretch", hide_index=True, column_config=shares)
     downloads.show_csv(table, "trainings")
@@ -246,6 +248,11 @@ def _explanations(snapshots: Sequence[Mapping[str, Any]]) -> dict[int, Explanati
             with suppress(KeyError, TypeError, ValueError, AttributeError):
                 explanations[snapshot["epoch"]] = Explanation.from_dict(snapshot["explanation"])
     return explanations
+
+
+def _two_digits(value: float) -> str:
+    """A number with two significant digits, without an exponent."""
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
 
 
 def _share(value: float | None) -> str | None:

@@ -1,4 +1,4 @@
-"""A button that starts a command of `icaps` in its own process, and shows how it goes."""
+"""A button that starts a command of `icaps` in its own process, and shows its progress."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ def show(arguments: Sequence[str], label: str, help_text: str) -> None:
     """A button, or while the command runs its last message and a button that stops it.
 
     Args:
-        arguments: Of `icaps`; the page looks up the result once the command has ended.
-        label: Of the button.
+        arguments: The arguments of `icaps`; the page reads the result once the command has ended.
+        label: The label of the button.
         help_text: What the command does, shown on hover.
     """
     key = tuple(arguments)
@@ -26,7 +26,7 @@ def show(arguments: Sequence[str], label: str, help_text: str) -> None:
         message = task.last_line.removeprefix("icaps: ")
         st.error(error_boundary.plain(message), icon=":material/error:")
     if quotas.read_only():
-        st.info(quotas.READ_ONLY.format("this was not done beforehand."))
+        st.info(quotas.READ_ONLY.format("this has not been computed."))
         return
     if st.button(
         error_boundary.plain(label),

@@ -13,7 +13,7 @@ from icaps.reports.files import to_csv
 
 _DOWNLOAD = ":material/download:"
 
-Draw = Callable[[str], alt.TopLevelMixin]  # from the text colour
+Draw = Callable[[str], alt.TopLevelMixin]  # the argument is the text colour
 
 
 def ink() -> str:
@@ -30,11 +30,11 @@ def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any)
     """Draws a chart, or the table of its numbers if the visitor prefers, with downloads of both.
 
     Args:
-        draw: Makes the chart from the text colour.
-        table: Its numbers.
-        name: Of the files, different for each chart of a page.
+        draw: Returns the chart for a text colour.
+        table: The numbers of the chart.
+        name: The stem of the file names, different for each chart of a page.
         about: What the chart shows, for screen readers.
-        options: Of `st.altair_chart`.
+        options: Further arguments of `st.altair_chart`.
     """
     if st.session_state.get(f"table {name}"):
         st.dataframe(table, width="stretch", hide_index=True)

@@ -1,4 +1,4 @@
-"""Asks for data: a named data set, an upload, a slice or a path, and options of parsing it."""
+"""Asks for data: a named data set, an upload, a slice or a path, and parsing options."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,7 +63,7 @@ def ask(place: str) -> Choice | None:
     if not _is_here(value):
         return Choice(key, None)
     key = key.read_with(_ask_reading(place, key))
-    return Choice(key, data.preview(key))
+    return Choice(key, data.first_rows(key))
 
 
 def ask_on_page(place: str) -> Choice | None:
@@ -73,7 +73,7 @@ def ask_on_page(place: str) -> Choice | None:
         DataError: What was named or uploaded can't be used.
         NotAllowedError: It may not be read or uploaded here.
     """
-    if url_state.data_was_asked():
+    if url_state.links_other_data():
         take(place, st.session_state.data)
     return ask(place)
 
@@ -208,7 +208,7 @@ def _ask_reading(place: str, key: DataKey) -> dict[str, Any]:
     """Asks for the options of `open_source`; what is not set is detected."""
     with st.expander("Parsing options", icon=":material/tune:", key=f"{place} reading"):
         reading = _ask_form(place)
-        reading |= _ask_columns(place, key.value, data.preview(key.read_with(reading)))
+        reading |= _ask_columns(place, key.value, data.first_rows(key.read_with(reading)))
     return reading
 
 

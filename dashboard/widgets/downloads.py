@@ -43,8 +43,8 @@ def show_report(to_bytes: Callable[[str], bytes], stem: str) -> None:
     """A button for each kind of file of a report, which is written when its button is pressed.
 
     Args:
-        to_bytes: From a kind of `files.FILE_FORMATS` to the file.
-        stem: Of the file names, different for each report of a page.
+        to_bytes: Returns the file of a format, one of `files.FILE_FORMATS`.
+        stem: The stem of the file names, different for each report of a page.
     """
     for kind, (suffix, mime) in FILE_FORMATS.items():
         st.download_button(

@@ -28,6 +28,6 @@ PAUSE = 300  # milliseconds
 _component = st.components.v2.component("icaps_live_text", js=_SCRIPT)
 
 
-def answer_while_typing(label: str) -> None:
+def apply_while_typing(label: str) -> None:
     """Applies the text area with this label after each pause in typing."""
     _component(key=f"live {label}", data={"label": label, "pause": PAUSE}, height=0)

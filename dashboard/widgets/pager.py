@@ -4,7 +4,7 @@ import streamlit as st
 
 
 def ask_page(count: int, size: int, key: str) -> slice:
-    """Asks for a page of `size` of the `count` items; nothing is asked if they fit on one."""
+    """Asks for a page of `size` of the `count` items; shows no field if they fit on one page."""
     pages = max(-(-count // size), 1)
     st.session_state[key] = min(st.session_state.get(key, 1), pages)
     if pages == 1:

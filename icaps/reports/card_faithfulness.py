@@ -31,7 +31,7 @@ def measure_faithfulness(
         classifier: The model that was evaluated.
         evaluation: Its evaluation with the texts.
         limit: Largest number of texts.
-        seed: Of the sample and of the random ranking.
+        seed: The seed of the sample and of the random ranking.
 
     Raises:
         ConfigError: `limit` is below 1.

@@ -34,6 +34,7 @@ LABEL = 22  # characters
 MAX_LABELLED = 40  # columns of a heatmap with room for numbers
 SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900
+_NARROW = 560  # pixels; narrower maps have no room for words
 # Inside a page, the picture's caption says the same in words, and style classes and namespaces are
 # not used.
 _UNUSED_IN_PAGE = re.compile(r' (?:class|role|aria-[a-z]+|xmlns(?::xlink)?)="[^"]*"')
@@ -213,7 +214,8 @@ def query_map(
         )
         .add_params(picked)
     )
-    names = base.mark_text(dy=-22, fontSize=11, color=ink).encode(text="label:N")
+    label = alt.ExprRef(f"width < {_NARROW} ? datum.capsule : datum.label")  # else they overlap
+    names = base.mark_text(dy=-22, fontSize=11, color=ink, text=label)
     chart: alt.LayerChart = (dots + names).properties(height=520).configure_view(stroke=None)
     return chart
 

@@ -258,7 +258,10 @@ class GlobalReport:
 
     @cached_property
     def labelled_capsules(self) -> pd.DataFrame:
-        """The table of capsules with its telling words, and a label: the name, or the first two."""
+        """The table of capsules with their most relevant words, and a label.
+
+        The label is the capsule's name, or its number and its first two words.
+        """
         texts = [
             self.words(i, top=6, all_words=False, lambda_=0.6)["word"].tolist()
             for i in self.capsules["capsule"]

@@ -120,7 +120,7 @@ def make_card(
 
     Args:
         classifier: Loaded from the folder.
-        folder: Of the model.
+        folder: The folder of the model.
         data: The texts that it is evaluated on.
         view: What it has learnt, where that was counted.
         faithfulness: From `card_faithfulness`, where it was measured.

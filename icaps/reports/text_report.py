@@ -25,7 +25,7 @@ class TextReport:
     """An explanation with its model and its options.
 
     Attributes:
-        explanation: Of one text.
+        explanation: The explanation of one text.
         model: The model that gave it.
         options: The options that gave it.
         muted: Capsules that were switched off.

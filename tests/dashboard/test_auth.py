@@ -63,7 +63,7 @@ def test_no_page_shows_anything_before(page: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(explanations, "explain", fail)
     for name in ("load", "report"):
         monkeypatch.setattr(models, name, fail)
-    for name in ("preview", "index"):
+    for name in ("first_rows", "index"):
         monkeypatch.setattr(data, name, fail)
     assert is_shut(visitor(page, password=PASSWORD))
     assert is_shut(visitor(page, {"is_logged_in": False}, auth=AUTH))

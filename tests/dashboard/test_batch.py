@@ -76,8 +76,11 @@ def test_other_files_have_one_text_per_line() -> None:
 @pytest.mark.parametrize(
     ("data", "advice"),
     [
-        (b"", "name one so"),
-        (b"Text;label\nbread;Cooking\n", "no column named 'text'; name one so"),
+        (b"", "give the column of the texts this name"),
+        (
+            b"Text;label\nbread;Cooking\n",
+            "no column named 'text'; give the column of the texts this name",
+        ),
         ("text\nbread".encode("utf-16"), "save it as UTF-8"),
         ("text\ncafé".encode("latin-1"), "save it as UTF-8"),
         (

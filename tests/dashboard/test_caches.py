@@ -25,7 +25,7 @@ def by_class(tmp_path: Path) -> Path:
 
 
 def texts(place: Path) -> set[str]:
-    return {text for text, _ in data.preview(key_of(str(place), {})).rows}
+    return {text for text, _ in data.first_rows(key_of(str(place), {})).rows}
 
 
 def test_a_text_that_changes_deep_in_a_folder_is_read_again(by_class: Path) -> None:
@@ -91,8 +91,8 @@ def test_errors_are_not_cached(models: Path, tmp_path: Path) -> None:
     assert len(cached.load(model).classes_) == 3
     missing = key_of(str(tmp_path / "late.csv"), {})
     with pytest.raises(DataError):
-        data.preview(missing)
+        data.first_rows(missing)
     (tmp_path / "late.csv").write_text(
         "text,label\nbread,cooking\nboat,sailing\n", encoding="utf-8"
     )
-    assert len(data.preview(missing).rows) == 2
+    assert len(data.first_rows(missing).rows) == 2

@@ -753,7 +753,9 @@ def test_a_preset_marks_its_limits(data: Path) -> None:
     run(at)
     preset = PRESETS["yelp_full-long"].model
     captions = [caption.value for caption in at.caption]
-    assert any(c.startswith(f"M = {preset.max_sentences} sentences cuts 0.0%") for c in captions)
+    assert any(
+        c.startswith(f"M = {preset.max_sentences} sentences truncates 0.0%") for c in captions
+    )
     assert not any(c.startswith("N =") for c in captions)
 
 

@@ -28,6 +28,7 @@ from icaps.evaluate.selective import coverage_curve, select_at
 from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
 from icaps.explore.index import make_index
 from icaps.explore.search import save_slice
+from icaps.html import p_value
 from icaps.interpret.global_view import weights_fingerprint
 from icaps.reports.charts import INK, image
 from icaps.reports.files import to_csv
@@ -243,7 +244,7 @@ def test_two_models(
     other = kept(models / "other", data)
     found = compare(report.predictions, other.predictions)
     at = run(at)
-    assert metrics(at)["McNemar’s p"] == f"{found.p_value:.3g}"
+    assert metrics(at)["McNemar’s p"] == p_value(found.p_value)
     assert metrics(at)["Accuracy of the second"] == f"{100 * found.accuracy.value:+.2f} points"
     table = at.dataframe[0].value
     assert table.iloc[:, 1:].to_numpy().tolist() == [

@@ -60,7 +60,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """Nothing is trained or measured."""
     found = Started()
     monkeypatch.setattr(jobs, "start", found.start)
-    monkeypatch.setattr("icaps.train.estimate.estimate", found.measure)
+    monkeypatch.setattr("dashboard.cache.data.estimate", found.measure)
     return found
 
 
@@ -402,7 +402,7 @@ def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
 
 
 def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("icaps.train.estimate.estimate", Started().measure)
+    monkeypatch.setattr("dashboard.cache.data.estimate", Started().measure)
     monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
     at = open_launcher()
     for name, words in (("a/b", "cannot be used"), ("small", "There is a run named small already")):
@@ -419,7 +419,7 @@ def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> 
 def test_who_is_refused_a_name_sees_whose_training_has_it(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icaps.train.estimate.estimate", lambda *_, **__: ESTIMATE)
+    monkeypatch.setattr("dashboard.cache.data.estimate", lambda *_, **__: ESTIMATE)
     start = jobs.start
 
     def start_second(place: Path, name: str, arguments: Sequence[str], limit: int) -> Run:

@@ -83,7 +83,7 @@ def test_a_failure_is_told_by_its_kind_and_place(lines: Lines) -> None:
     except KeyError as error:
         logs.failure(error)
     try:
-        data.preview(data.key_of("/nowhere/at/all", {}))
+        data.first_rows(data.key_of("/nowhere/at/all", {}))
     except DataError as error:
         logs.failure(error)
     first, second = lines.facts("failure")

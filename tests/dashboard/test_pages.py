@@ -206,7 +206,9 @@ def test_an_uploaded_csv(models: Path) -> None:
     run(at).button[0].click()
     assert run(at).dataframe[0].value["text"].tolist() == ["two\nlines", "bread"]
     at.file_uploader[0].set_value(("b.csv", b"words\nbread\n", "text/csv"))
-    assert visitor.errors(run(at)) == ["The CSV file has no column named 'text'; name one so."]
+    assert visitor.errors(run(at)) == [
+        "The CSV file has no column named 'text'; give the column of the texts this name."
+    ]
     at.file_uploader[0].set_value(("c.csv", b"text\nsoup\n", "text/csv"))
     assert run(at).button[0].label == "Explain 1 text"
     assert not at.error

@@ -77,7 +77,7 @@ def test_data_sets_are_shown_without_what_changes_them(tmp_path: Path) -> None:
     assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
     assert labels(at) == []
     assert not at.file_uploader
-    assert "this was not done beforehand" in at.info[0].value
+    assert "this has not been computed" in at.info[0].value
     options = at.selectbox(key="datasets data").options
     assert "Upload a file …" not in options
     assert not [name for name in options if "download" in name or "synthetic" in name]

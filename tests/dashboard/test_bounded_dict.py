@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboard.bounded import BoundedDict
+from dashboard.bounded_dict import BoundedDict
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ Value = TypeVar("Value")
 
 
 class BoundedDict(Generic[Key, Value]):
-    """Keeps the latest entries, and drops the oldest when there are more than `max_entries`.
+    """A dictionary that drops its oldest entries when there are more than `max_entries`.
 
     Args:
-        max_entries: How many are kept.
-        droppable: Whether a value may be dropped; one that may not stays, and counts.
+        max_entries: The largest number of entries.
+        droppable: Whether a value may be dropped; one that may not be dropped counts as well.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class BoundedDict(Generic[Key, Value]):
         """Adds a value as the latest entry, or replaces that of its key."""
         with self._lock:
             self._entries.pop(key, None)
-            old = [other for other, kept in self._entries.items() if self._droppable(kept)]
+            old = [other for other, entry in self._entries.items() if self._droppable(entry)]
             for other in old[: max(len(self._entries) + 1 - self._max_entries, 0)]:
                 del self._entries[other]
             self._entries[key] = value
