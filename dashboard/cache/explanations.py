@@ -11,9 +11,10 @@ from dashboard import quotas
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ExplainOptions
+from icaps.faithfulness.reason_results import Flip, ReasonTest
 from icaps.faithfulness.reason_test import flipping_set, scores_after, try_reasons
 from icaps.interpret.local import Reasons
-from icaps.results import Explanation, Flip, ReasonTest
+from icaps.results import Explanation
 
 _HOUR = 3600  # seconds
 

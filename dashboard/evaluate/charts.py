@@ -67,10 +67,26 @@ def confusion_chart(
             axis=alt.Axis(labelLimit=110, labelOverlap=False, labelColor=ink, **_PLAIN),
         ),
     )
+    layers = [_confusion_cells(base, column, chosen, ink)]
+    if len(classes) <= _MOST_WRITTEN:
+        dark = f"datum.{column} > {0.2 * max(float(table[column].max()), 1e-9)}"
+        layers.append(
+            base.transform_filter("datum.texts > 0")
+            .mark_text(fontSize=12)
+            .encode(
+                text=alt.Text(f"{column}:Q", format=format_),
+                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
+            )
+        )
+    height = 90 + len(classes) * (44 if len(classes) <= 8 else 26)  # with the axis
+    return alt.layer(*layers).properties(height=min(height, 1_000)).configure_view(stroke=None)
+
+
+def _confusion_cells(base: alt.Chart, column: str, chosen: tuple[str, str], ink: str) -> alt.Chart:
+    """The coloured cells of the confusion matrix, which a click picks."""
     true, guess = map(json.dumps, chosen)
     frame = f"datum.class === {true} && datum.predicted === {guess}"
-    picked = alt.selection_point(name=SELECTED, fields=["class", "predicted"], on="click")
-    cells = (
+    cells: alt.Chart = (
         base.mark_rect(cornerRadius=2, strokeWidth=2)
         .encode(
             color=alt.Color(
@@ -86,21 +102,9 @@ def confusion_chart(
                 alt.Tooltip("share:Q", title="Share of the class", format=".2%"),
             ],
         )
-        .add_params(picked)
+        .add_params(alt.selection_point(name=SELECTED, fields=["class", "predicted"], on="click"))
     )
-    layers = [cells]
-    if len(classes) <= _MOST_WRITTEN:
-        dark = f"datum.{column} > {0.2 * max(float(table[column].max()), 1e-9)}"
-        layers.append(
-            base.transform_filter("datum.texts > 0")
-            .mark_text(fontSize=12)
-            .encode(
-                text=alt.Text(f"{column}:Q", format=format_),
-                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
-            )
-        )
-    height = 90 + len(classes) * (44 if len(classes) <= 8 else 26)  # with the axis
-    return alt.layer(*layers).properties(height=min(height, 1_000)).configure_view(stroke=None)
+    return cells
 
 
 def reliability_table(calibration: Reliability) -> pd.DataFrame:

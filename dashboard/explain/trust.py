@@ -4,8 +4,9 @@ import streamlit as st
 
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
+from icaps.faithfulness.reason_results import ReasonTest
 from icaps.html import escape
-from icaps.results import Explanation, ReasonTest
+from icaps.results import Explanation
 
 
 def show_trust(model: ModelFolder, explanation: Explanation) -> None:

@@ -16,10 +16,11 @@ from dashboard.widgets import downloads
 from dashboard.widgets.chart_card import ink
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
+from icaps.faithfulness.reason_results import trust_facts
 from icaps.html import escape
 from icaps.reports.charts import class_colors
 from icaps.reports.text_report import TextReport
-from icaps.results import Explanation, trust_facts
+from icaps.results import Explanation
 
 _EXPANDERS = {  # by key: title and icon
     "try_words": ("What if words were removed?", "science"),

@@ -17,9 +17,10 @@ from dashboard.url_state import BOUNDS
 from dashboard.widgets import live_text
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
+from icaps.faithfulness.reason_results import Flip, flip_sentence
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
 from icaps.html import printable
-from icaps.results import Explanation, Flip, capsule_label, flip_sentence
+from icaps.results import Explanation, capsule_label
 
 MAX_WORDS = 300  # of a text, for its words to be offered one by one
 FLIP_KGRAMS = 3  # K-grams per capsule, of all capsules, that are searched for the flipping set

@@ -88,14 +88,14 @@ def _test_reason(
     classifier: ICapsClassifier, explanation: Explanation, removal: str
 ) -> tuple[dict[str, Any] | None, str]:
     """The outcome of testing a reason, as plain data and as lines; None and "" for a blank text."""
+    from icaps.faithfulness.reason_results import trust_facts, trust_text
     from icaps.faithfulness.reason_test import flipping_set, try_reasons
-    from icaps.results import trust_facts, trust_text
 
-    (trial,) = try_reasons(classifier, [explanation], removal)
-    if trial is None:
+    (test,) = try_reasons(classifier, [explanation], removal)
+    if test is None:
         return None, ""
     flip = flipping_set(classifier, explanation, removal)
-    return trust_facts(trial, flip), "\n" + trust_text(explanation, trial, flip)
+    return trust_facts(test, flip), "\n" + trust_text(explanation, test, flip)
 
 
 def _write_report(

@@ -16,8 +16,9 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness.choices import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
+from icaps.faithfulness.reason_results import RARE, Flip, ReasonTest
 from icaps.inference import class_norms
-from icaps.results import RARE, Explanation, Flip, Interval, KGram, ReasonTest
+from icaps.results import Explanation, Interval, KGram
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 

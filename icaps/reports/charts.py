@@ -69,7 +69,6 @@ def heatmap(
         ink: Colour of labels, one of `INK`.
     """
     classes = list(dict.fromkeys(cells["class"]))
-    format_ = {"share": ".1%", "routing": ".3f", "contribution": ".3f"}.get(value, ",d")
     base = alt.Chart(cells).encode(
         x=alt.X(
             "capsule:O",
@@ -86,13 +85,31 @@ def heatmap(
             ),
         ),
     )
-    largest = max(float(cells[value].max()), 1e-9)
-    picked = alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click")
+    layers = [_heatmap_cells(base, value, chosen, ink)]
+    if len(order) <= MAX_LABELLED and value in ("count", "right", "wrong"):
+        room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
+        some = base.transform_filter(f"datum.{value} > 0")
+        dark = f"datum.{value} > {0.45 * max(float(cells[value].max()), 1e-9)}"
+        layers.append(
+            some.mark_text(fontSize=10, opacity=room).encode(
+                text=alt.Text(f"{value}:Q", format=",d"),
+                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
+            )
+        )
+    height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis
+    chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
+    return chart
+
+
+def _heatmap_cells(
+    base: alt.Chart, value: str, chosen: tuple[str | None, int] | None, ink: str
+) -> alt.Chart:
+    """The coloured cells of the heatmap, which a click picks."""
     framed, capsule = chosen or (None, -1)
     frame = f"datum.capsule === {capsule}"
     if framed is not None:
         frame += f" && datum.class === {json.dumps(framed)}"
-    rectangles = (
+    cells: alt.Chart = (
         base.mark_rect(cornerRadius=2, strokeWidth=2)
         .encode(
             color=alt.Color(
@@ -115,23 +132,9 @@ def heatmap(
                 alt.Tooltip("contribution:Q", title="Mean contribution", format=".4f"),
             ],
         )
-        .add_params(picked)
+        .add_params(alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click"))
     )
-    layers = [rectangles]
-    if len(order) <= MAX_LABELLED and value in ("count", "right", "wrong"):
-        room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
-        some = base.transform_filter(f"datum.{value} > 0")
-        written = some.mark_text(fontSize=10, opacity=room)
-        dark = f"datum.{value} > {0.45 * largest}"
-        layers.append(
-            written.encode(
-                text=alt.Text(f"{value}:Q", format=format_),
-                color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
-            )
-        )
-    height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis
-    chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
-    return chart
+    return cells
 
 
 def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:

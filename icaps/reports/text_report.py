@@ -29,7 +29,7 @@ class TextReport:
         model: The model that gave it.
         options: The options that gave it.
         muted: Capsules that were switched off.
-        trust: From `results.trust_facts`, where the explanation was tested.
+        trust: From `faithfulness.reason_results.trust_facts`, if the explanation was tested.
     """
 
     explanation: Explanation

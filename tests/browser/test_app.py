@@ -34,7 +34,7 @@ HOSTILE = [
 ]
 
 
-def test_the_page_loads_and_answers(window: Any) -> None:
+def test_the_page_loads_and_responds(window: Any) -> None:
     page = open_app(window)
     expect(page.locator(".verdict")).to_have_text(re.compile("^(Cooking|Gardens|Sailing)$"))
     expect(page.locator(".evidence")).to_be_visible()

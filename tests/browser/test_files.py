@@ -66,7 +66,7 @@ def test_many_texts(window: Any) -> None:
     expect(page.get_by_test_id("stAlert")).to_contain_text("save it as UTF-8")
 
 
-def test_a_damaged_model_is_named_and_another_answers(window: Any) -> None:
+def test_a_damaged_model_is_named_and_another_responds(window: Any) -> None:
     page = window
     page.goto(f"/?model={quote(DAMAGED)}&text=bake+bread")
     alert = page.get_by_test_id("stAlert")

@@ -193,7 +193,7 @@ def test_the_reasons_are_those_of_the_epoch(page: Page, shop: Workshop) -> None:
     assert len(use) == 4 * 6  # epochs by capsules
 
 
-def test_the_log_and_the_command_are_told(page: Page, shop: Workshop) -> None:
+def test_the_log_and_the_command_are_reported(page: Page, shop: Workshop) -> None:
     open_run(page, "second", "Log")
     codes = main(page).get_by_role("tabpanel").get_by_test_id("stCode")
     given = shlex.split(codes.last.inner_text())

@@ -197,7 +197,7 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
         assert alerts(page) == []
 
 
-def test_of_two_that_start_one_name_one_is_told(browser: Any, shop: Workshop) -> None:
+def test_of_two_that_start_one_name_one_is_reported(browser: Any, shop: Workshop) -> None:
     with visiting(browser, shop, 2) as pages:
         for page in pages:
             open_at(page, "/many", "Many texts")

@@ -169,8 +169,8 @@ def test_only_those_that_are_named(
 
 
 def test_a_button_for_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str | None] = []
-    monkeypatch.setattr(auth.st, "login", asked.append)
+    providers: list[str | None] = []
+    monkeypatch.setattr(auth.st, "login", providers.append)
     shared = {key: AUTH[key] for key in ("redirect_uri", "cookie_secret")}
     provider = {key: AUTH[key] for key in AUTH if key not in shared}
     at = visitor(user={}, auth={**shared, "google": provider, "work": provider})
@@ -181,10 +181,10 @@ def test_a_button_for_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [button.label for button in at.button] == ["Log in"]
     at.button[0].click()
     run(at)
-    assert asked == ["work", None]
+    assert providers == ["work", None]
 
 
-def test_a_login_that_is_not_set_up_is_told() -> None:
+def test_a_login_that_is_not_set_up_is_reported() -> None:
     at = visitor(user={}, auth={"client_id": "x"})
     at.button[0].click()
     run(at)

@@ -36,9 +36,9 @@ def report(folder: Path, classifier: ICapsClassifier) -> GlobalReport:
     return GlobalReport(classifier, view)
 
 
-def open_page(name: str, **asked: str) -> AppTest:
+def open_page(name: str, **address: str) -> AppTest:
     at = AppTest.from_file(str(visitor.HOME), default_timeout=30)
-    at.query_params.update(asked)
+    at.query_params.update(address)
     at.switch_page(f"../pages/{name}.py")
     return run(at)
 
@@ -118,10 +118,10 @@ def test_an_empty_cell_says_so(report: GlobalReport) -> None:
         {"capsule": "3", "cell_class": ""},
     ],
 )
-def test_a_wrong_address_is_ignored(report: GlobalReport, asked: dict[str, str]) -> None:
-    at = open_page("capsules", model="seen", **asked)
+def test_a_wrong_address_is_ignored(report: GlobalReport, address: dict[str, str]) -> None:
+    at = open_page("capsules", model="seen", **address)
     largest = int(report.view.tally.frequency.sum(0).argmax())
-    right = int(asked["capsule"]) if asked.get("capsule") == "3" else largest
+    right = int(address["capsule"]) if address.get("capsule") == "3" else largest
     assert at.selectbox(key="capsule").value == right
     assert at.selectbox(key="cell_class").value == "every class"
 

@@ -401,11 +401,11 @@ def test_rows_by_prediction(
     run(at)
     at.button(key="save slice").click()
     assert "Saved as" in run(at).success[0].value
-    (kept,) = slices()
-    assert (kept.name, kept.rows) == ("doubted ones", len(margin))
-    assert kept.origin["judged"] == LABEL_ISSUE
-    assert kept.origin["model"] == "small"
-    again = [record.text for record in open_source(kept.path)]
+    (saved,) = slices()
+    assert (saved.name, saved.rows) == ("doubted ones", len(margin))
+    assert saved.origin["judged"] == LABEL_ISSUE
+    assert saved.origin["model"] == "small"
+    again = [record.text for record in open_source(saved.path)]
     assert again == [texts[n] for n in doubted]
 
 
@@ -413,8 +413,8 @@ def test_a_slice_is_a_data_set(data: Path) -> None:
     at = open_data(data, "Rows", **{"rows classes": ["Sailing"], "slice name": "mine"})
     at.button(key="save slice").click()
     run(at)
-    (kept,) = slices()
-    assert kept.rows == 26
+    (saved,) = slices()
+    assert saved.rows == 26
     at.button(key="save slice").click()
     assert "already" in errors(run(at))[0]
     at.text_input(key="slice name").set_value("../x")
@@ -425,9 +425,9 @@ def test_a_slice_is_a_data_set(data: Path) -> None:
     assert run(at).button(key="save slice").disabled
     at.selectbox(key="datasets data").select("slice: mine")
     run(at)
-    assert at.query_params["data"] == str(kept.path)
+    assert at.query_params["data"] == str(saved.path)
     assert set(at.dataframe[0].value["class"]) == {"Sailing"}
-    at.button(key=f"delete data {kept.path}").click()
+    at.button(key=f"delete data {saved.path}").click()
     run(at)
     assert slices() == []
     assert at.selectbox(key="datasets data").value == "synthetic"
@@ -558,12 +558,12 @@ def test_an_error_is_shown_for_a_damaged_index(name: str, content: bytes, data: 
     folder = indexed(data).folder
     (folder / name).write_bytes(content)
     at = open_data(data)
-    told = errors(at)
-    for tab in TABS[1:] if not told else ():
-        told += errors(open_tab(at, tab))
+    messages = errors(at)
+    for tab in TABS[1:] if not messages else ():
+        messages += errors(open_tab(at, tab))
         at.session_state["rows words"] = "bread"
-    assert told
-    assert all("can't be read" in error and "Delete the folder" in error for error in told)
+    assert messages
+    assert all("can't be read" in error and "Delete the folder" in error for error in messages)
 
 
 def test_an_error_is_shown_for_damaged_predictions(
@@ -580,8 +580,8 @@ def test_an_error_is_shown_for_damaged_predictions(
 
 def test_an_address_opens_data(data: Path, tmp_path: Path) -> None:
     at = open_data(data)
-    asked = dict(at.query_params)
-    again = open_page("datasets", **asked)
+    address = dict(at.query_params)
+    again = open_page("datasets", **address)
     assert metrics(again) == metrics(at)
     assert again.selectbox(key="datasets data").value == PATH
     assert again.text_input(key="datasets path").value == str(data)
@@ -602,11 +602,11 @@ def test_back_and_forward_are_followed(data: Path, tmp_path: Path) -> None:
     run(at)
     assert metrics(at)["Texts"] == "9"
     after = dict(at.query_params)
-    for asked, texts in ((before, "80"), (after, "9")):
+    for address, texts in ((before, "80"), (after, "9")):
         at.query_params.clear()
-        at.query_params.update(asked)
+        at.query_params.update(address)
         assert metrics(run(at))["Texts"] == texts
-        assert at.query_params == asked
+        assert at.query_params == address
 
 
 def test_filters_of_other_data_are_reset(data: Path, tmp_path: Path) -> None:

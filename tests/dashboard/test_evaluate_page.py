@@ -75,8 +75,8 @@ def report(models: Path, data: Path) -> EvaluationReport:
     return kept(models / "small", data)
 
 
-def opened(data: Path, tab: str = "Scores", **asked: str) -> AppTest:
-    return open_page("evaluate", data=str(data), evaluate_tab=tab, **asked)
+def opened(data: Path, tab: str = "Scores", **address: str) -> AppTest:
+    return open_page("evaluate", data=str(data), evaluate_tab=tab, **address)
 
 
 def metrics(at: AppTest) -> dict[str, str]:
@@ -153,20 +153,20 @@ def test_saved_slices_are_scored(report: EvaluationReport, data: Path) -> None:
 
 
 def test_the_confusion_matrix_and_its_texts(report: EvaluationReport, data: Path) -> None:
-    told = report.predictions
+    predictions = report.predictions
     at = opened(data, "Confusion")
-    mistakes = told.confusion - np.diag(told.confusion.diagonal())
+    mistakes = predictions.confusion - np.diag(predictions.confusion.diagonal())
     assert (
         mistakes.max()
-        == told.confusion[
-            told.classes.index(at.selectbox(key="actual").value),
-            told.classes.index(at.selectbox(key="taken").value),
+        == predictions.confusion[
+            predictions.classes.index(at.selectbox(key="actual").value),
+            predictions.classes.index(at.selectbox(key="taken").value),
         ]
     )
     at.selectbox(key="actual").select("Gardens")
     at.selectbox(key="taken").select("Gardens")
     run(at)
-    rows = told.cell(1, 1)
+    rows = predictions.cell(1, 1)
     assert f"{len(rows)} texts, the most confident predictions first" in [
         c.value for c in at.caption
     ]
@@ -197,16 +197,16 @@ def test_a_click_in_the_matrix_picks_its_cell(
 
 
 def test_calibration_and_the_threshold(report: EvaluationReport, data: Path) -> None:
-    told = report.predictions
+    predictions = report.predictions
     at = opened(data, "Calibration", threshold="90")
     assert metrics(at)["Calibration error"] == f"{report.reliability.error.value:.2%}"
     assert at.slider(key="threshold").value == 90
-    kept_texts = select_at(told.confidence, told.correct, 0.9)
+    kept_texts = select_at(predictions.confidence, predictions.correct, 0.9)
     (sentence,) = [m.value for m in at.markdown if "It predicts" in m.value]
     assert f"{kept_texts.coverage:.1%}".replace(".", r"\.") in sentence
     assert len(at.get("vega_lite_chart")) == 2
     at.slider(key="threshold").set_value(100)
-    sure = (told.confidence == 1).mean()  # rounded to that
+    sure = (predictions.confidence == 1).mean()  # rounded to that
     expected = rf"predicts {sure:.1%}".replace(".", r"\.") if sure else "abstains on all"
     assert any(expected in m.value for m in run(at).markdown)
     at.slider(key="threshold").set_value(0)
@@ -265,7 +265,7 @@ def test_the_learning_curve(report: EvaluationReport, data: Path, models: Path) 
 
 
 def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> None:
-    asked = {
+    address = {
         "part": "test",
         "evaluate_tab": "Confusion",
         "actual": "Sailing",
@@ -274,8 +274,8 @@ def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> 
         "model": "small",
         "other": "",
     }
-    at = open_page("evaluate", data=str(data), **asked)
-    assert at.query_params == {"data": str(data), **asked}
+    at = open_page("evaluate", data=str(data), **address)
+    assert at.query_params == {"data": str(data), **address}
     assert at.selectbox(key="actual").value == "Sailing"
     at.query_params["evaluate_tab"] = "Errors"
     at.query_params["taken"] = "Gardens"
@@ -290,10 +290,10 @@ def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> 
     [{"part": "x"}, {"actual": "Stars"}, {"evaluate_tab": "<b>"}, {"threshold": "101"}],
 )
 def test_a_wrong_address_is_ignored(
-    report: EvaluationReport, data: Path, asked: dict[str, str]
+    report: EvaluationReport, data: Path, address: dict[str, str]
 ) -> None:
     for tab in ("Confusion", "Calibration"):
-        at = open_page("evaluate", data=str(data), **{"evaluate_tab": tab, **asked})
+        at = open_page("evaluate", data=str(data), **{"evaluate_tab": tab, **address})
         assert not errors(at)
 
 
@@ -306,10 +306,13 @@ def test_the_training_split(report: EvaluationReport, data: Path) -> None:
 
 
 def test_strange_texts_are_shown_as_they_are(report: EvaluationReport, data: Path) -> None:
-    told = report.predictions
-    asked = {"actual": told.classes[told.labels[0]], "taken": told.classes[told.predicted[0]]}
-    rows = told.cell(int(told.labels[0]), int(told.predicted[0]))
-    at = opened(data, "Confusion", **asked)
+    predictions = report.predictions
+    address = {
+        "actual": predictions.classes[predictions.labels[0]],
+        "taken": predictions.classes[predictions.predicted[0]],
+    }
+    rows = predictions.cell(int(predictions.labels[0]), int(predictions.predicted[0]))
+    at = opened(data, "Confusion", **address)
     while "=1+1" not in page_html(at):
         page = at.number_input(key="confusion page")
         assert page.value < -(-len(rows) // PAGE)
@@ -339,9 +342,9 @@ def test_own_sentences_with_the_shipped_model(
 
 @pytest.mark.parametrize("ink", INK.values())
 def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
-    told = report.predictions
-    kept_texts = select_at(told.confidence, told.correct, 0.8)
-    cells = charts.confusion_table(told.confusion, told.classes)
+    predictions = report.predictions
+    kept_texts = select_at(predictions.confidence, predictions.correct, 0.8)
+    cells = charts.confusion_table(predictions.confusion, predictions.classes)
     points = [
         Point("a", "a", 100, 1, 0.8, None, 0),
         Point("b", "a", 200, 1, 0.9, 0.7, 10),

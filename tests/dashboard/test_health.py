@@ -1,4 +1,4 @@
-"""Whether the app answers, as a container or a proxy asks; and the headers of its answers."""
+"""The health check, as a container or a proxy requests it; and the headers of responses."""
 
 import json
 import shutil
@@ -23,27 +23,27 @@ def ask() -> tuple[int, dict[str, Any]]:
     return answer.status_code, json.loads(answer.body)
 
 
-def test_an_app_that_answers(models: Path) -> None:
+def test_an_app_that_responds(models: Path) -> None:
     write_run(models, "ended", done())
     with at_work(write_run(models, "waits", Status(QUEUED, 1))):
-        status, told = ask()
+        status, report = ask()
     assert status == 200
-    memory = told.pop("memory_mb")
+    memory = report.pop("memory_mb")
     assert 50 < memory < 50_000
-    assert told == {"ok": True, "models": 1, "jobs": 1}
+    assert report == {"ok": True, "models": 1, "jobs": 1}
 
 
-def test_an_app_without_models_answers(models: Path) -> None:
+def test_an_app_without_models_responds(models: Path) -> None:
     shutil.rmtree(models / "small")
-    status, told = ask()
-    assert (status, told["ok"], told["models"]) == (200, True, 0)
+    status, report = ask()
+    assert (status, report["ok"], report["models"]) == (200, True, 0)
 
 
 def test_a_model_that_is_damaged(models: Path) -> None:
     (models / "small" / "classes.txt").unlink()
-    status, told = ask()
-    assert (status, told["ok"], told["error"]) == (503, False, "CheckpointError")
-    assert str(models) not in json.dumps(told)
+    status, report = ask()
+    assert (status, report["ok"], report["error"]) == (503, False, "CheckpointError")
+    assert str(models) not in json.dumps(report)
 
 
 def test_settings_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_settings_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert ask()[0] == 503
 
 
-def test_a_server_that_starts_answers_at_once(models: Path) -> None:
+def test_a_server_that_starts_responds_at_once(models: Path) -> None:
     with server._warming:
         assert ask() == (503, {"ok": False, "error": "starting"})
     assert ask()[0] == 200

@@ -40,9 +40,9 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     run(at)
     assert not at.error
     assert at.selectbox(key="run").value == "my texts"
-    asked = run_named("my texts").request
-    assert asked is not None
-    model, train = settings_of(read_arguments(asked.arguments))
+    request = run_named("my texts").request
+    assert request is not None
+    model, train = settings_of(read_arguments(request.arguments))
 
     end = time.monotonic() + WAIT
     while run_named("my texts").status.live and time.monotonic() < end:

@@ -128,7 +128,10 @@ def test_made_up_texts_with_what_suits_them(started: Started) -> None:
     assert options.watch == watched == next(iter(open_source_of("synthetic"))).text[:300]
     found = suggest_settings(open_source_of("synthetic"))
     assert not found.hierarchical
-    assert (found.max_words, found.min_frequency) != (195, 5)  # so that they are told at all
+    assert (found.max_words, found.min_frequency) != (
+        195,
+        5,
+    )  # else they would not differ from the defaults
     model = ModelConfig(max_words=found.max_words)
     assert settings_in(arguments) == (model, TrainConfig(min_frequency=found.min_frequency))
     assert started.calls[-1][3] == jobs.LIMIT
@@ -140,7 +143,7 @@ def open_source_of(name: str) -> Source:
     return open_source(resolve(name), "train")
 
 
-def test_a_preset_is_told_by_its_name(started: Started) -> None:
+def test_a_preset_is_logged_by_its_name(started: Started) -> None:
     at = open_launcher()
     at.selectbox(key="launch base").select("dbpedia-short")
     arguments = arguments_of(run(at), started)
@@ -342,7 +345,7 @@ def test_data_that_is_not_here_can_be_started(started: Started) -> None:
     assert started.estimates == []
 
 
-def test_data_that_is_nowhere_is_told(started: Started) -> None:
+def test_data_that_is_nowhere_is_reported(started: Started) -> None:
     at = open_launcher("nothing.csv")
     for path in ("/nowhere/at/all.csv", "../nowhere.csv", "x" * 5_000, "a\0b", "a b/c"):
         assert "There is no file or folder" in errors(at)[0]
@@ -401,7 +404,7 @@ def test_a_name_goes_with_the_data_and_is_not_suggested_twice(
     assert started.calls[-1][1] == "mine"
 
 
-def test_a_name_that_can_not_be_used_is_told(models: Path, monkeypatch: Any) -> None:
+def test_a_name_that_can_not_be_used_is_reported(models: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("dashboard.cache.data.estimate", Started().measure)
     monkeypatch.setattr(jobs, "_launch", lambda *_: pytest.fail("it was started"))
     at = open_launcher()
@@ -474,13 +477,13 @@ def test_long_documents_are_told_from_short_texts(
 
 
 @pytest.mark.parametrize("vectors", ["/nowhere/v.txt", "-x", "no such name", "a\0b"])
-def test_vectors_that_there_are_not_are_told(vectors: str, texts: Path) -> None:
+def test_vectors_that_there_are_not_are_reported(vectors: str, texts: Path) -> None:
     at = open_launcher(str(texts), **{"launch vectors": ["texts", vectors]})
     assert len(errors(at)) == 1
     assert not at.button
 
 
-def test_one_class_is_told(tmp_path: Path) -> None:
+def test_one_class_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("text,label\nsome bread,a\nmore soup,a\n")
     (error,) = errors(open_launcher(str(path)))
@@ -622,7 +625,7 @@ def test_what_was_changed_is_reset_by_taking_over_again(started: Started, texts:
         (["train", "--data", "synthetic", "--set", "nothing=1"], "There is no setting 'nothing'"),
     ],
 )
-def test_a_command_that_is_not_known_any_more_is_told(
+def test_a_command_that_is_not_known_any_more_is_reported(
     arguments: list[str], words: str, started: Started
 ) -> None:
     at = AppTest.from_function(taking_script, default_timeout=60)

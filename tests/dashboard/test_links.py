@@ -44,25 +44,25 @@ def shown(at: AppTest) -> dict[str, str]:
 
 
 def test_capsules() -> None:
-    asked = {"cell_value": "share", "columns": "number", "capsule_tab": "K-grams"}
-    at = open_page("capsules", model="one", capsule="1", **asked)
+    address = {"cell_value": "share", "columns": "number", "capsule_tab": "K-grams"}
+    at = open_page("capsules", model="one", capsule="1", **address)
     assert not at.warning
     assert at.selectbox(key="cell_value").value == "share"
     assert at.selectbox(key="columns").value == "number"
     assert at.session_state["capsule_tab"] == "K-grams"
-    assert shown(at) == asked
+    assert shown(at) == address
     at.selectbox(key="columns").select("class")  # as at first
     assert shown(run(at)) == {"cell_value": "share", "capsule_tab": "K-grams"}
 
 
 def test_queries() -> None:
-    asked = {"space": "queries", "method": "tsne", "perplexity": "7.0", "map_seed": "3"}
-    at = open_page("queries", model="one", **asked)
+    address = {"space": "queries", "method": "tsne", "perplexity": "7.0", "map_seed": "3"}
+    at = open_page("queries", model="one", **address)
     assert not at.warning
     assert at.selectbox(key="space").value == "queries"
     assert (at.slider(key="perplexity").value, at.number_input(key="map_seed").value) == (7, 3)
     at.selectbox(key="method").select("pca")
-    assert shown(run(at)) == {**asked, "method": "pca"}
+    assert shown(run(at)) == {**address, "method": "pca"}
 
 
 def test_back_takes_a_look_back() -> None:
@@ -91,37 +91,39 @@ def test_evaluate(seen: Path, data_file: Path) -> None:
     classifier = ICapsClassifier.load(seen / "one")
     weights = weights_fingerprint(seen / "one")
     evaluate_data(classifier, weights, EvaluationData(data_file, "test", {}))
-    asked = {"cells_show": "shares of the class", "card_limit": "50"}
-    at = open_page("evaluate", model="one", data=str(data_file), evaluate_tab="Confusion", **asked)
+    address = {"cells_show": "shares of the class", "card_limit": "50"}
+    at = open_page(
+        "evaluate", model="one", data=str(data_file), evaluate_tab="Confusion", **address
+    )
     assert not at.warning
     assert at.button_group(key="cells show").value == "shares of the class"
-    assert shown(at) == asked
+    assert shown(at) == address
 
 
 def test_datasets(data_file: Path) -> None:
     make_index(data_file, {})
-    asked = {"data_tabs": "Rows", "rows_words": "soup", "rows_regex": "b.*d"}
-    at = open_page("datasets", data=str(data_file), model="one", **asked)
+    address = {"data_tabs": "Rows", "rows_words": "soup", "rows_regex": "b.*d"}
+    at = open_page("datasets", data=str(data_file), model="one", **address)
     assert at.text_input(key="rows words").value == "soup"
     assert at.text_input(key="rows regex").value == "b.*d"
     at.text_input(key="rows words").set_value("bread")
-    assert shown(run(at)) == {**asked, "rows_words": "bread"}
+    assert shown(run(at)) == {**address, "rows_words": "bread"}
 
 
 def test_compare(data_file: Path) -> None:
-    asked = {"compare_size": "500", "compare_tab": "Speed and size"}
-    at = open_page("compare", compared="two,one", data=str(data_file), **asked)
+    address = {"compare_size": "500", "compare_tab": "Speed and size"}
+    at = open_page("compare", compared="two,one", data=str(data_file), **address)
     assert not at.warning
     assert at.select_slider(key="compare size").value == 500
     assert at.session_state["compare_tab"] == "Speed and size"
-    assert shown(at) == asked
+    assert shown(at) == address
 
 
 def test_train(seen: Path) -> None:
     for name in ("a", "b", "c"):
         write_run(seen, name, Status(DONE))
-    asked = {"train_tabs": "Log", "beside": "b,c"}
-    at = open_page("train", run="a", **asked)
+    address = {"train_tabs": "Log", "beside": "b,c"}
+    at = open_page("train", run="a", **address)
     assert at.multiselect(key="beside").value == ["b", "c"]
     at.multiselect(key="beside").set_value(["c"])
     assert shown(run(at)) == {"train_tabs": "Log", "beside": "c"}
@@ -134,8 +136,8 @@ def test_train(seen: Path) -> None:
         {"perplexity": "1e9", "map_seed": "1.5", "method": ""},
     ],
 )
-def test_what_can_not_be_meant_is_left_out(asked: dict[str, str]) -> None:
-    at = open_page("queries", model="one", **asked)
+def test_what_can_not_be_meant_is_left_out(address: dict[str, str]) -> None:
+    at = open_page("queries", model="one", **address)
     assert shown(at) == {}
     assert (at.slider(key="perplexity").value, at.number_input(key="map_seed").value) == (10, 0)
 

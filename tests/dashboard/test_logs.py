@@ -45,7 +45,7 @@ def lines() -> Iterator[Lines]:
     logger.setLevel(before[1])
 
 
-def test_a_page_is_told_with_its_time_and_session(lines: Lines) -> None:
+def test_a_page_is_logged_with_its_time_and_session(lines: Lines) -> None:
     at = open_app()
     type_text(at, "bake bread")
     open_page("train")
@@ -74,7 +74,7 @@ def test_no_text_path_or_name_of_a_visitor_is_in_the_log(
     assert MARK not in "".join(capfd.readouterr())
 
 
-def test_a_failure_is_told_by_its_kind_and_place(lines: Lines) -> None:
+def test_a_failure_is_logged_by_its_kind_and_place(lines: Lines) -> None:
     def fail(*_: object) -> None:
         raise KeyError(f"{MARK} in an error")
 
@@ -97,12 +97,12 @@ def test_a_failure_is_told_by_its_kind_and_place(lines: Lines) -> None:
 def test_a_failure_becomes_a_sentence_for_the_visitor(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(server.st, "error", lambda text, **_: told.append(text))
+    messages: list[str] = []
+    monkeypatch.setattr(server.st, "error", lambda text, **_: messages.append(text))
     monkeypatch.setattr(logs, "session", lambda: "0123abcd")
     assert server.show_failure(ZeroDivisionError(MARK)) is True
-    assert "in the log under 0123abcd" in told[0]
-    assert MARK not in told[0]
+    assert "in the log under 0123abcd" in messages[0]
+    assert MARK not in messages[0]
     assert st.App(HOME, **server.options())._on_script_error is server.show_failure
 
 

@@ -56,7 +56,7 @@ def test_what_is_no_checkpoint_is_left_out(models: Path) -> None:
     assert names() == ["damaged"]
 
 
-def test_models_of_one_name_are_told_apart(
+def test_models_of_one_name_have_different_names(
     tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roots = [models, tmp_path / "b", tmp_path / "c" / "a", tmp_path / "absent"]

@@ -189,11 +189,18 @@ def test_no_other_places_where_strangers_come(
     for path in (root / "a.csv", outside, tmp_path / "root2.csv"):
         path.write_bytes(CSV)
     (root / "link.csv").symlink_to(outside)
-    kept = store_upload("a.csv", io.BytesIO(CSV))
+    stored = store_upload("a.csv", io.BytesIO(CSV))
     monkeypatch.chdir(tmp_path)
     assert file_access.confined()
     allow(data_roots=[str(root)])
-    for value in (str(root / "a.csv"), "root/a.csv", str(root), str(kept), "synthetic", "ag_news"):
+    for value in (
+        str(root / "a.csv"),
+        "root/a.csv",
+        str(root),
+        str(stored),
+        "synthetic",
+        "ag_news",
+    ):
         file_access.check_data(value)
     file_access.check_data("owner/name")  # which may be asked for
     wrong = ("/etc/passwd", str(outside), f"{root}/../outside.csv", "root/link.csv", "outside.csv")
@@ -235,8 +242,8 @@ def test_a_link_reaches_no_file_outside(
         at = open_page("datasets", data=str(secret))
     assert "may not be read here" in errors(at)[0]
     assert not at.dataframe
-    told = [record.facts for record in caplog.records if record.name == "icaps.dashboard"]
-    assert {"event": "refused", "limit": "places"}.items() <= told[0].items()
+    facts = [record.facts for record in caplog.records if record.name == "icaps.dashboard"]
+    assert {"event": "refused", "limit": "places"}.items() <= facts[0].items()
 
 
 def test_the_launcher_reads_and_starts_nothing_outside(

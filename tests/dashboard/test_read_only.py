@@ -72,8 +72,8 @@ def test_trainings_are_shown_without_what_changes_them(models: Path) -> None:
 
 
 def test_data_sets_are_shown_without_what_changes_them(tmp_path: Path) -> None:
-    kept = store_upload("a.csv", io.BytesIO(CSV))
-    at = open_page("datasets", data=str(kept))
+    stored = store_upload("a.csv", io.BytesIO(CSV))
+    at = open_page("datasets", data=str(stored))
     assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
     assert labels(at) == []
     assert not at.file_uploader
@@ -96,12 +96,12 @@ def test_links_reach_nothing_that_would_be_made_or_fetched(all_files: None) -> N
         assert "may not be read here" in errors(open_page("datasets", data=value))[0]
 
 
-def test_no_action_is_done_whatever_is_asked(
+def test_no_action_is_done_whatever_is_requested(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The functions that change something, called as by a browser that shows hidden buttons."""
     run = as_run(write_run(models, "one", Status(STOPPED, 1), resumable=True))
-    kept = store_upload("a.csv", io.BytesIO(CSV))
+    stored = store_upload("a.csv", io.BytesIO(CSV))
     for name in ("start", "resume", "stop", "delete"):
         monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
     monkeypatch.setattr(tasks, "Task", lambda _: pytest.fail("it was started"))
@@ -114,8 +114,10 @@ def test_no_action_is_done_whatever_is_asked(
     actions = [
         lambda: train_questions.show_actions(run),
         lambda: train_questions._ask_delete(run),
-        lambda: dataset_questions.ask_delete(data_picker.Choice(data.key_of(str(kept), {}), None)),
-        lambda: tasks.start(("explore", str(kept))),
+        lambda: dataset_questions.ask_delete(
+            data_picker.Choice(data.key_of(str(stored), {}), None)
+        ),
+        lambda: tasks.start(("explore", str(stored))),
         lambda: quotas.upload(5),
         lambda: quotas.new_run(models),
         lambda: quotas.waiting(models),
@@ -124,7 +126,7 @@ def test_no_action_is_done_whatever_is_asked(
     for action in actions:
         with pytest.raises(NotAllowedError):
             action()
-    assert [upload.path for upload in uploads()] == [kept]
+    assert [upload.path for upload in uploads()] == [stored]
     assert training_jobs.max_running() == 1
     assert file_access.confined()
 

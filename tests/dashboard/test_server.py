@@ -55,29 +55,29 @@ def test_garbage_is_looked_for_again_once_all_is_imported() -> None:
 def test_what_an_early_visitor_runs_imports_nothing_large() -> None:
     """Else a thread of theirs would import what the server's is importing."""
     head = HOME.read_text(encoding="utf-8").split("    from dashboard import auth")[0]
-    told = "import sys; print([n for n in ('numpy', 'pandas', 'torch') if n in sys.modules])"
-    script = f"__file__ = {str(HOME)!r}\n{head}\n{told}"
+    loaded = "import sys; print([n for n in ('numpy', 'pandas', 'torch') if n in sys.modules])"
+    script = f"__file__ = {str(HOME)!r}\n{head}\n{loaded}"
     found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
     assert found.stdout.decode().strip() == "[]"
 
 
-def test_a_visitor_who_comes_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+def test_a_visitor_who_comes_early_sees_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[str] = []
 
     def spinner(line: str, *, show_time: bool) -> nullcontext[None]:
-        told.append(line)
+        messages.append(line)
         return nullcontext()
 
     monkeypatch.setattr(st, "spinner", spinner)
     server.show_start()
-    assert not told
+    assert not messages
     with server._warming:
         visitor = threading.Thread(target=server.show_start)
         visitor.start()
         visitor.join(0.2)
         assert visitor.is_alive()
     visitor.join()
-    assert told == ["iCaps is starting"]
+    assert messages == ["iCaps is starting"]
 
 
 def test_streamlit_finds_the_app_in_the_entry() -> None:

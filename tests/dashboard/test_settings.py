@@ -59,7 +59,7 @@ def test_another_file_changes_what_it_names(file: Path) -> None:
         ("\udcff", "can't be read ('utf-8' codec"),
     ],
 )
-def test_mistakes_are_told(file: Path, content: str, sentence: str) -> None:
+def test_mistakes_are_reported(file: Path, content: str, sentence: str) -> None:
     file.write_text(content, errors="surrogateescape")
     with pytest.raises(ConfigError) as caught:
         settings.current()

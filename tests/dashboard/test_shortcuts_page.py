@@ -53,8 +53,8 @@ def data(misled: ICapsClassifier, models: Path, tmp_path: Path) -> Path:
     return path
 
 
-def opened(data: Path, model: str = "misled", **asked: str) -> AppTest:
-    return open_page("shortcuts", data=str(data), model=model, **asked)
+def opened(data: Path, model: str = "misled", **address: str) -> AppTest:
+    return open_page("shortcuts", data=str(data), model=model, **address)
 
 
 def press(at: AppTest, label: str) -> AppTest:
@@ -118,12 +118,12 @@ def test_predictions_with_and_without_the_token(data: Path, misled: ICapsClassif
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
     finding = kept.findings[0]
-    told = predict_without(misled, kept.texts, finding)
+    table = predict_without(misled, kept.texts, finding)
     texts = [kept.labelled[row][0] for row in finding.rows]
-    assert told["with"].tolist() == misled.predict(texts).tolist()
+    assert table["with"].tolist() == misled.predict(texts).tolist()
     expected = misled.predict_proba(texts).max(1)
-    assert told["probability with"].to_numpy() == pytest.approx(expected, abs=1e-5)
+    assert table["probability with"].to_numpy() == pytest.approx(expected, abs=1e-5)
     unknown = [text.replace(TOKEN, "qqqq") for text in texts]
-    assert told["without"].tolist() == misled.predict(unknown).tolist()
+    assert table["without"].tolist() == misled.predict(unknown).tolist()
     flips = misled.predict(texts) != misled.predict(unknown)
-    assert np.array_equal(told["flips"], flips)
+    assert np.array_equal(table["flips"], flips)

@@ -126,8 +126,8 @@ def test_without_a_training_the_page_says_how() -> None:
 
 LIVE = {"stop", "duplicate"}
 ENDED = {"resume", "duplicate", "delete"}
-# The state that is written, whether its process lives, whether it was asked to stop: the state that
-# is told, and the buttons that are there.
+# The status that is written, whether its process lives, whether a stop was requested: the state and
+# the buttons that are shown.
 STATES: dict[str, tuple[Status | None, bool, bool, str, set[str]]] = {
     "just asked for": (None, False, False, QUEUED, LIVE),
     "queued": (Status(QUEUED, 1), True, False, QUEUED, LIVE),
@@ -560,7 +560,7 @@ def test_the_table_of_all_trainings(place: Path) -> None:
     assert math.isnan(row["validation"])
     assert math.isnan(row["test"])
     assert pd.isna(row["started (UTC)"])
-    assert any(f"2 in {place.resolve()}, 2 MB" in caption.value for caption in at.caption)
+    assert any(f"2 trainings in {place.resolve()}, 2 MB" in caption.value for caption in at.caption)
 
 
 def test_files_for_a_spreadsheet_hold_no_formulas(place: Path) -> None:

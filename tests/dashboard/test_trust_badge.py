@@ -44,18 +44,18 @@ def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
 def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> None:
     at = open_app(model="ag_news", text=GOOD)
     (expected,) = shipped.explain([GOOD])
-    kind, *told = badge(at)
-    assert told == tried(shipped, expected)
-    assert kind == ("good" if told[0].startswith("The shaded words matter") else "doubt")
-    assert "lowers Sports from" in told[1]
+    kind, *lines = badge(at)
+    assert lines == tried(shipped, expected)
+    assert kind == ("good" if lines[0].startswith("The shaded words matter") else "doubt")
+    assert "lowers Sports from" in lines[1]
     for text in ("", "zzyzx"):
         assert badge(type_text(at, text)) == []
         assert not [box for box in at.expander if box.label == "What if words were removed?"]
-    kind, told = badge(type_text(at, "football"))
+    kind, lines = badge(type_text(at, "football"))
     assert kind == "open"
-    assert "Too few words" in told
-    kind, *told = badge(type_text(at, HOSTILE))
-    assert told == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
+    assert "Too few words" in lines
+    kind, *lines = badge(type_text(at, HOSTILE))
+    assert lines == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
 
 
 def test_the_ranking_is_in_the_link(shipped: ICapsClassifier) -> None:

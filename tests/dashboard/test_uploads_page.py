@@ -106,13 +106,13 @@ def test_what_is_no_table_of_texts(content: bytes, sentence: str, at: AppTest) -
 def test_strange_names(name: str, at: AppTest, cache: Path) -> None:
     upload(at, name, CSV)
     assert not at.error
-    (kept,) = uploads()
-    assert kept.path.parent.parent == cache / "uploads"
-    assert len(kept.name.encode()) <= LONGEST_NAME
-    assert at.query_params["data"] == str(kept.path)
+    (stored,) = uploads()
+    assert stored.path.parent.parent == cache / "uploads"
+    assert len(stored.name.encode()) <= LONGEST_NAME
+    assert at.query_params["data"] == str(stored.path)
     assert at.dataframe[0].value["class"].tolist() == ["a", "b"]
     again = open_page("datasets", **at.query_params)
-    assert again.selectbox(key="datasets data").value == f"upload: {kept.name}"
+    assert again.selectbox(key="datasets data").value == f"upload: {stored.name}"
 
 
 def test_an_upload_is_read_once(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,4 +134,4 @@ def test_two_forms_have_their_own_uploads(at: AppTest) -> None:
     at.file_uploader(key="launch file").set_value(("b.csv", CSV + b"third,a\n", "text/csv"))
     run(at)
     assert [len(frame.value) for frame in at.dataframe] == [2, 3]
-    assert {kept.name for kept in uploads()} == {"a.csv", "b.csv"}
+    assert {stored.name for stored in uploads()} == {"a.csv", "b.csv"}

@@ -11,6 +11,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.errors import ConfigError
+from icaps.faithfulness.reason_results import ReasonTest, flip_sentence
 from icaps.faithfulness.reason_test import (
     ACTIONS,
     DELETE,
@@ -21,7 +22,7 @@ from icaps.faithfulness.reason_test import (
     try_reasons,
     words_under,
 )
-from icaps.results import Explanation, Interval, ReasonTest, flip_sentence
+from icaps.results import Explanation, Interval
 from icaps.text.sentences import encode
 from tests.conftest import make_texts
 from tests.faithfulness.test_perturbation import left, plain_norms

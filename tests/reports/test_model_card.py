@@ -35,7 +35,7 @@ def view(classifier: ICapsClassifier, interpreted: Path) -> GlobalReport:
 
 
 @pytest.fixture(scope="module")
-def told(classifier: ICapsClassifier, evaluated: EvaluationReport) -> dict[str, object]:
+def faithfulness(classifier: ICapsClassifier, evaluated: EvaluationReport) -> dict[str, object]:
     return measure_faithfulness(classifier, evaluated.evaluation, 6)
 
 
@@ -50,10 +50,10 @@ def card(
     data_file: Path,
     evaluated: EvaluationReport,
     view: GlobalReport,
-    told: dict[str, object],
+    faithfulness: dict[str, object],
 ) -> ModelCard:
     tested = EvaluatedData(str(data_file), "test", evaluated)
-    return make(classifier, interpreted, tested, view, told)
+    return make(classifier, interpreted, tested, view, faithfulness)
 
 
 def test_its_numbers_are_the_librarys(
@@ -92,11 +92,11 @@ def test_it_is_the_same_whenever_it_is_made(
     data_file: Path,
     evaluated: EvaluationReport,
     view: GlobalReport,
-    told: dict[str, object],
+    faithfulness: dict[str, object],
 ) -> None:
     """Also where only the folder that the data lies in is another."""
     tested = EvaluatedData(data_file.name, "test", evaluated)
-    again = make(classifier, interpreted, tested, view, told)
+    again = make(classifier, interpreted, tested, view, faithfulness)
     assert again.to_bytes(kind) == card.to_bytes(kind)
 
 
@@ -111,10 +111,10 @@ def test_csv_has_each_number_with_its_interval_and_control(card: ModelCard) -> N
     content = card.to_bytes("csv").decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(content, newline="")))
     (accuracy,) = (r for r in rows if (r["part"], r["what"]) == ("evaluation", "accuracy"))
-    told = card.facts["evaluation"]
-    assert float(accuracy["value"]) == told["accuracy"]
-    assert [float(accuracy[n]) for n in ("low", "high")] == told["intervals"]["accuracy"]
-    assert float(accuracy["control"]) == told["chance"]["accuracy"]
+    evaluation = card.facts["evaluation"]
+    assert float(accuracy["value"]) == evaluation["accuracy"]
+    assert [float(accuracy[n]) for n in ("low", "high")] == evaluation["intervals"]["accuracy"]
+    assert float(accuracy["control"]) == evaluation["chance"]["accuracy"]
     wins = sum(int(row["value"]) for row in rows if row["part"] == "C")
     assert wins == card.facts["capsules"]["texts"]
 
@@ -148,12 +148,17 @@ def test_files_are_written(card: ModelCard, tmp_path: Path) -> None:
         assert file.read_bytes() == card.to_bytes(name)
 
 
-def test_faithfulness_of_a_file(told: dict[str, object], tmp_path: Path) -> None:
+def test_faithfulness_of_a_file(faithfulness: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "faithfulness.json"
-    path.write_text(json.dumps({**told, "model": "x"}))
+    path.write_text(json.dumps({**faithfulness, "model": "x"}))
     names = ("texts", "blank", "seed", "rows", "verdicts")
-    assert read_faithfulness(path) == {name: told[name] for name in names}
-    for damage in ("{", "[]", '{"rows": 3}', json.dumps({**told, "rows": [{"ranking": "x"}]})):
+    assert read_faithfulness(path) == {name: faithfulness[name] for name in names}
+    for damage in (
+        "{",
+        "[]",
+        '{"rows": 3}',
+        json.dumps({**faithfulness, "rows": [{"ranking": "x"}]}),
+    ):
         path.write_text(damage)
         with pytest.raises(DataError, match="is not the output of `icaps faithfulness --json`"):
             read_faithfulness(path)
