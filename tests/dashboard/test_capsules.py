@@ -108,7 +108,7 @@ def test_an_empty_cell_says_so(report: GlobalReport) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "address",
     [
         {"capsule": "99"},
         {"capsule": "-1"},

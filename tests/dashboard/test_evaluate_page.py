@@ -286,7 +286,7 @@ def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "address",
     [{"part": "x"}, {"actual": "Stars"}, {"evaluate_tab": "<b>"}, {"threshold": "101"}],
 )
 def test_a_wrong_address_is_ignored(

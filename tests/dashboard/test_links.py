@@ -130,7 +130,7 @@ def test_train(seen: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "address",
     [
         {"perplexity": "nan", "map_seed": "-1", "space": "<b>"},
         {"perplexity": "1e9", "map_seed": "1.5", "method": ""},
