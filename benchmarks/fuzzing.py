@@ -36,7 +36,7 @@ from icaps.data.preview import preview
 from icaps.data.source import open_source
 from icaps.errors import ICapsError
 from icaps.html import printable
-from icaps.interpret.global_view import Data, load_view, make_view, save_view
+from icaps.interpret.global_view import DataReference, load_view, make_view, save_view
 from icaps.reports.global_report import GlobalReport
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -266,7 +266,7 @@ def tiny_model(folder: Path) -> Path:
     classifier = ICapsClassifier(model, train, device="cpu").fit(texts, labels)
     classifier.save(folder)
     data = open_source((texts, labels))
-    save_view(make_view(classifier, folder, Data("nowhere.csv", "test", {}), data), folder)
+    save_view(make_view(classifier, folder, DataReference("nowhere.csv", "test", {}), data), folder)
     return folder
 
 

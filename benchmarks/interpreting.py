@@ -25,7 +25,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.inference import Reading, read_labelled
 from icaps.interpret.ablation import smallest_set
-from icaps.interpret.corpus import Counts, Tally, count_corpus, find_winners
+from icaps.interpret.corpus import CorpusCounts, Tally, count_corpus, find_winners
 
 TIMES = (1, 2, 4)
 
@@ -88,7 +88,7 @@ def _tally(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
 
 
 def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
-    knock_out = Counts.empty(classifier).knock_out
+    knock_out = CorpusCounts.empty(classifier).knock_out
     for batch in _passes(classifier, pairs):
         winners = find_winners(batch, classifier.network_.config.kernel_size)
         knock_out.add(classifier.network_.capsules, batch, winners.capsules)

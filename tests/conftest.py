@@ -13,7 +13,7 @@ from hypothesis import settings
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.source import open_source
-from icaps.interpret.global_view import Data, make_view, save_view
+from icaps.interpret.global_view import DataReference, make_view, save_view
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("unhurried")
@@ -133,7 +133,7 @@ def with_view(
     """A copy of a classifier's folder with the view of these texts."""
     folder = places.mktemp("interpreted") / "small"
     shutil.copytree(saved, folder)
-    data = Data(str(data_file), "test", {})
+    data = DataReference(str(data_file), "test", {})
     save_view(make_view(classifier, folder, data, open_source(data_file, "test")), folder)
     return folder
 

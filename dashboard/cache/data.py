@@ -14,7 +14,7 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import Artifact
-from icaps.data.fingerprint import fingerprint_of
+from icaps.data.fingerprint import named_fingerprint
 from icaps.data.preview import Preview, preview
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
@@ -72,7 +72,7 @@ def key_of(value: str, reading: Mapping[str, Any]) -> DataKey:
     Raises:
         DataError: The data can't be read.
     """
-    fingerprint = fingerprint_of(value) if file_access.exists(Path(value)) else ""
+    fingerprint = named_fingerprint(value) if file_access.exists(Path(value)) else ""
     return DataKey(value, (), fingerprint).read_with(reading)
 
 

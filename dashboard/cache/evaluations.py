@@ -19,7 +19,7 @@ from icaps.data.resolve import resolve
 from icaps.data.sample import draw_sample
 from icaps.data.saved_slices import Slice
 from icaps.evaluate import compare
-from icaps.evaluate.compare import LabelledTexts, PairedTest, TimedPredictions
+from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
 from icaps.evaluate.evaluation import Evaluation, EvaluationData, evaluation_artifact
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
@@ -105,7 +105,7 @@ class Sample:
 
 
 @st.cache_data(max_entries=3, show_spinner="Reading the texts …")
-def texts(sample: Sample, classes: tuple[str, ...]) -> LabelledTexts:
+def texts(sample: Sample, classes: tuple[str, ...]) -> ComparisonTexts:
     """The texts of a sample, labelled by these classes.
 
     Raises:

@@ -4,16 +4,16 @@ import streamlit as st
 
 from dashboard import quotas
 from dashboard.model_registry import ModelFolder
-from icaps.baselines.folder import load_baseline
+from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.evaluate.compare import num_weights
 from icaps.evaluate.predictions import Scorer
 from icaps.interpret import queries
-from icaps.interpret.global_view import Text, load_view, texts_of, weights_fingerprint
+from icaps.interpret.global_view import LabelledText, load_view, read_counted_texts
 from icaps.interpret.queries import QueryMap
 from icaps.reports.files import ModelName, model_name
 from icaps.reports.global_report import GlobalReport
-from icaps.train.checkpoint_files import BASELINE
+from icaps.train.checkpoint_files import BASELINE, weights_fingerprint
 
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model …")
@@ -89,7 +89,7 @@ def nearest_words(model: ModelFolder) -> list[list[tuple[str, float]]]:
 
 
 @st.cache_data(max_entries=6, show_spinner="Reading the texts …")
-def typical_texts(model: ModelFolder) -> dict[int, Text]:
+def typical_texts(model: ModelFolder) -> dict[int, LabelledText]:
     """The typical texts of all cells of the global view, by row number.
 
     Raises:
@@ -97,4 +97,4 @@ def typical_texts(model: ModelFolder) -> dict[int, Text]:
     """
     view = report(model).view
     numbers = {text.number for texts in view.tally.typical.values() for text in texts}
-    return texts_of(view.origin, numbers)
+    return read_counted_texts(view.origin, numbers)

@@ -9,7 +9,7 @@ from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder, find_baselines, find_models
 from dashboard.url_state import SIZES
 from dashboard.widgets.data_picker import Choice
-from icaps.data.files import has_part
+from icaps.data.part_files import has_part
 from icaps.data.resolve import resolve
 from icaps.errors import CheckpointError
 from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes

@@ -12,7 +12,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card, downloads
 from icaps.data.resolve import available
 from icaps.evaluate import compare
-from icaps.evaluate.compare import LabelledTexts, TimedPredictions
+from icaps.evaluate.compare import ComparisonTexts, TimedPredictions
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.html import p_value, printable
 
@@ -61,7 +61,7 @@ def show_scores(predictions: Sequence[TimedPredictions]) -> None:
     )
 
 
-def show_disagreements(texts: LabelledTexts, predictions: Sequence[TimedPredictions]) -> None:
+def show_disagreements(texts: ComparisonTexts, predictions: Sequence[TimedPredictions]) -> None:
     """How often models agree, and the texts on which they don't."""
     pairs = compare.agreement_table(predictions)
     for column in ("same", "chance"):

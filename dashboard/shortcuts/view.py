@@ -17,8 +17,8 @@ from icaps.data.saved_slices import save_texts
 from icaps.results import Explanation
 from icaps.shortcuts.checks import checks_of, dump_checks
 from icaps.shortcuts.find import Finding
+from icaps.shortcuts.findings_table import findings_table
 from icaps.shortcuts.interventions import Effect
-from icaps.shortcuts.table import to_table
 
 PAGE = 5  # texts per page
 _TABLE = "shortcut table"
@@ -37,7 +37,7 @@ def show_findings(shortcuts: Shortcuts) -> None:
         st.success(f"No shortcut was found. {sample}", icon=":material/check:")
         return
     st.dataframe(
-        to_table(shortcuts.findings),
+        findings_table(shortcuts.findings),
         width="stretch",
         hide_index=True,
         key=_TABLE,
@@ -90,7 +90,7 @@ def show_files(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
         downloads.show_file(
             dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
         )
-        downloads.show_csv(to_table(shortcuts.findings), "shortcuts")
+        downloads.show_csv(findings_table(shortcuts.findings), "shortcuts")
         rows = [finding.to_dict() for finding in shortcuts.findings]
         content = json.dumps(rows, ensure_ascii=False, indent=1)
         downloads.show_file(content, "shortcuts.json", "JSON")

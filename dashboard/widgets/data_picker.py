@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import error_boundary, file_access, quotas, url_state
 from dashboard.cache import data
 from dashboard.cache.data import DataKey
-from icaps.data.fingerprint import parts_of
+from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.saved_slices import slices
@@ -86,7 +86,7 @@ def ask_split(choice: Choice) -> str:
     """
     if choice.preview is None:  # not downloaded yet, and a named data set has a test split
         return "test"
-    splits = sorted(parts_of(resolve(choice.value)))  # "test" comes before "train"
+    splits = sorted(existing_parts(resolve(choice.value)))  # "test" comes before "train"
     if len(splits) == 1:
         return splits[0]
     url_state.choose_among("part", splits)

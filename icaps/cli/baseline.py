@@ -46,10 +46,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.baselines.fasttext import import_fasttext
-    from icaps.baselines.fit import SETTINGS, fit_baseline
-    from icaps.baselines.folder import save_baseline
+    from icaps.baselines.fit_baseline import SETTINGS, fit_baseline
+    from icaps.baselines.storage import save_baseline
     from icaps.cli.progress import Progress
-    from icaps.data.files import has_part
+    from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
     from icaps.evaluate.scores import evaluate

@@ -42,10 +42,11 @@ def run(options: argparse.Namespace) -> int:
     from icaps.data.resolve import resolve
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import EvaluationReport
-    from icaps.interpret.global_view import load_view, weights_fingerprint
+    from icaps.interpret.global_view import load_view
     from icaps.reports.card_faithfulness import measure_faithfulness, read_faithfulness
     from icaps.reports.global_report import GlobalReport
     from icaps.reports.model_card import evaluated_data, make_card
+    from icaps.train.checkpoint_files import weights_fingerprint
 
     if options.faithfulness and options.limit is not None:
         raise ConfigError("Give --faithfulness or --limit, not both.")

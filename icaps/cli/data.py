@@ -150,7 +150,7 @@ def _add_check(commands: Commands) -> None:
 def _check(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.check import check
-    from icaps.data.files import has_part
+    from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
 

@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
     from icaps.data.resolve import resolve
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import EvaluationReport
-    from icaps.interpret.global_view import weights_fingerprint
     from icaps.nn import distributed
+    from icaps.train.checkpoint_files import weights_fingerprint
 
     progress = Progress(sys.stderr)
     with distributed.process_group("auto", options.timeout):

@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.explore.neighbours import make_sample
-    from icaps.interpret.global_view import weights_fingerprint
+    from icaps.train.checkpoint_files import weights_fingerprint
 
     if not options.model:
         raise ConfigError("--like compares texts by a model; name it with --model.")
@@ -138,7 +138,7 @@ def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
 def _predict(index: Index, model: str, progress: Progress) -> None:
     from icaps.classifier import ICapsClassifier
     from icaps.explore.label_issues import predict_rows
-    from icaps.interpret.global_view import weights_fingerprint
+    from icaps.train.checkpoint_files import weights_fingerprint
 
     classifier = ICapsClassifier.load(model)
     predict_rows(classifier, weights_fingerprint(model), index, progress.on_texts)

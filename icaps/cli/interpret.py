@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.interpret.global_view import Data, make_view, save_view
+    from icaps.interpret.global_view import DataReference, make_view, save_view
     from icaps.nn import distributed
     from icaps.reports.global_report import GlobalReport
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         classifier = ICapsClassifier.load(options.model)
         reading = reading_options(options)
         source = open_source(resolve(options.data, progress), options.part, **reading)
-        data = Data(options.data, options.part, reading)
+        data = DataReference(options.data, options.part, reading)
         view = make_view(classifier, options.model, data, source, progress.on_texts)
         if distributed.rank():
             return 0

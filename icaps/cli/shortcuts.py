@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.shortcuts.checks import checks_of, dump_checks
     from icaps.shortcuts.find import find_shortcuts
-    from icaps.shortcuts.table import to_lines
+    from icaps.shortcuts.findings_table import findings_lines
 
     progress = Progress(sys.stderr)
     labelled, texts = _predict(options, progress)
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         about |= {"texts": len(texts), "blank": len(labelled) - len(texts)}
         print(json.dumps({**about, "findings": [finding.to_dict() for finding in findings]}))
     else:
-        print("\n".join(to_lines(texts, findings, options.seed)))
+        print("\n".join(findings_lines(texts, findings, options.seed)))
     return 0
 
 

@@ -134,7 +134,7 @@ def _fit_and_test(
 ) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
-    from icaps.data.files import has_part
+    from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
     from icaps.evaluate.scores import evaluate

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from icaps.data.problems import FileError
-from icaps.data.table import FileDescription, Row, Table
+from icaps.data.raw_table import FileDescription, RawTable, Row
 
 TEXT_COLUMNS = ("text", "content", "document", "sentence", "description", "review")
 LABEL_COLUMNS = ("label", "class", "category", "target", "topic")
@@ -33,7 +33,7 @@ class ColumnChoice:
 
 
 def choose_columns(
-    table: Table, text: Sequence[str], label: str | None, folder: Path | None
+    table: RawTable, text: Sequence[str], label: str | None, folder: Path | None
 ) -> ColumnChoice:
     """Returns the given columns, or those with the usual names, or the only two.
 
@@ -54,7 +54,7 @@ def choose_columns(
 
 
 def _text_and_label(
-    table: Table, text: tuple[str, ...], label: str | None
+    table: RawTable, text: tuple[str, ...], label: str | None
 ) -> tuple[tuple[str, ...], str | None]:
     """Returns the text columns and the label column; empty and None if they are unclear."""
     about = table.about
@@ -96,7 +96,7 @@ def _usual_column(usual: Sequence[str], about: FileDescription, *taken: str | No
     return _unique(column, about) if column is not None else None
 
 
-def _by_content(table: Table) -> tuple[tuple[str, ...], str | None]:
+def _by_content(table: RawTable) -> tuple[tuple[str, ...], str | None]:
     """Returns text and label of two columns: the label has shorter values, which recur."""
     columns = table.about.columns
     rows = [list(map(str, values)) for _, _, values in _sample(table, columns)]
@@ -110,11 +110,11 @@ def _by_content(table: Table) -> tuple[tuple[str, ...], str | None]:
     return (), None
 
 
-def _sample(table: Table, columns: Sequence[str]) -> Iterable[Row]:
+def _sample(table: RawTable, columns: Sequence[str]) -> Iterable[Row]:
     return (row for row in islice(table.rows(columns), _SAMPLE) if isinstance(row, tuple))
 
 
-def _all_numbers(table: Table, label: str) -> set[str] | None:
+def _all_numbers(table: RawTable, label: str) -> set[str] | None:
     """Returns the labels of the first rows if all are whole numbers, else None."""
     seen = {str(values[0]).strip() for _, _, values in _sample(table, (label,))} - {"", "None"}
     return seen if all(_WHOLE_NUMBER.fullmatch(value) for value in seen) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from icaps.data.files import find_files, has_part
+from icaps.data.part_files import find_files, has_part
 from icaps.errors import DataError
 
 PARTS = ("train", "test")
@@ -21,7 +21,7 @@ _recent: dict[
 ] = {}  # fingerprints, and until when they hold
 
 
-def parts_of(place: Path) -> tuple[str, ...]:
+def existing_parts(place: Path) -> tuple[str, ...]:
     """The splits of a data set; a single file is a train split.
 
     Raises:
@@ -30,7 +30,7 @@ def parts_of(place: Path) -> tuple[str, ...]:
     return tuple(part for part in PARTS if has_part(place, part)) or ("train",)
 
 
-def options_of(reading: Mapping[str, Any]) -> dict[str, Any]:
+def content_options(reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `open_source` that change what is read, without defaults, ready for JSON."""
     given = {name: reading[name] for name in OPTIONS if reading.get(name)}
     if "text" in given:
@@ -54,7 +54,7 @@ def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | 
         DataError: A part is not there, or a folder can't be read.
     """
     root = place.resolve()
-    state = [str(root), json.dumps(options_of(reading or {}))]
+    state = [str(root), json.dumps(content_options(reading or {}))]
     for part in parts if place.is_dir() else ("",):
         state.append(part)
         for file in find_files(place, part):
@@ -78,7 +78,7 @@ def recent_fingerprint(
         DataError: See `fingerprint`.
     """
     started = time.monotonic()
-    key = (str(place), tuple(parts), json.dumps(options_of(reading or {})))
+    key = (str(place), tuple(parts), json.dumps(content_options(reading or {})))
     known, until = _recent.get(key, ("", 0.0))
     if started < until:
         return known
@@ -91,18 +91,18 @@ def recent_fingerprint(
     return computed
 
 
-def fingerprint_of(value: str, parts: Sequence[str] = ()) -> str:
+def named_fingerprint(value: str, parts: Sequence[str] = ()) -> str:
     """The recent fingerprint of data given by a path; empty for a name, whose files never change.
 
     Args:
         value: A path, or a name as `icaps.data.resolve.resolve` takes it.
-        parts: See `fingerprint`; by default those of `parts_of`.
+        parts: See `fingerprint`; by default those of `existing_parts`.
 
     Raises:
         DataError: See `fingerprint`.
     """
     place = Path(value)
-    return recent_fingerprint(place, parts or parts_of(place)) if place.exists() else ""
+    return recent_fingerprint(place, parts or existing_parts(place)) if place.exists() else ""
 
 
 def fingerprint_files(files: Iterable[Path]) -> str:

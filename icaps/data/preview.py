@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from icaps.data.encoding import known_encoding
-from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
+from icaps.data.part_files import find_files
 from icaps.data.problems import FileError, Problem
 from icaps.data.source import open_source
 from icaps.errors import DataError

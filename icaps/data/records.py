@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.data.columns import ColumnChoice
 from icaps.data.problems import Problem
-from icaps.data.table import ABSENT, FileDescription
+from icaps.data.raw_table import ABSENT, FileDescription
 from icaps.errors import DataError
 
 _CACHED_CLASSES = 4096  # labels whose class is cached

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from icaps.data.problems import Problem
+from icaps.data.raw_table import FileDescription
 from icaps.data.records import Record
 from icaps.data.source import Source
 from icaps.data.streams import data_file
-from icaps.data.table import FileDescription
 from icaps.errors import DataError
 
 _BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines

@@ -10,12 +10,12 @@ from typing import Any
 
 from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
-from icaps.data.files import find_files
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
+from icaps.data.part_files import find_files
 from icaps.data.problems import Problem, Problems
+from icaps.data.raw_table import FileDescription, RawTable
 from icaps.data.records import Record, record_maker, sorted_labels
-from icaps.data.table import FileDescription, Table
 from icaps.errors import ConfigError, DataError
 
 ON_BAD_ROWS = ("strict", "skip")
@@ -46,7 +46,7 @@ class Source:
 
     def __init__(
         self,
-        tables: Sequence[Callable[[], Table]],
+        tables: Sequence[Callable[[], RawTable]],
         folders: Sequence[Path | None],
         text: Sequence[str],
         label: str | None,
@@ -57,7 +57,7 @@ class Source:
         self._count = len(tables)
 
         @cache
-        def plan(number: int) -> tuple[Table, ColumnChoice]:
+        def plan(number: int) -> tuple[RawTable, ColumnChoice]:
             table = tables[number]()
             return table, choose_columns(table, text, label, folders[number])
 
@@ -126,8 +126,8 @@ def open_source(
     """Opens a source of labelled texts.
 
     Args:
-        path_or_data: A file, a folder, a pattern, or several of them: see `files.find_files`. Or a
-            DataFrame, a tuple (texts, labels), a data set: see `formats.memory.memory_table`.
+        path_or_data: A file, a folder, a pattern, or several of them (`part_files.find_files`); or
+            a DataFrame, a tuple (texts, labels) or a data set (`formats.memory.memory_table`).
         part: Part of a folder or a mapping.
         text: The text column, or several, whose texts are joined by a space. A file without a
             header has the columns "1", "2" and so on. None detects it, as for the next three.
@@ -159,7 +159,7 @@ def open_source(
 
 def _opener(
     file: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
-) -> Callable[[], Table]:
+) -> Callable[[], RawTable]:
     return lambda: open_table(file, encoding, delimiter, wanted)
 
 

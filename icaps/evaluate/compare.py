@@ -20,7 +20,7 @@ from icaps.baselines.base import Baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
-from icaps.evaluate.predictions import Predictions, Scorer, predict_texts
+from icaps.evaluate.predictions import Predictions, Scorer, score_texts
 from icaps.evaluate.published import KINDS, published
 from icaps.evaluate.scores import class_scores, score
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
@@ -108,7 +108,7 @@ def compare(first: Predictions, second: Predictions, seed: int = 0) -> PairedTes
 
 
 @dataclass(frozen=True)
-class LabelledTexts:
+class ComparisonTexts:
     """Texts with labels (texts,), which are numbers of `classes`."""
 
     texts: tuple[str, ...]
@@ -134,7 +134,7 @@ def sample_texts(
     classes: Sequence[str],
     limit: int | None = None,
     seed: int = 0,
-) -> LabelledTexts:
+) -> ComparisonTexts:
     """All texts, or a random sample of `limit` of them, in their order.
 
     Raises:
@@ -152,10 +152,10 @@ def sample_texts(
     if not sample:
         raise DataError("There are no texts to compare on.")
     labels = class_numbers((label for _, label in sample), classes)
-    return LabelledTexts(tuple(text for text, _ in sample), labels, tuple(classes))
+    return ComparisonTexts(tuple(text for text, _ in sample), labels, tuple(classes))
 
 
-def predict_timed(name: str, classifier: Scorer, given: LabelledTexts) -> TimedPredictions:
+def predict_timed(name: str, classifier: Scorer, given: ComparisonTexts) -> TimedPredictions:
     """The predictions of a classifier with the same classes, which may be in another order.
 
     Raises:
@@ -167,9 +167,9 @@ def predict_timed(name: str, classifier: Scorer, given: LabelledTexts) -> TimedP
             f"{name} has the classes {', '.join(names)}, and not {', '.join(given.classes)}; "
             "compare models of the same classes."
         )
-    predict_texts(classifier, given.texts[:_WARM_UP])
+    score_texts(classifier, given.texts[:_WARM_UP])
     started = time.perf_counter()
-    scores, factor = predict_texts(classifier, given.texts)
+    scores, factor = score_texts(classifier, given.texts)
     seconds = time.perf_counter() - started
     columns = [names.index(label) for label in given.classes]
     return TimedPredictions(
@@ -255,7 +255,7 @@ def disagreements(predictions: Sequence[TimedPredictions]) -> NDArray[np.int64]:
 
 
 def disagreement_table(
-    given: LabelledTexts,
+    given: ComparisonTexts,
     predictions: Sequence[TimedPredictions],
     numbers: Sequence[int] | NDArray[np.int64],
 ) -> pd.DataFrame:
@@ -316,7 +316,7 @@ class CompareReport:
         reasons: Texts for which both predict the same class, the most different reasons first.
     """
 
-    given: LabelledTexts
+    given: ComparisonTexts
     predictions: tuple[TimedPredictions, ...]
     sizes: pd.DataFrame
     explained: tuple[str, ...]
@@ -327,7 +327,7 @@ class CompareReport:
         cls,
         classifiers: Mapping[str, Scorer],
         folders: Mapping[str, Path],
-        given: LabelledTexts,
+        given: ComparisonTexts,
         explained: int,
     ) -> CompareReport:
         """Predicts with all classifiers, and explains with the first two capsule networks.

@@ -93,7 +93,7 @@ def evaluation_artifact(
 
     Args:
         classifier: Which is evaluated, perhaps with capsules switched off.
-        weights: Its fingerprint: `icaps.interpret.global_view.weights_fingerprint`.
+        weights: Its fingerprint: `icaps.train.checkpoint_files.weights_fingerprint`.
         data: The texts.
 
     Raises:

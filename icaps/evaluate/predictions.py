@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.metrics import confusion_matrix
 
-from icaps.baselines.folder import load_baseline
+from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
@@ -257,7 +257,7 @@ def read_word_counts(
     return words, unknown
 
 
-def predict_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any], float]:
+def score_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any], float]:
     """The scores of texts (texts, J) and the inverse temperature; see `Predictions`."""
     return _scores(classifier, texts), _inverse_temperature(classifier)
 

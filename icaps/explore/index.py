@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.fingerprint import (
     check_unchanged,
+    content_options,
+    existing_parts,
     fingerprint,
-    options_of,
-    parts_of,
     recent_fingerprint,
 )
 from icaps.data.records import Record, sorted_labels
@@ -77,7 +77,7 @@ def index_artifact(place: Path, reading: Mapping[str, Any]) -> Artifact[Index]:
     Raises:
         DataError: There is no data at `place`.
     """
-    return _artifact(recent_fingerprint(place, parts_of(place), reading))
+    return _artifact(recent_fingerprint(place, existing_parts(place), reading))
 
 
 def load_index(place: Path, reading: Mapping[str, Any]) -> Index | None:
@@ -106,7 +106,7 @@ def make_index(
             classes, or the cache can't be written.
         ConfigError: There is no such encoding or delimiter.
     """
-    parts = parts_of(place)
+    parts = existing_parts(place)
     before = fingerprint(place, parts, reading)
 
     def fill(folder: Path) -> None:
@@ -246,10 +246,10 @@ def _build(
     Raises:
         DataError: A file can't be read, holds no rows, or its labels are not classes.
     """
-    options = options_of(reading)
+    options = content_options(reading)
     with TextFileWriter(folder / _TEXTS) as texts, (folder / _RAW).open("wb") as raw:
         rows = _Rows(texts, raw, progress)
-        for part in parts_of(place):
+        for part in existing_parts(place):
             rows.read(part, open_source(place, part, **options, on_bad_rows="skip"))
     progress.say(f"counting the words of {len(rows.lines):,} texts")
     classes, labels = rows.class_codes()

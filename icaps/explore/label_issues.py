@@ -35,7 +35,7 @@ def row_predictions(
 
     Args:
         classifier: Fitted.
-        weights: Its fingerprint: `icaps.interpret.global_view.weights_fingerprint`.
+        weights: Its fingerprint: `icaps.train.checkpoint_files.weights_fingerprint`.
         index: Of the data set.
     """
     classes = [str(name) for name in classifier.classes_]

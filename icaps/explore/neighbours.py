@@ -116,7 +116,7 @@ def sample_artifact(
     """Where the sample of training texts is stored, for these weights and files.
 
     Args:
-        weights: Fingerprint of the model: `icaps.interpret.global_view.weights_fingerprint`.
+        weights: Fingerprint of the model: `icaps.train.checkpoint_files.weights_fingerprint`.
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
         reading: Options of `open_source`.
 

@@ -25,7 +25,7 @@ from icaps.faithfulness.attributions.registry import (
     score_words,
 )
 from icaps.faithfulness.choices import Choices, bins, covered_words, first, random_places
-from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
+from icaps.faithfulness.perturbation import REMOVALS, class_norms_per_batch, remove
 from icaps.faithfulness.texts import ExplainedTexts
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
@@ -84,7 +84,7 @@ def measure(texts: ExplainedTexts, choices: Sequence[Choices], removal: str) -> 
         remove(reading.tokens, np.concatenate([~chosen, chosen]), removal)
         for reading, chosen in zip(texts.readings, choices, strict=True)
     )
-    norms = norms_of_each(texts.network, variants, texts.muted)
+    norms = class_norms_per_batch(texts.network, variants, texts.muted)
     comprehensiveness, sufficiency, flips = [], [], []
     for (reading, target), of_variants in zip(texts, norms, strict=True):
         whole = float(reading.activity.class_norms[0, target])

@@ -48,7 +48,7 @@ def remove(text: TokenBatch, mask: NDArray[np.bool_], removal: str) -> TokenBatc
     return TokenBatch(ids, lengths[lengths > 0], (lengths > 0).sum(axis=1))
 
 
-def norms_of_each(
+def class_norms_per_batch(
     network: ICapsNet, parts: Iterable[TokenBatch], muted: Sequence[int] = ()
 ) -> Iterator[NDArray[np.floating]]:
     """Class norms (texts, J) of each of several batches; small batches share a forward pass."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness.choices import Choices, random_places
-from icaps.faithfulness.perturbation import REMOVALS, norms_of_each, remove
+from icaps.faithfulness.perturbation import REMOVALS, class_norms_per_batch, remove
 from icaps.faithfulness.reason_results import RARE, Flip, ReasonTest
 from icaps.inference import class_norms
 from icaps.results import Explanation, Interval, KGram
@@ -61,7 +61,7 @@ def try_reasons(
         remove(text, np.concatenate([~chosen, chosen]), removal)
         for text, chosen in zip(_tokens(classifier, known), choices, strict=True)
     )
-    norms = norms_of_each(classifier.network_, variants, classifier.muted_)
+    norms = class_norms_per_batch(classifier.network_, variants, classifier.muted_)
     tests = (
         _reason_test(explanation, chosen, of_variants, removal, seed)
         for explanation, chosen, of_variants in zip(known, choices, norms, strict=True)

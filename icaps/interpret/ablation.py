@@ -106,7 +106,7 @@ def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray
 
 
 @dataclass
-class Sample:
+class CapsuleSample:
     """An even sample of at most SAMPLE texts of a stream, whatever the batches are.
 
     Attributes:
@@ -120,7 +120,7 @@ class Sample:
     keys: NDArray[np.uint64]
 
     @classmethod
-    def empty(cls, capsules: int, size: int) -> Sample:
+    def empty(cls, capsules: int, size: int) -> CapsuleSample:
         """Of no text."""
         primary = np.zeros((0, capsules, size), np.float32)
         return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
@@ -131,9 +131,9 @@ class Sample:
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
         primary = batch.activity.primary_capsules[known].numpy()
         assert batch.labels is not None
-        self.merge(Sample(primary, batch.labels[known], keys))
+        self.merge(CapsuleSample(primary, batch.labels[known], keys))
 
-    def merge(self, other: Sample) -> None:
+    def merge(self, other: CapsuleSample) -> None:
         """Adds the sample of another part of the stream, and keeps the smallest keys."""
         keys = np.concatenate([self.keys, other.keys])
         smallest = np.argsort(keys)[:SAMPLE]
@@ -153,7 +153,7 @@ class FewCapsules(NamedTuple):
     of_all: float
 
 
-def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
+def smallest_set(layer: CapsuleLayer, sample: CapsuleSample) -> FewCapsules:
     """A small set of capsules with ENOUGH of the accuracy on a sample, by a greedy search.
 
     Starting with all, each step switches off the capsule without which most texts are predicted
@@ -162,7 +162,7 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     """
     capsule_count, classes = layer.capsule_bias.shape[:2]
     texts = max(FEWEST, SEARCHED // (capsule_count**3 * classes))
-    sample = Sample(sample.primary[:texts], sample.labels[:texts], sample.keys[:texts])
+    sample = CapsuleSample(sample.primary[:texts], sample.labels[:texts], sample.keys[:texts])
     capsules = tuple(range(capsule_count))
     of_all = accuracy = float(_accuracies(layer, torch.ones(1, len(capsules)), sample)[0])
     while len(capsules) > 1:
@@ -178,7 +178,7 @@ def smallest_set(layer: CapsuleLayer, sample: Sample) -> FewCapsules:
     return FewCapsules(capsules, accuracy, of_all)
 
 
-def _accuracies(layer: CapsuleLayer, mask: Tensor, sample: Sample) -> NDArray[np.float64]:
+def _accuracies(layer: CapsuleLayer, mask: Tensor, sample: CapsuleSample) -> NDArray[np.float64]:
     """Accuracy on the sample with each set of capsules (sets,); 0 for an empty sample."""
     primary = torch.from_numpy(sample.primary).to(layer.capsule_bias.device)
     right = norms_of_sets(layer, primary, mask).argmax(2) == sample.labels[:, None]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from icaps.config import ExplainOptions
 from icaps.errors import DataError
 from icaps.inference import Reading, read_labelled, to_classes
-from icaps.interpret.ablation import KnockOut, Sample
+from icaps.interpret.ablation import CapsuleSample, KnockOut
 from icaps.interpret.kgrams import top_kgrams
 from icaps.model import ICapsNet
 from icaps.nn import distributed
@@ -214,24 +214,24 @@ class Tally:
 
 
 @dataclass
-class Counts:
+class CorpusCounts:
     """Results of one pass over labelled texts; those of parts add up to those of the whole."""
 
     tally: Tally
     knock_out: KnockOut
-    sample: Sample
+    sample: CapsuleSample
 
     @classmethod
-    def empty(cls, model: FittedModel) -> Counts:
+    def empty(cls, model: FittedModel) -> CorpusCounts:
         """Of no text."""
         config, classes = model.network_.config, len(model.classes_)
         return cls(
             Tally.empty(classes, config.num_capsules),
             KnockOut.empty(classes, config.num_capsules),
-            Sample.empty(config.num_capsules, config.query_dim),
+            CapsuleSample.empty(config.num_capsules, config.query_dim),
         )
 
-    def merge(self, other: Counts) -> None:
+    def merge(self, other: CorpusCounts) -> None:
         """Adds the counts of another part of the texts."""
         self.tally.merge(other.tally)
         self.knock_out.merge(other.knock_out)
@@ -242,7 +242,7 @@ def count_corpus(
     model: FittedModel,
     labelled: Iterable[tuple[str, str]],
     on_texts: Callable[[int], None] = lambda _: None,
-) -> Counts:
+) -> CorpusCounts:
     """Counts over pairs of a text and the name of its class, in bounded memory.
 
     Under torchrun each process takes its share, and all return the counts of the whole.
@@ -255,7 +255,7 @@ def count_corpus(
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
     """
-    counts = Counts.empty(model)
+    counts = CorpusCounts.empty(model)
     network, classes = model.network_, [str(name) for name in model.classes_]
     for batch in read_labelled(network, model.vocabulary_, classes, labelled):
         winners = find_winners(batch, network.config.kernel_size)

@@ -11,7 +11,6 @@ A stored view is valid for one set of weights, and is used again for the same te
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections import Counter
@@ -35,7 +34,7 @@ from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
 from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corpus
-from icaps.train.checkpoint_files import WEIGHTS
+from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.dataset import Labelled, content_hash
 
 FOLDER = "global_view"
@@ -75,7 +74,7 @@ class GlobalView:
     few: FewCapsules
 
 
-class Data(NamedTuple):
+class DataReference(NamedTuple):
     """Data as a user named it, its part ("train", "test"), and options of `open_source`."""
 
     name: str
@@ -83,7 +82,7 @@ class Data(NamedTuple):
     reading: dict[str, Any]
 
 
-class Text(NamedTuple):
+class LabelledText(NamedTuple):
     """A text of the data that a view was computed from, and the name of its class."""
 
     text: str
@@ -93,7 +92,7 @@ class Text(NamedTuple):
 def make_view(
     classifier: FittedModel,
     checkpoint: str | Path,
-    source: Data,
+    source: DataReference,
     records: Iterable[Labelled],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> GlobalView:
@@ -130,18 +129,6 @@ def portable_name(name: str) -> str:
         return name
     path = Path(os.path.normpath(name))
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
-
-
-def weights_fingerprint(checkpoint: str | Path) -> str:
-    """SHA-256 of the weights in a checkpoint folder.
-
-    Raises:
-        CheckpointError: The weights cannot be read.
-    """
-    try:
-        return hashlib.sha256((Path(checkpoint) / WEIGHTS).read_bytes()).hexdigest()
-    except OSError as error:
-        raise CheckpointError(f"The weights in {checkpoint} cannot be read: {error}") from error
 
 
 def save_view(view: GlobalView, checkpoint: str | Path) -> None:
@@ -183,7 +170,7 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
         raise CheckpointError(f"{folder} is damaged ({error}). {_AGAIN}") from error
 
 
-def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
+def read_counted_texts(origin: Origin, numbers: Iterable[int]) -> dict[int, LabelledText]:
     """Texts by their numbers, from the data that a view was computed from.
 
     The data is searched under its name in the working directory, in the folder of data sets, and
@@ -193,12 +180,12 @@ def texts_of(origin: Origin, numbers: Iterable[int]) -> dict[int, Text]:
         DataError: The data is not on this machine, or has changed; the message says what to do.
     """
     place = _find(origin.source)
-    wanted, texts = set(numbers), dict[int, Text]()
+    wanted, texts = set(numbers), dict[int, LabelledText]()
 
     def pairs() -> Iterator[tuple[str, str]]:
         for number, record in enumerate(open_source(place, origin.part, **origin.reading)):
             if number in wanted:
-                texts[number] = Text(record.text, record.label)
+                texts[number] = LabelledText(record.text, record.label)
             yield record.text, record.label
 
     if content_hash(pairs()) != origin.content:
@@ -217,7 +204,7 @@ def _valid_view(checkpoint: str | Path, shape: tuple[int, ...]) -> GlobalView | 
 
 
 def _find(source: str) -> Path:
-    """Path of data that was named on this or another machine; see `texts_of`."""
+    """Path of data that was named on this or another machine; see `read_counted_texts`."""
     if source == NAME:
         return resolve(source)
     if source in DATASETS and locate(source) is not None:

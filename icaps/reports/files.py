@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from icaps.errors import ConfigError
-from icaps.interpret.global_view import weights_fingerprint
+from icaps.train.checkpoint_files import weights_fingerprint
 
 DIGITS = 6  # digits after the point; rounding errors of two ways to compute a number come later
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a cell that starts so may run in a spreadsheet

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.faithfulness.perturbation import class_norms_per_batch, remove
 from icaps.results import Interval
 from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 from icaps.stats import bootstrap_mean
@@ -145,14 +145,14 @@ def _joined(
     texts: PredictedTexts, parts: Iterator[TokenBatch], muted: Sequence[int] = ()
 ) -> NDArray[np.floating]:
     none = np.zeros((0, len(texts.classes)))
-    return np.concatenate([none, *norms_of_each(texts.network, parts, muted)])
+    return np.concatenate([none, *class_norms_per_batch(texts.network, parts, muted)])
 
 
 def _norms(
     texts: PredictedTexts, variants: Iterator[TokenBatch], count: int
 ) -> NDArray[np.floating]:
     """Class norms of the variants of each text (count, variants, J)."""
-    norms = list(norms_of_each(texts.network, variants))
+    norms = list(class_norms_per_batch(texts.network, variants))
     return np.stack(norms) if count else np.zeros((0, 2, len(texts.classes)))
 
 

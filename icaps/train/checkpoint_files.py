@@ -1,4 +1,4 @@
-"""The files of a model's folder: their names, where they may be written, and the names of classes.
+"""The files of a model's folder: their names, where they may be written, classes, fingerprint.
 
     config.json        ModelConfig, TrainConfig, calibration factor, type of labels, format version
     vocabulary.txt     a word and its count per line, in the order of ids
@@ -15,6 +15,7 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -95,3 +96,15 @@ def read_classes(path: Path) -> tuple[str, ...]:
     if len(classes) < 2 or len(set(classes)) < len(classes):
         raise CheckpointError(f"{path} must name two or more different classes. {COPY_AGAIN}")
     return classes
+
+
+def weights_fingerprint(checkpoint: str | Path) -> str:
+    """SHA-256 of the weights in a checkpoint folder.
+
+    Raises:
+        CheckpointError: The weights cannot be read.
+    """
+    try:
+        return hashlib.sha256((Path(checkpoint) / WEIGHTS).read_bytes()).hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"The weights in {checkpoint} cannot be read: {error}") from error

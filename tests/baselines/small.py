@@ -7,7 +7,7 @@ import pytest
 
 from icaps.baselines import fasttext
 from icaps.baselines.base import Baseline
-from icaps.baselines.fit import SETTINGS, fit_baseline
+from icaps.baselines.fit_baseline import SETTINGS, fit_baseline
 from icaps.data.source import open_source
 from icaps.train.callbacks import Callback
 from tests.conftest import make_texts

@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from icaps.baselines.base import BASELINES, CAPSNET, FASTTEXT, LINEAR, NETWORKS, WORD_CNN, Baseline
-from icaps.baselines.fit import fit_baseline
-from icaps.baselines.folder import load_baseline, save_baseline
+from icaps.baselines.fit_baseline import fit_baseline
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.networks import NetworkBaseline
+from icaps.baselines.storage import load_baseline, save_baseline
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, ConfigError, DataError
 from icaps.evaluate.scores import evaluate

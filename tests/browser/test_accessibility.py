@@ -16,7 +16,7 @@ from dashboard import nav
 from icaps.classifier import ICapsClassifier
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
-from icaps.interpret.global_view import weights_fingerprint
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.browser.visitor import wait_for_rest
 from tests.browser.workshop import (
     Workshop,

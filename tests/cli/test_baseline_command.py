@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from icaps.baselines.folder import load_baseline
+from icaps.baselines.storage import load_baseline
 from icaps.cli.main import main
 from icaps.cli.request import read_arguments
 from icaps.errors import RunError

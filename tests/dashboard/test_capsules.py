@@ -190,11 +190,11 @@ def test_a_capsule_name_is_stored_and_shown_everywhere(report: GlobalReport, fol
 
 
 def _won(report: GlobalReport, capsule: int) -> list[tuple[str, str]]:
-    from icaps.interpret.global_view import texts_of
+    from icaps.interpret.global_view import read_counted_texts
 
     tally = report.view.tally
     numbers = [t.number for cell in tally.column(capsule) for t in tally.typical.get(cell, [])]
-    return [tuple(text) for text in texts_of(report.view.origin, numbers).values()]
+    return [tuple(text) for text in read_counted_texts(report.view.origin, numbers).values()]
 
 
 def test_an_error_is_shown_if_a_name_cannot_be_written(folder: Path) -> None:

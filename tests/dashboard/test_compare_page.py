@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from icaps.baselines.base import LINEAR
-from icaps.baselines.fit import fit_baseline
-from icaps.baselines.folder import load_baseline, save_baseline
+from icaps.baselines.fit_baseline import fit_baseline
+from icaps.baselines.storage import load_baseline, save_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
 from icaps.runs.folder import find_runs

@@ -32,8 +32,8 @@ from icaps.explore.label_issues import predict_rows, row_predictions
 from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.html import printable
-from icaps.interpret.global_view import weights_fingerprint
 from icaps.reports.charts import PALETTE
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html

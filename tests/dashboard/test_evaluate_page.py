@@ -29,9 +29,9 @@ from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
 from icaps.explore.index import make_index
 from icaps.explore.search import save_slice
 from icaps.html import p_value
-from icaps.interpret.global_view import weights_fingerprint
 from icaps.reports.charts import INK, image
 from icaps.reports.files import to_csv
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html, shown_text

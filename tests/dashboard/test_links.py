@@ -22,8 +22,8 @@ from dashboard.url_state import (
 from icaps.classifier import ICapsClassifier
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
-from icaps.interpret.global_view import weights_fingerprint
 from icaps.runs.folder import DONE, Status
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.dashboard.run_folders import open_page, run, write_run
 
 

@@ -9,11 +9,11 @@ import pytest
 from icaps.data import fingerprint as module
 from icaps.data.fingerprint import (
     check_unchanged,
+    content_options,
+    existing_parts,
     fingerprint,
     fingerprint_files,
-    fingerprint_of,
-    options_of,
-    parts_of,
+    named_fingerprint,
 )
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -120,14 +120,14 @@ def test_options_that_change_what_is_read(tmp_path: Path) -> None:
     assert fingerprint(file, ("train",), {"label": None, "on_bad_rows": "skip"}) == plain
     found = {fingerprint(file, ("train",), {name: "1"}) for name in ("text", "label", "delimiter")}
     assert len({plain, *found}) == 4
-    assert options_of({"text": ("1",), "encoding": ""}) == options_of({"text": "1"})
+    assert content_options({"text": ("1",), "encoding": ""}) == content_options({"text": "1"})
 
 
 def test_names_have_no_files(tmp_path: Path) -> None:
     by_part(tmp_path)
-    assert fingerprint_of("ag_news") == ""
-    assert fingerprint_of(str(tmp_path)) == fingerprint(tmp_path, parts_of(tmp_path))
-    assert fingerprint_of(str(tmp_path), ["dev"]) == fingerprint(tmp_path, ("dev",))
+    assert named_fingerprint("ag_news") == ""
+    assert named_fingerprint(str(tmp_path)) == fingerprint(tmp_path, existing_parts(tmp_path))
+    assert named_fingerprint(str(tmp_path), ["dev"]) == fingerprint(tmp_path, ("dev",))
 
 
 def test_a_folder_that_takes_long_is_not_read_again_at_once(
@@ -136,11 +136,11 @@ def test_a_folder_that_takes_long_is_not_read_again_at_once(
     by_class(tmp_path)
     monkeypatch.setattr(module, "_SLOW", -1.0)
     monkeypatch.setattr(module, "_REUSE", 1e9)
-    before = fingerprint_of(str(tmp_path))
+    before = named_fingerprint(str(tmp_path))
     (tmp_path / "train" / "a" / "2.txt").write_text("x")
-    assert fingerprint_of(str(tmp_path)) == before
+    assert named_fingerprint(str(tmp_path)) == before
     monkeypatch.setattr(module, "_recent", {})
-    assert fingerprint_of(str(tmp_path)) != before
+    assert named_fingerprint(str(tmp_path)) != before
 
 
 def test_single_files(tmp_path: Path) -> None:

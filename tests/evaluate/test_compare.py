@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from icaps.baselines.base import LINEAR
-from icaps.baselines.fit import fit_baseline
-from icaps.baselines.folder import save_baseline
+from icaps.baselines.fit_baseline import fit_baseline
+from icaps.baselines.storage import save_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.catalog import DATASETS
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
 from icaps.evaluate.compare import (
-    LabelledTexts,
+    ComparisonTexts,
     TimedPredictions,
     agreement_table,
     disagreement_table,
@@ -55,7 +55,7 @@ class Fixed:
         return self.classes_[self.predict_proba(X).argmax(1)]
 
 
-ASKED = LabelledTexts(tuple(map(str, range(6))), LABELS, CLASSES)
+ASKED = ComparisonTexts(tuple(map(str, range(6))), LABELS, CLASSES)
 
 
 def answers() -> list[TimedPredictions]:

@@ -27,8 +27,8 @@ from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.scores import evaluate
 from icaps.explore.index import make_index
 from icaps.explore.search import save_slice
-from icaps.interpret.global_view import weights_fingerprint
 from icaps.text.tokenizer import split_words
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import TOPICS, make_texts
 
 CLASSES = list(TOPICS)

@@ -13,7 +13,7 @@ from icaps.data.cache import Artifact
 from icaps.errors import DataError
 from icaps.explore.neighbours import TrainingSample, make_sample, sample_artifact
 from icaps.explore.text_projection import text_vectors
-from icaps.interpret.global_view import weights_fingerprint
+from icaps.train.checkpoint_files import weights_fingerprint
 
 TEXT = "Bake bread and soup with butter."
 

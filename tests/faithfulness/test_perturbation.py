@@ -6,7 +6,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness import perturbation
-from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.faithfulness.perturbation import class_norms_per_batch, remove
 from icaps.inference import class_norms
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
@@ -98,7 +98,7 @@ def test_norms_are_those_of_plain_loops(
     parts = [remove(text, rows, how) for text, rows in zip(given, kept, strict=True)]
     for words in (32_768, 20, 1):  # all in one pass, and each in its own
         monkeypatch.setattr(perturbation, "BATCH_WORDS", words)
-        found = list(norms_of_each(classifier.network_, parts))
+        found = list(class_norms_per_batch(classifier.network_, parts))
         assert len(found) == len(expected)
         for norms, wanted in zip(found, expected, strict=True):
             assert norms == pytest.approx(np.array(wanted), abs=1e-9)

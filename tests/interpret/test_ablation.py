@@ -12,7 +12,7 @@ from icaps.data.source import open_source
 from icaps.errors import ConfigError
 from icaps.evaluate.scores import evaluate
 from icaps.interpret import ablation
-from icaps.interpret.ablation import Sample, norms_of_sets, smallest_set
+from icaps.interpret.ablation import CapsuleSample, norms_of_sets, smallest_set
 from icaps.interpret.corpus import count_corpus
 from icaps.model import CapsuleLayer
 from tests import reference
@@ -130,7 +130,7 @@ def test_the_smallest_set_is_found_where_it_can_be_known() -> None:
     labels = np.array([0, 1] * 10)
     primary = np.zeros((20, 4, 2), np.float32)
     primary[labels == 0, 1, 0] = primary[labels == 1, 3, 1] = 1
-    sample = Sample(primary, labels, np.arange(20, dtype=np.uint64))
+    sample = CapsuleSample(primary, labels, np.arange(20, dtype=np.uint64))
     few = smallest_set(layer, sample)
     # With no vote the first class is taken, so that capsule 3 alone is enough.
     assert (few.capsules, few.accuracy, few.of_all) == ((3,), 1.0, 1.0)

@@ -19,7 +19,7 @@ from icaps.interpret import corpus
 from icaps.interpret.corpus import (
     ABSENT,
     TYPICAL,
-    Counts,
+    CorpusCounts,
     Tally,
     Typical,
     Winners,
@@ -193,7 +193,7 @@ def test_halves_add_up_to_the_whole() -> None:
     classifier = untrained(hierarchical=True)
     labelled = texts(90, seed=1)
     whole, part = count_corpus(classifier, labelled), count_corpus(classifier, labelled[:40])
-    rest = Counts.empty(classifier)
+    rest = CorpusCounts.empty(classifier)
     for batch in read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
         batch = replace(batch, numbers=batch.numbers + 40)
         winners = find_winners(batch, classifier.network_.config.kernel_size)

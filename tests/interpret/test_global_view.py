@@ -13,7 +13,14 @@ from icaps.cli.main import main
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret import global_view
-from icaps.interpret.global_view import FOLDER, Data, load_view, make_view, save_view, texts_of
+from icaps.interpret.global_view import (
+    FOLDER,
+    DataReference,
+    load_view,
+    make_view,
+    read_counted_texts,
+    save_view,
+)
 
 SHAPE = 3, 6
 
@@ -57,7 +64,7 @@ def test_it_is_used_again_until_texts_or_weights_change(
         return count(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(global_view, "count_corpus", noted)
-    data = Data(str(data_file), "test", {})
+    data = DataReference(str(data_file), "test", {})
     texts = list(open_source(data_file, "test"))
     make_view(classifier, folder, data, texts)
     assert not counted
@@ -112,7 +119,7 @@ def test_no_absolute_path_is_stored(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.rmtree(folder / FOLDER)
-    data = Data(name.format(here=tmp_path), "test", {})
+    data = DataReference(name.format(here=tmp_path), "test", {})
     save_view(make_view(classifier, folder, data, open_source(data_file, "test")), folder)
     assert json.loads((folder / FOLDER / "view.json").read_text())["origin"]["source"] == portable
 
@@ -124,7 +131,7 @@ def test_an_absolute_path_of_an_old_view_is_read(folder: Path, data_file: Path) 
     path.write_text(json.dumps(facts))
     view = load_view(folder, *SHAPE)
     assert view is not None
-    assert len(texts_of(view.origin, [3, 77])) == 2
+    assert len(read_counted_texts(view.origin, [3, 77])) == 2
 
 
 def _truncate(path: Path) -> None:
@@ -145,7 +152,7 @@ def test_damage_is_reported_and_repaired(
     damage(folder / FOLDER / name)  # type: ignore[operator]
     with pytest.raises(CheckpointError, match=r"damaged .*Run `icaps interpret`"):
         load_view(folder, *SHAPE)
-    data = Data(str(data_file), "test", {})
+    data = DataReference(str(data_file), "test", {})
     view = make_view(classifier, folder, data, open_source(data_file, "test"))
     save_view(view, folder)
     assert load_view(folder, *SHAPE) is not None
@@ -178,7 +185,7 @@ def test_texts_by_number(folder: Path, data_file: Path) -> None:
     view = load_view(folder, *SHAPE)
     assert view is not None
     texts = list(open_source(data_file, "test"))
-    found = texts_of(view.origin, [3, 77])
+    found = read_counted_texts(view.origin, [3, 77])
     assert {n: tuple(text) for n, text in found.items()} == {
         n: (texts[n].text, texts[n].label) for n in (3, 77)
     }
@@ -189,13 +196,13 @@ def test_texts_that_changed_or_are_gone(folder: Path, tmp_path: Path, data_file:
     assert view is not None
     origin = view.origin.__class__(**{**view.origin.__dict__, "source": str(tmp_path / "copy.csv")})
     with pytest.raises(DataError, match=r"not on this machine\. Put that file or folder at"):
-        texts_of(origin, [1])
+        read_counted_texts(origin, [1])
     shutil.copy(data_file, tmp_path / "copy.csv")
-    assert len(texts_of(origin, [1])) == 1
+    assert len(read_counted_texts(origin, [1])) == 1
     with (tmp_path / "copy.csv").open("a") as file:
         file.write("one more,Sailing\n")
     with pytest.raises(DataError, match="are not those that were counted"):
-        texts_of(origin, [1])
+        read_counted_texts(origin, [1])
     named = origin.__class__(**{**origin.__dict__, "source": "ag_news"})
     with pytest.raises(DataError, match="`icaps data fetch ag_news` brings them"):
-        texts_of(named, [1])
+        read_counted_texts(named, [1])

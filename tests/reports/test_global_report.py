@@ -151,7 +151,7 @@ def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
     import torch
 
     from icaps.config import ModelConfig
-    from icaps.interpret.corpus import Counts
+    from icaps.interpret.corpus import CorpusCounts
     from icaps.model import ICapsNet
 
     config = ModelConfig(
@@ -174,7 +174,7 @@ def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
     assert f"class {empty[0]}: no text gets this class" in lines
     report.write(tmp_path)
     assert len(pd.read_csv(tmp_path / "C.csv")) == 150 * 64
-    assert isinstance(counts, Counts)
+    assert isinstance(counts, CorpusCounts)
 
 
 def test_the_command(

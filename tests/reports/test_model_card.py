@@ -12,11 +12,12 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.report import EvaluationReport
-from icaps.interpret.global_view import load_view, weights_fingerprint
+from icaps.interpret.global_view import load_view
 from icaps.reports.card_faithfulness import RANKINGS, measure_faithfulness, read_faithfulness
 from icaps.reports.files import FILE_FORMATS, rounded, to_json
 from icaps.reports.global_report import GlobalReport
 from icaps.reports.model_card import EvaluatedData, ModelCard, make_card
+from icaps.train.checkpoint_files import weights_fingerprint
 from tests.reports.standalone import Page
 
 

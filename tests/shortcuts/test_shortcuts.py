@@ -20,10 +20,10 @@ from icaps.errors import ConfigError, DataError
 from icaps.shortcuts import find, interventions
 from icaps.shortcuts.checks import Check, checks_of, dump_checks, load_checks, run_checks
 from icaps.shortcuts.find import KGRAM, Candidate, candidates, find_shortcuts
+from icaps.shortcuts.findings_table import findings_lines, findings_table
 from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
 from icaps.shortcuts.predicted_texts import PredictedTexts, Words, predict_texts
-from icaps.shortcuts.table import to_lines, to_table
 from icaps.text.batch import UNK
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import MODEL, TRAIN, make_texts
@@ -263,10 +263,10 @@ def test_signs(written: list[str], kgram: str, reason: str) -> None:
 def test_tables_and_lines(misled: ICapsClassifier) -> None:
     read = predict_texts(misled, planted(240, seed=7))
     found = find_shortcuts(read)
-    table = to_table(found)
+    table = findings_table(found)
     assert table.loc[0, ["finding", "class"]].tolist() == [TOKEN, CLASS]
     assert table.loc[0, "flips added"] == found[0].inserted.flips
-    lines = list(to_lines(read, found, 0))
+    lines = list(findings_lines(read, found, 0))
     assert lines[0].startswith("240 texts (seed 0)")
     assert lines[1].startswith(f"1. “{TOKEN}” for {CLASS}: ")
 

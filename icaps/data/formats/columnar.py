@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icaps.data.problems import FileError
+from icaps.data.raw_table import FileDescription, Row
 from icaps.data.streams import BLOCK, DataFile
-from icaps.data.table import FileDescription, Row
 
 MAGIC = {
     b"PAR1": "Parquet",

@@ -15,8 +15,8 @@ from typing import Any
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
 from icaps.data.encoding import LONGEST, damage, lines, text_blocks
 from icaps.data.problems import FileError, Problem
+from icaps.data.raw_table import FileDescription, Row
 from icaps.data.streams import DataFile
-from icaps.data.table import FileDescription, Row
 
 DELIMITERS = (",", "\t", ";", "|")
 _USUAL_NAMES = {*TEXT_COLUMNS, *LABEL_COLUMNS}

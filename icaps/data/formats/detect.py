@@ -13,8 +13,8 @@ from icaps.data.formats.csv import CsvTable
 from icaps.data.formats.json import JsonTable
 from icaps.data.formats.plain import PREFIX, FastTextTable, FolderTable
 from icaps.data.problems import FileError
+from icaps.data.raw_table import RawTable
 from icaps.data.streams import DataFile, data_file
-from icaps.data.table import Table
 
 # In the order in which a folder's train or test file is searched for.
 SUFFIXES = (
@@ -51,7 +51,7 @@ _TAR = slice(257, 262)  # where a tar archive has "ustar"
 
 def open_table(
     path: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
-) -> Table:
+) -> RawTable:
     """Opens a file, or a folder with a subfolder per class, as a table.
 
     Args:

@@ -10,8 +10,8 @@ from typing import Any
 
 from icaps.data.encoding import LONGEST, damage, lines, text_blocks
 from icaps.data.problems import FileError, Problem
+from icaps.data.raw_table import ABSENT, FileDescription, Row
 from icaps.data.streams import DataFile
-from icaps.data.table import ABSENT, FileDescription, Row
 
 _SAMPLE = 100  # objects whose keys are the columns
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from icaps.data.table import FileDescription, Row, Table
+from icaps.data.raw_table import FileDescription, RawTable, Row
 from icaps.errors import DataError
 
 _BATCH = 1024  # rows converted to plain values at once
@@ -83,7 +83,7 @@ class DatasetTable:
         return None if names is None else tuple(names)
 
 
-def memory_table(data: Any, part: str) -> Table | None:
+def memory_table(data: Any, part: str) -> RawTable | None:
     """Returns a DataFrame, (texts, labels) or a data set as a table; None for names of files.
 
     Of a mapping from part to one of these, such as a `datasets.DatasetDict`, `part` is taken.

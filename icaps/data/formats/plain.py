@@ -15,8 +15,8 @@ from icaps.data.encoding import (
     text_blocks,
 )
 from icaps.data.problems import FileError, Problem
+from icaps.data.raw_table import FileDescription, Row
 from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file
-from icaps.data.table import FileDescription, Row
 
 PREFIX = "__label__"
 _COLUMNS = ("label", "text")

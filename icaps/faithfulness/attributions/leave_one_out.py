@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from icaps.faithfulness.attributions.attention import Scores
-from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.faithfulness.perturbation import class_norms_per_batch, remove
 from icaps.faithfulness.texts import ExplainedTexts
 
 
@@ -17,6 +17,6 @@ def leave_one_out(texts: ExplainedTexts, removal: str) -> Iterator[Scores]:
         remove(reading.tokens, ~np.eye(len(reading.tokens.ids), dtype=bool), removal)
         for reading in texts.readings
     )
-    norms = norms_of_each(texts.network, variants, texts.muted)
+    norms = class_norms_per_batch(texts.network, variants, texts.muted)
     for (reading, target), without in zip(texts, norms, strict=True):  # without: (words, J)
         yield float(reading.activity.class_norms[0, target]) - without[:, target]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.faithfulness.attributions.attention import Scores
-from icaps.faithfulness.perturbation import norms_of_each, remove
+from icaps.faithfulness.perturbation import class_norms_per_batch, remove
 from icaps.faithfulness.texts import ExplainedTexts
 
 SAMPLES = 1_000  # variants per text
@@ -33,7 +33,7 @@ def lime(
         remove(reading.tokens, mask, removal)
         for reading, mask in zip(texts.readings, masks, strict=True)
     )
-    norms = norms_of_each(texts.network, variants, texts.muted)
+    norms = class_norms_per_batch(texts.network, variants, texts.muted)
     base = LimeBase(_closeness, random_state=np.random.RandomState(seed))
     for mask, target, of_variants in zip(masks, texts.targets, norms, strict=True):
         words = mask.shape[1]

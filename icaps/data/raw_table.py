@@ -50,7 +50,7 @@ class FileDescription:
     classes: tuple[str, ...] | None = None
 
 
-class Table(Protocol):
+class RawTable(Protocol):
     """Rows with named columns, streamed from a file or from memory."""
 
     @property

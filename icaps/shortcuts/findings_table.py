@@ -24,7 +24,7 @@ COLUMNS = (
 )
 
 
-def to_table(findings: Sequence[Finding]) -> pd.DataFrame:
+def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """One row per finding; "hang on it" is `Finding.lost`, the rest as in `Effect`.
 
     Shares are from 0 to 1; those of masking are means over the removals.
@@ -47,7 +47,7 @@ def to_table(findings: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def to_lines(texts: PredictedTexts, findings: Sequence[Finding], seed: int) -> Iterator[str]:
+def findings_lines(texts: PredictedTexts, findings: Sequence[Finding], seed: int) -> Iterator[str]:
     """The findings as lines for a terminal, the worst first."""
     yield (
         f"{len(texts):,} texts (seed {seed}), {texts.right.mean():.1%} right; "

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from icaps.data.files import find_files, has_part, is_class_folder
+from icaps.data.part_files import find_files, has_part, is_class_folder
 from icaps.data.source import open_source
 from icaps.errors import DataError
 
