@@ -9,7 +9,7 @@ from dashboard.cache import data, models
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker
 from dashboard.widgets.data_picker import Choice
-from icaps.cli.data import reading_options
+from icaps.cli.data_options import reading_options
 from icaps.cli.request import read_arguments, reading_arguments
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape

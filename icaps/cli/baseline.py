@@ -10,7 +10,12 @@ import sys
 from pathlib import Path
 
 from icaps.baselines.base import BASELINES, FASTTEXT, NETWORKS
-from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
+from icaps.cli.data_options import (
+    add_bad_rows_option,
+    add_reading_options,
+    reading_options,
+    say_problems,
+)
 from icaps.cli.options import Commands, add_queue
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.data_options import add_data_options, reading_options, say_problems
 from icaps.cli.explain import REPORT_FORMATS
-from icaps.cli.options import Commands
+from icaps.cli.options import Commands, add_model
 from icaps.errors import ConfigError
 
 
@@ -16,7 +16,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "card", help="write a model card: scores, capsules, faithfulness, limits, data"
     )
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     add_data_options(parser)
     parser.add_argument(
         "--out", metavar="DIR", help="folder for the card as HTML, Markdown, JSON and CSV"

@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.data import add_data_options, reading_options, say_problems
+from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
     from icaps.evaluate.compare import CompareReport
-
-
-_WIDTH = 70  # characters of a text in a line
 
 
 def add_parser(commands: Commands) -> None:
@@ -103,7 +101,7 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
     names = [row["model"] for row in facts["scores"]]
     for row in facts["disagreements"]:
         predicted = ", ".join(f"{name}: {row[name]}" for name in names)
-        yield f"  [{row['class']}] {predicted}: {_short(row['text'])}"
+        yield f"  [{row['class']}] {predicted}: {one_line(row['text'], width=70)}"
     if report.reasons:
         one, other = facts["reasons"]["models"]
         yield (
@@ -119,8 +117,3 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
         yield f"published accuracies on {facts['data']}, in percent"
         for row in facts["published"]:
             yield f"  {row['model']}: {row['accuracy']:g} ({row['reference']}; {row['source']})"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

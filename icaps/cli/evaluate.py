@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.data import add_data_options, reading_options, say_problems
-from icaps.cli.options import Commands, add_mute, add_timeout
+from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.formatting import one_line
+from icaps.cli.options import Commands, add_model, add_mute, add_timeout
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
@@ -18,13 +19,10 @@ if TYPE_CHECKING:
     from icaps.evaluate.report import EvaluationReport
 
 
-_WIDTH = 100  # characters of a text in a line
-
-
 def add_parser(commands: Commands) -> None:
     """Adds `icaps evaluate`."""
     parser = commands.add_parser("evaluate", help="score a model on labelled texts")
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     add_data_options(parser)
     parser.add_argument(
         "--slices",
@@ -141,7 +139,7 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
         predicted = row["predicted"] or "nothing"
         yield (
             f"text {row['text number']}: {row['class']}, predicted as {predicted} with "
-            f"{row['probability']:.1%} by {' | '.join(row['kgrams'])}: {_short(row['text'])}"
+            f"{row['probability']:.1%} by {' | '.join(row['kgrams'])}: {one_line(row['text'])}"
         )
     for point in extra.get("learning", ()):
         test = point["test_accuracy"]
@@ -150,8 +148,3 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"{point['curve']}: {point['training_texts']} texts, seed {point['seed']}, validation "
             f"{point['validation_accuracy']:.2%}{tested} ({point['name']})"
         )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text[: 2 * _WIDTH].split())
-    return line[:_WIDTH] + ("..." if len(line) > _WIDTH else "")

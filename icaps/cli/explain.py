@@ -10,7 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.options import Commands, add_explain_options, add_mute, read_explain_options
+from icaps.cli.options import (
+    Commands,
+    add_explain_options,
+    add_model,
+    add_mute,
+    read_explain_options,
+)
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ _SUFFIXES = {"html": "html", "htm": "html", "md": "markdown", "json": "json", "c
 def add_parser(commands: Commands) -> None:
     """Adds `icaps explain`."""
     parser = commands.add_parser("explain", help="show why a text gets its class")
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, one line per text")
     parser.add_argument(
         "--json-lines",

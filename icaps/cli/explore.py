@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icaps.cli.data import add_reading_options, reading_options
+from icaps.cli.data_options import add_reading_options, reading_options
+from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
 from icaps.errors import ConfigError
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from icaps.cli.progress import Progress
     from icaps.explore.index import Index
     from icaps.explore.search import Query
-
-
-_WIDTH = 100  # characters of a text in a line
 _BATCH = 50  # rows in memory at a time
 
 
@@ -127,7 +125,7 @@ def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
         print(json.dumps(nearest.to_dict()))
         return 0
     for neighbour in nearest.neighbours:
-        print(f"{neighbour.similarity:.3f}\t{neighbour.label}\t{_shortened(neighbour.text)}")
+        print(f"{neighbour.similarity:.3f}\t{neighbour.label}\t{one_line(neighbour.text)}")
     print(
         f"of {nearest.sampled:,} of {nearest.texts:,} training texts; two random ones: "
         f"{nearest.random:.3f}, two of one class: {nearest.random_alike:.3f}"
@@ -163,10 +161,4 @@ def _print_rows(index: Index, rows: NDArray[np.int64], *, as_json: bool) -> None
                 fields = {"row": row, "split": split, "line": line, "label": label, "text": text}
                 print(json.dumps(fields))
             else:
-                print(f"{row}\t{split}:{line}\t{label}\t{_shortened(text)}")
-
-
-def _shortened(text: str) -> str:
-    """A text on one line."""
-    shown = " ".join(text[: 2 * _WIDTH].split())
-    return shown[:_WIDTH] + ("..." if len(shown) > _WIDTH else "")
+                print(f"{row}\t{split}:{line}\t{label}\t{one_line(text)}")

@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from icaps.cli.data import add_data_options, add_sample_options, draw_texts
-from icaps.cli.options import Commands, add_explain_options, read_explain_options
+from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts
+from icaps.cli.options import Commands, add_explain_options, add_model, read_explain_options
 from icaps.config import CAPSULE_RANKINGS
 from icaps.errors import ConfigError
 
@@ -22,7 +22,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "faithfulness", help="measure whether the words of explanations decide the class"
     )
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     add_data_options(parser)
     add_sample_options(parser, 500)
     parser.add_argument(

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from icaps.cli.data import add_data_options, reading_options, say_problems
-from icaps.cli.options import Commands, add_timeout
+from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.options import Commands, add_model, add_timeout
 from icaps.errors import CheckpointError
 
 
@@ -16,7 +16,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "interpret", help="show what a model has learnt: the matrix C, its words, the queries"
     )
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     add_data_options(parser)
     parser.add_argument(
         "--out", metavar="DIR", help="folder for CSV, JSON, PNG, SVG and an HTML report"

@@ -1,4 +1,4 @@
-"""Options that several commands share: what to explain, and capsules to switch off."""
+"""Options that several commands share: the model, explanations, muted capsules, waiting."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 
 # What `add_parser` of a command gets.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Adds --model."""
+    parser.add_argument("--model", required=True, metavar="DIR", help="folder of a trained model")
 
 
 def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = False) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from icaps.cli.baseline import add_parser as add_baseline
-from icaps.cli.data import reading_options
+from icaps.cli.data_options import reading_options
 from icaps.cli.train import add_parser as add_train
 from icaps.cli.train import base_configs, given_settings
 from icaps.config import ModelConfig, TrainConfig, override

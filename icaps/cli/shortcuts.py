@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icaps.cli.data import add_data_options, add_sample_options, draw_texts, reading_options
-from icaps.cli.options import Commands
+from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts, reading_options
+from icaps.cli.options import Commands, add_model
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="DIR")
+    add_model(parser)
     add_data_options(parser)
     add_sample_options(parser, 5_000)
     parser.add_argument("--json", action="store_true", help="print JSON")

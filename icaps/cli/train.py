@@ -7,7 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-from icaps.cli.data import add_bad_rows_option, add_reading_options, reading_options, say_problems
+from icaps.cli.data_options import (
+    add_bad_rows_option,
+    add_reading_options,
+    reading_options,
+    say_problems,
+)
 from icaps.cli.options import Commands, add_queue, add_timeout
 from icaps.config import ModelConfig, TrainConfig, get_preset, override
 from icaps.errors import ConfigError

@@ -17,7 +17,7 @@ from dashboard import training_jobs
 from dashboard.train import launcher
 from dashboard.train.launcher import LONG, SHORT, SUGGESTED
 from dashboard.widgets.data_picker import PATH
-from icaps.cli.data import reading_options
+from icaps.cli.data_options import reading_options
 from icaps.cli.request import read_arguments
 from icaps.cli.train import settings_of
 from icaps.config import ACTIVATIONS, PRESETS, ModelConfig, TrainConfig
