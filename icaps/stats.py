@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from icaps.results import Interval
 
-LEVEL = 0.95  # of all intervals
+LEVEL = 0.95  # confidence level of all intervals
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 RESAMPLES = 1_000
-_MAX_CELLS = 4_000_000  # counts of cells in memory at a time
+_MAX_CELLS = 4_000_000  # counts in memory at a time
 
 Counts = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
 def wilson(hits: int, total: int) -> Interval:
-    """A share of independent texts with Wilson's score interval (1927).
+    """The share hits / total with Wilson's score interval (1927).
 
     NaN with the interval 0 to 1 if `total` is 0.
     """
@@ -40,18 +40,18 @@ def wilson(hits: int, total: int) -> Interval:
 def bootstrap(
     counts: NDArray[np.integer[Any]], statistic: Callable[[Counts], Values], seed: int
 ) -> Values:
-    """A statistic of RESAMPLES resamples of the texts, drawn with replacement (Efron 1979).
+    """Bootstrap: a statistic of RESAMPLES resamples with replacement (Efron 1979).
 
-    Texts that are the same to the statistic form one cell. Resampling texts is then drawing from a
-    multinomial distribution over the cells, whose cost does not depend on the number of texts.
+    Texts that do not differ for the statistic form one cell. Resampling texts is then drawing from
+    a multinomial distribution over the cells, whose cost does not depend on the number of texts.
 
     Args:
         counts: Texts in each cell, (cells,), one or more in all.
         statistic: From counts (draws, cells) to values (draws, ...).
-        seed: Of the draws.
+        seed: Seed of the draws.
 
     Returns:
-        (RESAMPLES, ...).
+        The statistic of each resample, (RESAMPLES, ...).
     """
     random = np.random.default_rng(seed)
     total = int(counts.sum())
@@ -84,8 +84,8 @@ def bootstrap_mean(values: NDArray[np.floating], seed: int = 0) -> Interval:
     return percentile_interval(values.mean(), np.array(means))
 
 
-def plain(result: Any) -> dict[str, Any]:
-    """A dataclass of plain values and intervals of means as data for JSON; NaN becomes None."""
+def to_plain_dict(result: Any) -> dict[str, Any]:
+    """A dataclass of plain values and `Interval`s of means as a dict for JSON; NaN becomes None."""
     return {field.name: _plain(getattr(result, field.name)) for field in dataclasses.fields(result)}
 
 

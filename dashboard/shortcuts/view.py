@@ -15,7 +15,7 @@ from dashboard.widgets import downloads, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import save_texts
 from icaps.results import Explanation
-from icaps.shortcuts.checks import checks_of, dump_checks
+from icaps.shortcuts.checks import dump_checks, make_checks
 from icaps.shortcuts.find import Finding
 from icaps.shortcuts.findings_table import findings_table
 from icaps.shortcuts.interventions import Effect
@@ -86,7 +86,7 @@ def show_files(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
     with st.container(horizontal=True):
         if not quotas.read_only():
             _ask_slice(choice, shortcuts, finding)
-        checks = checks_of(shortcuts.findings)
+        checks = make_checks(shortcuts.findings)
         downloads.show_file(
             dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
         )

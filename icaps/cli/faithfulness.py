@@ -60,12 +60,12 @@ def run(options: argparse.Namespace) -> int:
     from icaps.faithfulness.sanity import cascade, sanity_lines
     from icaps.faithfulness.stability import (
         CHANGES,
-        after_a_change,
-        between_models,
+        overlap_after_replacement,
+        overlap_between_models,
         stability_lines,
     )
     from icaps.faithfulness.texts import read_explained
-    from icaps.stats import plain
+    from icaps.stats import to_plain_dict
 
     progress, seed = Progress(sys.stderr), options.seed
     left_out = () if options.rankings else registry.missing_rankings()
@@ -93,9 +93,11 @@ def run(options: argparse.Namespace) -> int:
         ranked = replace(shown, ranking=name)
         if options.stability:
             for change in CHANGES:
-                overlaps.append(after_a_change(texts, classifier.vocabulary_, change, ranked, seed))
+                overlaps.append(
+                    overlap_after_replacement(texts, classifier.vocabulary_, change, ranked, seed)
+                )
         if others is not None:
-            overlaps.append(between_models(texts, others, ranked, seed))
+            overlaps.append(overlap_between_models(texts, others, ranked, seed))
     sanity = list(cascade(texts, CAPSULE_RANKINGS, seed)) if options.sanity else []
     blank = len(sample) - len(texts)
     if options.json:
@@ -106,9 +108,9 @@ def run(options: argparse.Namespace) -> int:
             "texts": len(texts),
             "blank": blank,
             "left_out": list(left_out),
-            "rows": [plain(row) for row in rows],
-            "stability": [plain(overlap) for overlap in overlaps],
-            "sanity": [plain(row) for row in sanity],
+            "rows": [to_plain_dict(row) for row in rows],
+            "stability": [to_plain_dict(overlap) for overlap in overlaps],
+            "sanity": [to_plain_dict(row) for row in sanity],
             "verdicts": verdicts(rows),
         }
         print(json.dumps(facts))

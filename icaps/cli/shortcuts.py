@@ -56,23 +56,23 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Finds shortcuts of a model on a sample of texts."""
     from icaps.cli.progress import Progress
-    from icaps.shortcuts.checks import checks_of, dump_checks
+    from icaps.shortcuts.checks import dump_checks, make_checks
     from icaps.shortcuts.find import find_shortcuts
     from icaps.shortcuts.findings_table import findings_lines
 
     progress = Progress(sys.stderr)
     labelled, texts = _predict(options, progress)
 
-    def say(done: int, of: int) -> None:
-        if done % 10 == 0 or done == of:
-            progress.say(f"{done} of {of} K-grams measured")
+    def say(done: int, total: int) -> None:
+        if done % 10 == 0 or done == total:
+            progress.say(f"{done} of {total} K-grams measured")
 
     findings = find_shortcuts(texts, options.seed, say)
     if options.save_slice:
         _save_slice(options, labelled, findings)
         progress.say(f"saved the slice {options.save_slice}")
     if options.save_check:
-        checks = checks_of(findings)
+        checks = make_checks(findings)
         if not checks:
             raise DataError("No K-gram was found that could be checked; no file was written.")
         try:

@@ -1,1 +1,1 @@
-"""Whether an explanation is the model's own reason, measured beside random controls."""
+"""Faithfulness of explanations: tests whether the shown words decide, beside random controls."""

@@ -1,4 +1,4 @@
-"""Which words of a text to remove: the first of a ranking, those under K-grams, or random ones."""
+"""Selection of the words to remove: the first of a ranking, those under K-grams, random ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from icaps.interpret.kgrams import top_kgrams
 
 PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: the bins of ERASER
 
-Choices = NDArray[np.bool_]  # (choices, words)
+Choices = NDArray[np.bool_]  # (choices, words), true for the selected words
 
 
 def bins(scores: NDArray[np.floating]) -> Choices:
-    """The first PERCENTS of words by each order (orders, words): (orders x PERCENTS, words)."""
+    """The first PERCENTS of the words by each order of scores (orders, words).
+
+    Returns:
+        (orders * len(PERCENTS), words).
+    """
     words = scores.shape[1]
     return np.concatenate([first(scores, -(-words * percent // 100)) for percent in PERCENTS])
 
 
 def first(scores: NDArray[np.floating], size: int) -> Choices:
-    """The `size` words with the highest score by each order (orders, words); ties: the earlier."""
+    """The `size` words with the highest scores in each order (orders, words); ties: the earlier."""
     ranks = (-scores).argsort(axis=1, kind="stable").argsort(axis=1)
     return np.asarray(ranks < size)
 
@@ -42,9 +46,12 @@ def covered_words(texts: ExplainedTexts, options: ExplainOptions) -> list[Choice
 
 
 def random_places(choices: Sequence[Choices], seed: int, draws: int = DRAWS) -> list[Choices]:
-    """The same runs of words at random places of each text (draws, words), without overlap.
+    """The control: the runs of words in `choices` (1, words), at random places of each text.
 
-    So as many words are chosen, in runs of the same lengths, as in `choices` (1, words).
+    As many words are selected, in runs of the same lengths, which do not overlap.
+
+    Returns:
+        (draws, words) per text.
     """
     random = np.random.default_rng(seed)
     result = []

@@ -1,9 +1,8 @@
-"""Comprehensiveness and sufficiency of the words that explain a text, and a table of rankings.
+"""ERASER: comprehensiveness and sufficiency of the words that explain a text, by ranking.
 
-After ERASER (DeYoung et al. 2020, section 4.2), with the norm of the predicted class's capsule as
-its p. Comprehensiveness is by how much the norm falls without the chosen words, and sufficiency by
-how much it falls with them alone: a good explanation has a high comprehensiveness and a low
-sufficiency.
+As in DeYoung et al. (2020, section 4.2), with the norm of the predicted class's capsule as p.
+Comprehensiveness is the drop of the norm without the selected words, and sufficiency its drop with
+them alone: a good explanation has a high comprehensiveness and a low sufficiency.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from icaps.faithfulness.texts import ExplainedTexts
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
 
-BINS, KGRAMS = "bins", "k-grams"  # how many words are chosen
+BINS, KGRAMS = "bins", "k-grams"  # the two ways to select words by a ranking
 
 
 @dataclass(frozen=True)
 class RemovalEffects:
-    """What removing chosen words does to the class of each text (texts,): means over its choices.
+    """The effects of removing selected words of each text (texts,): means over its choices.
 
     Attributes:
         comprehensiveness: The class norm minus that without the chosen words.
         sufficiency: The class norm minus that with the chosen words alone.
         flips: Share of the choices without which another class wins, or no known word is left.
-        covered: Share of the text's words that are chosen.
+        covered: Share of the text's words that are selected.
     """
 
     comprehensiveness: NDArray[np.float64]
@@ -52,15 +51,15 @@ class RemovalEffects:
 
 @dataclass(frozen=True)
 class RankingResult:
-    """The effects of the words that a ranking puts first, for one way to remove words.
+    """The effects of removing the first words of a ranking, for one removal.
 
     Attributes:
-        ranking: Of `registry.RANKINGS`.
+        ranking: One of `registry.RANKINGS`.
         words: BINS, the mean over the first words of PERCENTS of the text; or KGRAMS, the K-grams.
-            A ranking without K-grams of its own takes as many words as the paper's K-grams cover,
-            and the random one the paper's K-grams at random places.
-        removal: Of `perturbation.REMOVALS`.
-        effects: Of each text.
+            A ranking without K-grams of its own selects as many words as the paper's K-grams
+            cover, and the random one the paper's K-grams at random places.
+        removal: One of `perturbation.REMOVALS`.
+        effects: The effects on each text.
         agreement: (texts,), Kendall's tau-b of the word scores with those of leave-one-out; NaN
             where all words of a text have the same score. None for KGRAMS.
     """
@@ -76,8 +75,8 @@ def measure(texts: ExplainedTexts, choices: Sequence[Choices], removal: str) -> 
     """The effects of each text's choices of words.
 
     Args:
-        texts: The texts.
-        choices: For each text, at least one choice.
+        texts: The texts with their explained classes.
+        choices: At least one choice per text.
         removal: "deletion" or "unk".
     """
     variants = (
@@ -86,9 +85,9 @@ def measure(texts: ExplainedTexts, choices: Sequence[Choices], removal: str) -> 
     )
     norms = class_norms_per_batch(texts.network, variants, texts.muted)
     comprehensiveness, sufficiency, flips = [], [], []
-    for (reading, target), of_variants in zip(texts, norms, strict=True):
+    for (reading, target), variant_norms in zip(texts, norms, strict=True):
         whole = float(reading.activity.class_norms[0, target])
-        without, alone = np.split(of_variants.astype(float), 2)  # (choices, J) each
+        without, alone = np.split(variant_norms.astype(float), 2)  # (choices, J) each
         comprehensiveness.append(whole - without[:, target].mean())
         sufficiency.append(whole - alone[:, target].mean())
         flips.append(((without.argmax(1) != target) | ~without.any(1)).mean())
@@ -108,21 +107,21 @@ def measure_rankings(
     seed: int = 0,
     on_ranking: Callable[[str, str], None] = lambda ranking, removal: None,
 ) -> Iterator[RankingResult]:
-    """Measures each ranking by its bins and by its K-grams, for each removal.
+    """Measures each ranking of words by its bins and by its K-grams, for each removal.
 
     Args:
-        texts: To be explained.
-        rankings: Of `registry.RANKINGS`.
-        removals: Of `perturbation.REMOVALS`.
-        options: How many K-grams; its ranking and target are not used.
-        seed: Of everything random.
+        texts: The texts with their explained classes.
+        rankings: Some of `registry.RANKINGS`.
+        removals: Some of `perturbation.REMOVALS`.
+        options: The numbers of K-grams; its ranking and target are not used.
+        seed: Seed of everything random.
         on_ranking: Called with the ranking and removal that are measured next.
 
     Raises:
         ConfigError: A ranking or removal is unknown, or a package is missing.
     """
     check_rankings(rankings)
-    papers = covered_words(texts, replace(options, ranking=PAPER))
+    paper_choices = covered_words(texts, replace(options, ranking=PAPER))
     scores: dict[str, list[NDArray[np.floating]]] = {}
     for removal in removals:
         scores[LEAVE_ONE_OUT] = list(score_words(LEAVE_ONE_OUT, texts, removal, seed))
@@ -138,9 +137,10 @@ def measure_rankings(
             if name in CAPSULE_RANKINGS:
                 choices = covered_words(texts, replace(options, ranking=name))
             elif name == RANDOM:
-                choices = random_places(papers, seed)
+                choices = random_places(paper_choices, seed)
             else:
-                choices = [first(o, int(c.sum())) for o, c in zip(orders, papers, strict=True)]
+                pairs = zip(orders, paper_choices, strict=True)
+                choices = [first(order, int(chosen.sum())) for order, chosen in pairs]
             yield RankingResult(name, KGRAMS, removal, measure(texts, choices, removal))
 
 
@@ -153,12 +153,12 @@ def _agreement(orders: NDArray[np.floating], alone: NDArray[np.floating]) -> flo
 
 @dataclass(frozen=True)
 class RankingRow:
-    """A `RankingResult` as means over texts with intervals.
+    """A row of the table of rankings: the means of a `RankingResult` with intervals.
 
     Attributes:
         comprehensiveness, sufficiency, flips, covered: See `RemovalEffects`.
         agreement: With leave-one-out; None for KGRAMS.
-        gain: The comprehensiveness minus that of the paper's ranking, text by text; None if that
+        gain: The comprehensiveness minus that of the paper's ranking, paired by text; None if that
             was not measured.
         control: The comprehensiveness of random words; None if they were not measured.
         control_sufficiency: Their sufficiency.
@@ -178,7 +178,7 @@ class RankingRow:
 
 
 def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRow]:
-    """One row per result; `seed` is that of the intervals."""
+    """One row per result; `seed` is that of the bootstrap."""
 
     def mean(values: NDArray[np.float64] | None) -> Interval | None:
         return None if values is None else bootstrap_mean(values, seed)
@@ -209,9 +209,10 @@ def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRo
 
 
 def verdicts(rows: Sequence[RankingRow]) -> list[str]:
-    """Sentences: the K-grams beside random words, and which rankings do better than the paper's.
+    """Conclusions as sentences: the K-grams beside random words, and better rankings.
 
-    Better means that the interval of the difference in comprehensiveness is above zero.
+    A ranking is better than the paper's if the interval of the difference in comprehensiveness is
+    above zero.
     """
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Perturbation of texts: some of their words are removed, and the class norms computed again.
+"""Perturbation of texts: removal of words, and the class norms of the perturbed texts.
 
 Words are deleted, or replaced by `<unk>`, in the word ids; texts are not tokenised again. A
 sentence of which all words are deleted disappears, as hierarchical attention needs a word in each.
@@ -21,14 +21,14 @@ REMOVALS = ("deletion", "unk")
 
 
 def remove(text: TokenBatch, mask: NDArray[np.bool_], removal: str) -> TokenBatch:
-    """Variants of one text with only some of its words, as one batch.
+    """Variants of one text, each with some of its words removed, as one batch.
 
     A variant without any word has no sentence, which `inference.class_norms` accepts.
 
     Args:
-        text: One text, as its network reads it.
+        text: A batch of one text.
         mask: (variants, words), true for the words that stay.
-        removal: "deletion" or "unk", how the others are removed.
+        removal: How the others are removed: "deletion", or "unk" for replacement by `<unk>`.
 
     Raises:
         ConfigError: There is no such removal.
@@ -51,15 +51,15 @@ def remove(text: TokenBatch, mask: NDArray[np.bool_], removal: str) -> TokenBatc
 def class_norms_per_batch(
     network: ICapsNet, parts: Iterable[TokenBatch], muted: Sequence[int] = ()
 ) -> Iterator[NDArray[np.floating]]:
-    """Class norms (texts, J) of each of several batches; small batches share a forward pass."""
-    for group in _together(parts):
+    """The class norms (texts, J) of each of several batches; small batches share a forward pass."""
+    for group in _grouped(parts):
         ends = np.cumsum([len(part) for part in group])
         norms = class_norms(network, TokenBatch.join(group), muted)
         yield from np.split(norms, ends[:-1])
 
 
-def _together(parts: Iterable[TokenBatch]) -> Iterator[list[TokenBatch]]:
-    """Consecutive batches of at most BATCH_WORDS words together, or one larger batch."""
+def _grouped(parts: Iterable[TokenBatch]) -> Iterator[list[TokenBatch]]:
+    """Groups of consecutive batches with at most BATCH_WORDS words, or with one larger batch."""
     group: list[TokenBatch] = []
     words = 0
     for part in parts:

@@ -1,4 +1,4 @@
-"""Test of one text's explanation: its words are deleted, masked, or kept alone.
+"""The reason test: the shaded words of a text are removed, or all others are.
 
 Words are numbered as in `Explanation.words`. Texts are not tokenised again, so that sentences stay
 the same (`faithfulness.perturbation`).
@@ -25,7 +25,7 @@ from icaps.text.sentences import encode
 DRAWS = 50
 DELETE, MASK, KEEP = "delete", "mask", "keep only"
 ACTIONS = (DELETE, MASK, KEEP)
-_BOUNDS = (0.05, 0.95)  # quantiles between which nine of ten draws are
+_BOUNDS = (0.05, 0.95)  # quantiles: the interval holds nine of ten draws
 _ALL_SUBSETS = 10  # K-grams of which every subset is tried
 
 Norms = NDArray[np.floating]
@@ -41,11 +41,11 @@ def try_reasons(
     """Tests the shaded words of each explanation against random words; None for a blank text.
 
     Args:
-        classifier: The one that explained, with the same capsules switched off.
-        explanations: Of texts.
-        removal: "deletion" or "unk", which masks.
-        draws: Random choices per text.
-        seed: Of these. A text's result does not depend on the other texts.
+        classifier: The one that computed the explanations, with the same capsules switched off.
+        explanations: Explanations by this classifier.
+        removal: "deletion", or "unk", which masks the words.
+        draws: Random choices of words per text.
+        seed: Seed of the draws. A text's result does not depend on the other texts.
 
     Raises:
         ConfigError: There is no such removal, or `draws` is below 1.
@@ -63,8 +63,8 @@ def try_reasons(
     )
     norms = class_norms_per_batch(classifier.network_, variants, classifier.muted_)
     tests = (
-        _reason_test(explanation, chosen, of_variants, removal, seed)
-        for explanation, chosen, of_variants in zip(known, choices, norms, strict=True)
+        _reason_test(explanation, chosen, variant_norms, removal, seed)
+        for explanation, chosen, variant_norms in zip(known, choices, norms, strict=True)
     )
     for explanation in explanations:
         yield None if explanation.blank else next(tests)
@@ -73,13 +73,13 @@ def try_reasons(
 def scores_after(
     classifier: ICapsClassifier, explanation: Explanation, words: Collection[int], action: str
 ) -> tuple[float, ...]:
-    """Norm of each class capsule after an action on some of a text's words.
+    """The norm of each class capsule after an action on some of a text's words.
 
     Args:
-        classifier: The one that explained.
-        explanation: Of the text.
-        words: Numbers of words.
-        action: Of ACTIONS: delete them, mask them, or delete all others.
+        classifier: The one that computed the explanation.
+        explanation: The explanation of the text.
+        words: Positions of words in `explanation.words`.
+        action: One of ACTIONS: delete them, mask them, or delete all others.
 
     Raises:
         ConfigError: There is no such action, or no such word.
@@ -100,7 +100,7 @@ def scores_after(
 
 
 def words_under(explanation: Explanation, kgrams: Collection[KGram]) -> list[int]:
-    """Numbers of the words under K-grams."""
+    """The positions of the words that the K-grams cover."""
     return [
         n
         for n, word in enumerate(explanation.words)
@@ -118,7 +118,7 @@ def flipping_set(
     changes the class, or if the text is blank.
 
     Args:
-        classifier: The one that explained.
+        classifier: The one that computed the explanation.
         explanation: Its K-grams are the candidates; several over the same words count once.
         removal: "deletion" or "unk".
 
@@ -130,7 +130,7 @@ def flipping_set(
     search = _Search(classifier, explanation, removal)
     single = search.leads([(n,) for n in range(len(search.kgrams))])
     tried = np.argsort(single, kind="stable")[:_ALL_SUBSETS].tolist()
-    greedy = search.one_by_one()
+    greedy = search.greedy()
     largest = len(tried) if greedy is None else min(len(greedy) - 1, len(tried))
     for size in range(1, largest + 1):
         sets = list(combinations(sorted(tried), size))
@@ -142,7 +142,7 @@ def flipping_set(
 
 
 class _Search:
-    """Sets of K-grams by number, and the lead of the predicted class without them."""
+    """The search for a flipping set: the lead of the predicted class without a set of K-grams."""
 
     def __init__(self, classifier: ICapsClassifier, explanation: Explanation, removal: str) -> None:
         first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
@@ -155,7 +155,7 @@ class _Search:
         self._predicted = explanation.classes.index(explanation.predicted)
 
     def leads(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """Lead of the predicted class without each set (sets,); below 0 if another class wins."""
+        """The lead of the predicted class without each set (sets,); negative if another wins."""
         norms = self._norms(sets)
         others = np.delete(norms, self._predicted, axis=1).max(1)
         lead = (norms[:, self._predicted] - others).astype(float)
@@ -163,8 +163,8 @@ class _Search:
         leads: NDArray[np.float64] = np.where(lost, np.minimum(lead, -np.finfo(float).tiny), lead)
         return leads
 
-    def one_by_one(self) -> tuple[int, ...] | None:
-        """K-grams that are removed one by one until another class wins; None if none does."""
+    def greedy(self) -> tuple[int, ...] | None:
+        """The K-grams of a greedy removal until another class wins; None if none does."""
         chosen: tuple[int, ...] = ()
         while rest := [n for n in range(len(self.kgrams)) if n not in chosen]:
             sets = [(*chosen, n) for n in rest]

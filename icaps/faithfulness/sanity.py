@@ -1,6 +1,6 @@
-"""Sanity check of explanations: they must change when the weights of the network are randomised.
+"""Sanity check of explanations: they must change when the weights of the network are random.
 
-After Adebayo et al. 2018: layers are initialised again, one after another from the top, and the
+As in Adebayo et al. (2018), layers are initialised again, one after another from the top, and the
 order of the words by an explanation is compared with that of the trained network.
 """
 
@@ -27,12 +27,12 @@ LAYERS = ("capsules", "attention", "region", "trained_embedding")  # of ICapsNet
 
 @dataclass(frozen=True)
 class SanityResult:
-    """How similar word scores are to those of a network with random layers.
+    """The rank correlation of word scores with those of a network with random layers.
 
     Attributes:
         layers: The randomised layers.
-        ranking: Of `registry.RANKINGS`.
-        correlation: Spearman's, over the words of a text; 1 is no change.
+        ranking: One of `registry.RANKINGS`.
+        correlation: Spearman's, over the words of a text; 1 means no change.
         random: The same with random orders of the words.
     """
 
@@ -45,14 +45,14 @@ class SanityResult:
 def cascade(
     texts: ExplainedTexts, rankings: Sequence[str], seed: int = 0
 ) -> Iterator[SanityResult]:
-    """Each ranking with the first of LAYERS random, then the first two, and so on.
+    """Checks each ranking with the first of LAYERS random, then the first two, and so on.
 
     Texts are explained for the class that the trained network predicts.
 
     Args:
         texts: As the trained network read them.
-        rankings: Of `registry.RANKINGS`; leave-one-out and LIME delete words.
-        seed: Of the new weights, and of what is random in a ranking.
+        rankings: Some of `registry.RANKINGS`; leave-one-out and LIME delete words.
+        seed: Seed of the new weights, and of what is random in a ranking.
     """
     before = {name: list(score_words(name, texts, "deletion", seed)) for name in rankings}
     random = list(score_words(RANDOM, texts, "deletion", seed))
@@ -70,7 +70,7 @@ def cascade(
 
 
 def randomise(network: ICapsNet, layers: Sequence[str], seed: int) -> ICapsNet:
-    """A copy of the network with `layers` initialised again; the frozen vectors stay."""
+    """A copy of the network with `layers` initialised anew; the frozen vectors are unchanged."""
     other = copy.deepcopy(network)
     classes = network.capsules.capsule_bias.shape[1]
     vectors = network.fixed_embedding
@@ -96,7 +96,7 @@ def sanity_lines(rows: Sequence[SanityResult]) -> Iterator[str]:
 def _correlation(
     one: Sequence[NDArray[np.floating]], other: Sequence[NDArray[np.floating]], seed: int
 ) -> Interval:
-    """Rank correlation of the first order of each text with its other orders."""
+    """The mean rank correlation of the first order of each text with its other orders."""
     correlations = [
         np.mean([_spearman(first[0], scores) for scores in orders])
         for first, orders in zip(one, other, strict=True)

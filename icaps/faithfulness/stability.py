@@ -1,4 +1,4 @@
-"""Stability of explanations: after replacing a word that is not part of them, across models."""
+"""Stability of explanations: after replacing a word outside of them, and across models."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CHANGES = ("synonym", "neutral")
 
 @dataclass(frozen=True)
 class Overlap:
-    """How similar two explanations of the same texts are.
+    """The overlap of two explanations of the same texts.
 
     Attributes:
         of: What differs between the two: "synonym", "neutral", or "model".
-        ranking: Of the capsules, "routing" or "contribution".
+        ranking: The ranking of the capsules, "routing" or "contribution".
         texts: Number of texts that were compared.
-        jaccard: Words in K-grams of both over words in K-grams of either.
+        jaccard: Jaccard index of the words that the K-grams of the two cover.
         random: The same with the K-grams of the second at random places.
         same_class: Share of the texts with the same predicted class.
     """
@@ -46,7 +46,7 @@ class Overlap:
     same_class: float
 
 
-def after_a_change(
+def overlap_after_replacement(
     texts: ExplainedTexts,
     vocabulary: Vocabulary,
     change: str,
@@ -60,15 +60,15 @@ def after_a_change(
     left out.
 
     Args:
-        texts: To be explained.
-        vocabulary: Of the network.
+        texts: The texts with their explained classes.
+        vocabulary: The vocabulary of the network.
         change: "synonym" replaces a content word, "neutral" a stop word or punctuation.
-        options: How many K-grams, and by which ranking of the capsules.
-        seed: Of the choice of the word, and of the random places.
+        options: The numbers of K-grams, and the ranking of the capsules.
+        seed: Seed of the choice of the word, and of the random places.
     """
     before = covered_words(texts, options)
     random = np.random.default_rng(seed)
-    places = {}  # of the word that is replaced, by text
+    places = {}  # position of the word that is replaced, by text
     for n, (reading, (chosen,)) in enumerate(zip(texts.readings, before, strict=True)):
         ids = reading.tokens.ids
         place = _random_place(ids, chosen, vocabulary, change == "synonym", random)
@@ -90,7 +90,7 @@ def after_a_change(
     return _overlap(change, options.ranking, [before[n] for n, _, _ in rows], after, same, seed)
 
 
-def between_models(
+def overlap_between_models(
     one: ExplainedTexts,
     other: ExplainedTexts,
     options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
@@ -103,8 +103,8 @@ def between_models(
     Args:
         one: Texts as the first model read them, with its predictions.
         other: The same of the second model, which has the same classes.
-        options: How many K-grams, and by which ranking of the capsules.
-        seed: Of the random places.
+        options: The numbers of K-grams, and the ranking of the capsules.
+        seed: Seed of the random places.
     """
     number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
     covered, others = covered_words(one, options), covered_words(other, options)
@@ -122,7 +122,10 @@ def between_models(
 def nearest_by_vector(
     vectors: torch.Tensor, vocabulary: Vocabulary, words: Sequence[int]
 ) -> dict[int, int]:
-    """The nearest other word of each, by cosine of (V, d); none for a word without a vector."""
+    """The nearest other word of each word id, by the cosine of the vectors (V, d).
+
+    A word without a vector has none.
+    """
     units = torch.nn.functional.normalize(vectors, dim=1)
     lowered = [word.casefold() for word in vocabulary.words]
     nearest = {}
@@ -171,7 +174,10 @@ def _random_place(
     content: bool,
     random: np.random.Generator,
 ) -> int | None:
-    """A random known word that is not chosen and is a content word, or not; None without one."""
+    """The position of a random known word that is not chosen; None if there is none.
+
+    It is a content word, or a stop word or punctuation, as `content` says.
+    """
     places = [
         place
         for place in np.flatnonzero(~chosen & (ids != UNK)).tolist()

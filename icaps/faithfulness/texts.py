@@ -1,4 +1,4 @@
-"""Texts whose explanations are measured, as the network reads them."""
+"""Texts that a network has read, with the class of each that is explained."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from icaps.model import ICapsNet
 
 @dataclass(frozen=True)
 class ExplainedTexts:
-    """Texts with a known word that a network has read, and the class of each that is explained.
+    """Texts with a known word, as a network reads them, and the explained class of each.
 
     Attributes:
-        network: In eval mode.
+        network: The network, in eval mode.
         muted: Primary capsules that are switched off.
-        readings: One per text.
-        targets: Class numbers.
+        readings: The activity of the network for each text.
+        targets: The explained classes, by number.
     """
 
     network: ICapsNet
@@ -34,7 +34,7 @@ class ExplainedTexts:
     def predicted(
         cls, network: ICapsNet, muted: tuple[int, ...], readings: Iterable[Reading]
     ) -> ExplainedTexts:
-        """Those of the readings that are not blank, each with its predicted class."""
+        """The readings that are not blank, each with its predicted class as the target."""
         known = tuple(reading for reading in readings if not reading.blank[0])
         targets = tuple(int(reading.activity.class_norms.argmax()) for reading in known)
         return cls(network, muted, known, targets)
@@ -52,7 +52,7 @@ class ExplainedTexts:
 
 
 def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> ExplainedTexts:
-    """Those of some texts that have a known word, each with its predicted class.
+    """Reads texts; those with a known word are returned, with their predicted class as the target.
 
     Raises:
         DataError: No text has a word of the vocabulary.

@@ -1,4 +1,4 @@
-"""Ablation of primary capsules at inference: what each one costs, and a small set that is enough.
+"""Ablation of primary capsules at inference: the cost of each one, and a small sufficient set.
 
 A capsule that is switched off casts no votes; everything else stays as it was trained. Nothing
 below the capsule layer is computed again.
@@ -18,20 +18,20 @@ from icaps.inference import Reading
 from icaps.model import CapsuleLayer
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights at a time, which bounds memory
-SAMPLE = 2_000  # texts in the search for a smallest set
+SAMPLE = 2_000  # texts in the search for a smallest set at most
 SEARCHED = 300_000_000  # routing weights of a whole search, which bounds its time
-FEWEST = 50  # texts in the search, whatever the size of the network
-ENOUGH = 0.99  # share of the accuracy that the smallest set keeps
+FEWEST = 50  # texts in the search at least, whatever the size of the network
+ENOUGH = 0.99  # share of the accuracy with all capsules that the smallest set must reach
 
 
 @dataclass
 class KnockOut:
-    """What switching off each capsule alone does to the predictions of labelled texts.
+    """The predictions of labelled texts with each capsule switched off.
 
     Attributes:
         confusion: (1 + I, J, J), texts of each class (row) by predicted class (column): with all
             capsules, then with capsule 0 off, with capsule 1 off, and so on.
-        own_right: (I,), texts that a capsule won which are predicted right when it is off.
+        own_right: (I,), of the texts that a capsule won, those predicted right when it is off.
     """
 
     confusion: NDArray[np.int64]
@@ -39,7 +39,7 @@ class KnockOut:
 
     @classmethod
     def empty(cls, classes: int, capsules: int) -> KnockOut:
-        """Of no text."""
+        """The counts of an empty corpus."""
         shape = 1 + capsules, classes, classes
         return cls(np.zeros(shape, np.int64), np.zeros(capsules, np.int64))
 
@@ -47,7 +47,7 @@ class KnockOut:
         """Counts a batch; the prediction of a blank text is the first class, as always.
 
         Args:
-            layer: Of the network that read the batch.
+            layer: The capsule layer of the network that read the batch.
             batch: Labelled texts.
             winners: The capsule that won each text that is not blank.
         """
@@ -85,10 +85,10 @@ class KnockOut:
 
 
 def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray[np.float32]:
-    """Class norms (texts, sets, J) with each set of capsules.
+    """The class norms (texts, sets, J) with each of several sets of capsules.
 
     Args:
-        layer: Routes the capsules.
+        layer: The capsule layer of the network.
         primary: (texts, I, d_p).
         mask: (sets, I), 1 for the capsules of a set and 0 for those that are switched off.
     """
@@ -107,7 +107,9 @@ def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray
 
 @dataclass
 class CapsuleSample:
-    """An even sample of at most SAMPLE texts of a stream, whatever the batches are.
+    """The primary capsules of at most SAMPLE texts of a stream, whatever its batches are.
+
+    The texts are spread evenly over the stream.
 
     Attributes:
         primary: (texts, I, d_p).
@@ -121,12 +123,12 @@ class CapsuleSample:
 
     @classmethod
     def empty(cls, capsules: int, size: int) -> CapsuleSample:
-        """Of no text."""
+        """A sample of no text; `size` is d_p."""
         primary = np.zeros((0, capsules, size), np.float32)
         return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
     def add(self, batch: Reading) -> None:
-        """Adds the known texts of a batch, and keeps those with the smallest keys."""
+        """Adds the texts of a batch with a known word, and keeps the smallest keys."""
         known = np.flatnonzero(~batch.blank)
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
         primary = batch.activity.primary_capsules[known].numpy()
@@ -146,7 +148,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, whose mul
 
 
 class FewCapsules(NamedTuple):
-    """A small set of capsules, the accuracy on the sample with them alone, and with all."""
+    """A small set of capsules, the accuracy on the sample with it alone, and with all capsules."""
 
     capsules: tuple[int, ...]
     accuracy: float

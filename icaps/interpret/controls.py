@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icaps.interpret.corpus import Item, Tally
+from icaps.stats import RESAMPLES, TAILS
 
 TOP = (1, 3, 5)  # numbers of largest cells whose share of a row is computed
-ALIVE_SHARE = 0.01  # of all texts, that an alive capsule wins at least
+ALIVE_SHARE = 0.01  # least share of all texts that an alive capsule wins
 NEUTRAL = 0.95  # entropy of a capsule's classes, at most 1, from which it is class-neutral
 SAME_WORDS, SAME_QUERY = 0.5, 0.8  # overlap of words and cosine of queries of a duplicate
 SHUFFLES = 200
-RESAMPLES = 1_000
 
 
 @dataclass(frozen=True)
 class RowShape:
-    """How sparse a row of C is, beside rows of the same sum with shuffled winners.
+    """How sparse a row of C is, and the same for shuffled winners as the control.
 
     NaN for a class that was never predicted.
 
     Attributes:
-        entropy: Of the row's shares, in nats.
+        entropy: Entropy of the row's shares, in nats.
         top_share: {1: ..., 3: ..., 5: ...}, the share of its largest cells.
         shuffled_entropy, shuffled_top_share: The same of the control.
     """
@@ -39,10 +39,9 @@ class RowShape:
 
 
 def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
-    """The shape of each row of C (J, I).
+    """The shape of each row of C (J, I), beside that of shuffled winners.
 
-    The control keeps how often each capsule wins and each class is predicted, and shuffles which
-    winner goes with which class. It is the mean of SHUFFLES draws.
+    The control is the mean of SHUFFLES random matrices with the row and column sums of C.
     """
     random = np.random.default_rng(seed)
     draws = np.stack([_shuffled(frequency, random) for _ in range(SHUFFLES)])
@@ -58,11 +57,12 @@ def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
 
 
 def share_intervals(
-    frequency: NDArray[np.int64], level: float = 0.95, seed: int = 0
+    frequency: NDArray[np.int64], seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bootstrap interval of each cell's share of its row: the lower and the upper end (J, I).
+    """The 95% bootstrap interval of each cell's share of its row: lower and upper end (J, I).
 
-    Resampling texts is drawing from a multinomial over the cells. NaN in a row without texts.
+    As in `stats.bootstrap`, resampling texts is drawing from a multinomial over the cells; here one
+    row at a time, which bounds memory. NaN in a row without texts.
     """
     random = np.random.default_rng(seed)
     total = int(frequency.sum())
@@ -70,28 +70,28 @@ def share_intervals(
     if not total:
         return low, high
     rows = frequency.sum(1)
-    for j in np.flatnonzero(rows):  # one row at a time, which bounds memory
+    for j in np.flatnonzero(rows):
         lengths = random.binomial(total, rows[j] / total, RESAMPLES)
         drawn = random.multinomial(lengths, frequency[j] / rows[j])  # (RESAMPLES, I)
         shares = drawn / np.maximum(lengths, 1)[:, None]
-        low[j], high[j] = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low[j], high[j] = np.quantile(shares, TAILS, axis=0)
     return low, high
 
 
 def alive(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each capsule wins ALIVE_SHARE of the texts or more (I,)."""
+    """A mask (I,) of the capsules that win ALIVE_SHARE of the texts or more."""
     wins = frequency.sum(0)
     enough: NDArray[np.bool_] = (wins > 0) & (wins >= ALIVE_SHARE * wins.sum())
     return enough
 
 
 def dead(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each capsule never wins (I,)."""
+    """A mask (I,) of the capsules that never win."""
     return np.asarray(frequency.sum(0) == 0)
 
 
 def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each capsule wins about the same share of every class's texts (I,).
+    """A mask (I,) of the capsules that win about the same share of every class's texts.
 
     That is, the entropy of these shares, divided by log J, is at least NEUTRAL.
     """
@@ -105,7 +105,7 @@ def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def purity(frequency: NDArray[np.int64]) -> float:
-    """Share of all wins that are of the winner's main class, from 1/J to 1; NaN without texts."""
+    """The share of all wins in the winner's main class, from 1/J to 1; NaN without texts."""
     total = frequency.sum()
     return float(frequency.max(0).sum() / total) if total else float("nan")
 
@@ -123,7 +123,7 @@ def duplicates(tally: Tally, cosine: NDArray[np.float64]) -> list[tuple[int, int
 
 
 def overlap(one: Mapping[Item, int], other: Mapping[Item, int]) -> float:
-    """Common mass of two distributions of words, from 0 to 1; 0 if one is empty."""
+    """The common mass of two distributions of words, from 0 to 1; 0 if one is empty."""
     totals = sum(one.values()), sum(other.values())
     if not all(totals):
         return 0.0
@@ -156,7 +156,7 @@ class Distinctness:
 
 
 def distinctness(tally: Tally, seed: int = 0) -> Distinctness:
-    """Whether capsules of one class look for different words."""
+    """Measures whether capsules of one class look for different words."""
     random = np.random.default_rng(seed)
     main = tally.frequency.argmax(0)
     numbers = np.flatnonzero(alive(tally.frequency)).tolist()
@@ -203,7 +203,7 @@ def agreement(
     other_words: Sequence[str],
     seed: int = 0,
 ) -> Agreement:
-    """Matches the alive capsules of two models, such as two seeds, so that they share most words.
+    """Matches the alive capsules of two models, such as two seeds, by the largest word overlap.
 
     `words` and `other_words` are the two vocabularies.
     """

@@ -36,7 +36,7 @@ _WINNER = ExplainOptions(top_capsules=1, top_kgrams=1)
 
 
 class FittedModel(Protocol):
-    """What is read of a fitted `ICapsClassifier`."""
+    """The attributes of a fitted `ICapsClassifier` that are used here."""
 
     @property
     def network_(self) -> ICapsNet:
@@ -52,7 +52,7 @@ class FittedModel(Protocol):
 
 
 class Winners(NamedTuple):
-    """For each text with a known word: its predicted class, the capsule that won, and its K-gram.
+    """The predicted class, the winning capsule and its K-gram of each text with a known word.
 
     Attributes:
         numbers: (texts,), position of each text in the stream.
@@ -77,7 +77,7 @@ def find_winners(batch: Reading, kernel_size: int) -> Winners:
     """The winning capsule of each text and its K-gram: section 2.6 with k1 = k2 = 1.
 
     Args:
-        batch: Labelled texts and what the network shows of them.
+        batch: Labelled texts and the activity of the network.
         kernel_size: K.
     """
     assert batch.labels is not None
@@ -108,17 +108,18 @@ class Typical(NamedTuple):
 
 @dataclass
 class Tally:
-    """Counts over texts. The tallies of parts of a corpus add up to that of the whole.
+    """The matrix C and other counts over texts; tallies of parts of a corpus can be merged.
 
     Attributes:
         frequency: (J, I), c_ji of section 2.6: texts of predicted class j that capsule i won.
-        right: (J, I), those of them whose label is j.
+        right: (J, I), the part of `frequency` whose label is j, the predicted class.
         routing: (J, I), sum of beta_ij over the texts of predicted class j, whichever capsule won.
         contribution: (J, I), the same sum of beta_ij (u_j|i . cc_j) / |cc_j|.
         blank: Texts without a known word, which are in none of the others.
-        words: How often each word is in the K-grams of a cell.
-        kgrams: How often each K-gram is there, without what lies beyond a sentence's end.
-        dropped: By how much the count of a K-gram may be too low, as memory is bounded.
+        words: By cell, how often each word is in its K-grams.
+        kgrams: How often each K-gram is in a cell, without positions beyond the sentence.
+        dropped: By how much the count of a K-gram may be too low, as rare ones are dropped to bound
+            memory.
         typical: For each cell the texts with the largest contribution of the winner, largest first.
     """
 
@@ -134,7 +135,7 @@ class Tally:
 
     @classmethod
     def empty(cls, classes: int, capsules: int) -> Tally:
-        """Of no text."""
+        """The counts of an empty corpus."""
         shape = classes, capsules
         return cls(
             frequency=np.zeros(shape, np.int64),
@@ -188,11 +189,11 @@ class Tally:
         return [(j, capsule) for j in range(len(self.frequency))]
 
     def words_of(self, cells: Iterable[Cell]) -> Counter[int]:
-        """How often each word is in the K-grams of these cells together."""
+        """The count of each word in the K-grams of these cells together."""
         return _sum(self.words[cell] for cell in cells if cell in self.words)
 
     def kgrams_of(self, cells: Iterable[Cell]) -> Counter[Words]:
-        """How often each K-gram is in these cells together."""
+        """The count of each K-gram in these cells together."""
         return _sum(self.kgrams[cell] for cell in cells if cell in self.kgrams)
 
     def _add_typical(self, cell: Cell, texts: list[Typical]) -> None:
@@ -201,7 +202,7 @@ class Tally:
         self.typical[cell] = candidates[:TYPICAL]
 
     def _drop_rare_kgrams(self) -> None:
-        """If there are too many, subtracts the median from every count (Misra and Gries 1982)."""
+        """Bounds memory: subtracts the median from every count (Misra and Gries 1982)."""
         if sum(map(len, self.kgrams.values())) <= MAX_KGRAMS:
             return
         counts = sorted(n for kgrams in self.kgrams.values() for n in kgrams.values())
@@ -215,7 +216,7 @@ class Tally:
 
 @dataclass
 class CorpusCounts:
-    """Results of one pass over labelled texts; those of parts add up to those of the whole."""
+    """The results of one pass over labelled texts; those of parts of a corpus can be merged."""
 
     tally: Tally
     knock_out: KnockOut
@@ -223,7 +224,7 @@ class CorpusCounts:
 
     @classmethod
     def empty(cls, model: FittedModel) -> CorpusCounts:
-        """Of no text."""
+        """The counts of an empty corpus."""
         config, classes = model.network_.config, len(model.classes_)
         return cls(
             Tally.empty(classes, config.num_capsules),
@@ -243,7 +244,7 @@ def count_corpus(
     labelled: Iterable[tuple[str, str]],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> CorpusCounts:
-    """Counts over pairs of a text and the name of its class, in bounded memory.
+    """Counts a stream of pairs of a text and the name of its class, in bounded memory.
 
     Under torchrun each process takes its share, and all return the counts of the whole.
 

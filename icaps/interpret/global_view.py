@@ -1,4 +1,4 @@
-"""The global view of a model: counts over a corpus, stored in its checkpoint folder.
+"""The global view of a model: the matrix C and other counts, stored in its checkpoint folder.
 
 global_view/view.json           origin of the counts, typical texts, the smallest set of capsules
 global_view/counts.safetensors  matrices
@@ -47,7 +47,7 @@ _AGAIN = "Run `icaps interpret` on the model again."
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the counts of a view come from.
+    """The texts and the weights from which a view was computed.
 
     Attributes:
         source: The data as the user named it, never an absolute path (see `portable_name`).
@@ -96,13 +96,13 @@ def make_view(
     records: Iterable[Labelled],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> GlobalView:
-    """The view of these texts: the stored one if it is of the same texts, else a new one.
+    """The view of these texts: the stored one if its texts are the same, else a new one.
 
     Args:
-        classifier: Loaded from the folder.
-        checkpoint: The folder.
-        source: Where the texts come from.
-        records: Labelled texts, which are the same each time they are read.
+        classifier: Loaded from `checkpoint`.
+        checkpoint: The folder of the model.
+        source: The name under which the data is stored in the view.
+        records: Its labelled texts, which are the same each time they are read.
         on_texts: See `corpus.count_corpus`.
 
     Raises:
@@ -132,7 +132,7 @@ def portable_name(name: str) -> str:
 
 
 def save_view(view: GlobalView, checkpoint: str | Path) -> None:
-    """Writes the view to a checkpoint folder, replacing an older one, whole or not at all.
+    """Writes the view to a checkpoint folder atomically; an older one is replaced.
 
     Nothing is written if the folder has this view already.
 
@@ -171,7 +171,7 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
 
 
 def read_counted_texts(origin: Origin, numbers: Iterable[int]) -> dict[int, LabelledText]:
-    """Texts by their numbers, from the data that a view was computed from.
+    """Reads texts by their numbers from the data that a view was computed from.
 
     The data is searched under its name in the working directory, in the folder of data sets, and
     in `data`.
@@ -179,7 +179,7 @@ def read_counted_texts(origin: Origin, numbers: Iterable[int]) -> dict[int, Labe
     Raises:
         DataError: The data is not on this machine, or has changed; the message says what to do.
     """
-    place = _find(origin.source)
+    place = _locate(origin.source)
     wanted, texts = set(numbers), dict[int, LabelledText]()
 
     def pairs() -> Iterator[tuple[str, str]]:
@@ -196,15 +196,15 @@ def read_counted_texts(origin: Origin, numbers: Iterable[int]) -> dict[int, Labe
 
 
 def _valid_view(checkpoint: str | Path, shape: tuple[int, ...]) -> GlobalView | None:
-    """The stored view; None if there is none of these weights and sizes, or if it is damaged."""
+    """The stored view; None if there is none for these weights and sizes, or it is damaged."""
     try:
         return load_view(checkpoint, *shape)
     except CheckpointError:
         return None
 
 
-def _find(source: str) -> Path:
-    """Path of data that was named on this or another machine; see `read_counted_texts`."""
+def _locate(source: str) -> Path:
+    """The path of data that was named on this or another machine; see `read_counted_texts`."""
     if source == NAME:
         return resolve(source)
     if source in DATASETS and locate(source) is not None:
@@ -215,12 +215,12 @@ def _find(source: str) -> Path:
             return resolve(place)
     if source in DATASETS:
         raise DataError(
-            f"The texts of {source} are not on this machine; `icaps data fetch {source}` brings "
+            f"The texts of {source} are not on this machine; `icaps data fetch {source}` downloads "
             "them."
         )
     raise DataError(
         f"The texts of {source} are not on this machine. Put that file or folder at {places[1]}, "
-        "or start where it lies."
+        "or start where it is."
     )
 
 

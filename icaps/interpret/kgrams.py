@@ -19,7 +19,7 @@ Weights = NDArray[np.floating[Any]]
 
 
 class KGramWindows(NamedTuple):
-    """K-grams as columns (n,), text after text, by the numbers of their words in the batch.
+    """The K-grams of a batch as columns (n,), text after text, by the positions of their words.
 
     Attributes:
         text: Number of the text, from 0.
@@ -53,9 +53,9 @@ def top_kgrams(
 ) -> KGramWindows:
     """The K-grams that explain each text that is not blank.
 
-    They are around the positions with the largest alpha in the sentences with the largest rho of
-    the capsules that are ranked first. A K-gram is the window of K words that the convolution reads
-    there, clipped at the ends of the sentence.
+    The first capsules of the ranking are selected, in each the sentences with the largest rho, and
+    in these the positions with the largest alpha. A K-gram is the window of K words that the
+    convolution reads at such a position, clipped at the ends of the sentence.
 
     Args:
         batch: The texts and what the network shows of them.
@@ -99,35 +99,35 @@ def top_kgrams(
 
 
 def largest_per_segment(values: Weights, lengths: Numbers, count: int) -> tuple[Numbers, Numbers]:
-    """Positions of the largest values of each segment, and the segments that they are in.
+    """The positions of the largest values of each segment, and the segment of each.
 
-    Of each segment the largest comes first, and equal values in their order. For the small `count`
-    of an explanation, one pass per value is faster than sorting.
+    Within a segment the largest value comes first, and equal values in their order. For the small
+    `count` of an explanation, one pass per value is faster than sorting.
 
     Args:
-        values: The segments end to end; -inf is never taken.
+        values: The segments end to end; -inf is never selected.
         lengths: (segments,), none of them 0.
         count: How many values per segment, or all if there are fewer.
     """
-    left, segment = values.copy(), np.repeat(np.arange(len(lengths)), lengths)
+    remaining, segment = values.copy(), np.repeat(np.arange(len(lengths)), lengths)
     starts = lengths.cumsum() - lengths
     top = np.full((len(lengths), min(count, lengths.max(initial=0))), -1)
     for column in top.T:
-        largest = np.maximum.reduceat(left, starts)  # (segments,)
-        equal = np.flatnonzero(left == largest[segment])
+        largest = np.maximum.reduceat(remaining, starts)  # (segments,)
+        equal = np.flatnonzero(remaining == largest[segment])
         position = equal[changes(segment[equal])]  # the first in each segment
         column[:] = np.where(largest > -inf, position, -1)
-        left[position] = -inf
-    taken = top >= 0
-    return top[taken], taken.nonzero()[0]
+        remaining[position] = -inf
+    exists = top >= 0
+    return top[exists], exists.nonzero()[0]
 
 
 def _top_rows(
     values: Weights, column: Numbers, starts: Numbers, lengths: Numbers, count: int
 ) -> tuple[Numbers, Numbers]:
-    """Rows of the `count` largest values of each segment, and the segments that they are in.
+    """The rows of the `count` largest values of each segment, and the segment of each.
 
-    A segment is so many rows of `values`, from its start, in one column.
+    A segment is `lengths[n]` rows of `values` from `starts[n]` on, in the column `column[n]`.
     """
     if lengths.max(initial=0) <= 1:  # such as the sentences of texts that are not split
         return starts, np.arange(len(starts))
@@ -138,13 +138,13 @@ def _top_rows(
 
 
 def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """Runs of consecutive numbers end to end, each from its start."""
+    """For each n, the `lengths[n]` consecutive numbers from `starts[n]` on, end to end."""
     before = lengths.cumsum() - lengths
     return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def changes(*columns: Numbers) -> NDArray[np.bool_]:
-    """Which rows of columns (rows,) differ from the row before; the first one does."""
+    """A mask (rows,) of the rows of columns that differ from the row before; the first one does."""
     new = np.ones(len(columns[0]), bool)
     new[1:] = False
     for column in columns:

@@ -22,9 +22,10 @@ _Item = TypeVar("_Item")
 
 
 class KGrams(NamedTuple):
-    """K-grams as columns (n,), text after text; `results.KGram` is one of them.
+    """The K-grams of a batch as columns (n,), text after text; `results.KGram` is one row.
 
-    `text` is the number of the text in its batch, from 0; `start` and `end` are code points of it.
+    `text` is the number of the text in its batch, from 0; `start` and `end` are offsets in it, in
+    code points.
     """
 
     text: Numbers
@@ -39,10 +40,10 @@ class KGrams(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """Why B texts are, or are not, of their targets.
+    """The reasons for and against the target class of B texts.
 
     Attributes:
-        texts: As they were given.
+        texts: The texts, unchanged.
         blank: (B,), whether none of a text's words is in the vocabulary.
         norms: (B, J), 0 for a blank text.
         predicted, targets: (B,), class numbers.
@@ -69,7 +70,7 @@ class Reasons(NamedTuple):
 def find_reasons(
     batch: Reading, classes: Sequence[str], kernel_size: int, options: ExplainOptions
 ) -> Reasons:
-    """The K-grams of each text that is not blank, as columns.
+    """The K-grams that explain each text that is not blank, as columns.
 
     Args:
         batch: The texts and what the network shows of them.
@@ -137,11 +138,11 @@ def explain(
         weights = _sentences(batch, reasons.routing, text, capsule)
         sentences = _split(weights, tokens.sentences_per_text)
     predicted, targets = reasons.predicted.tolist(), reasons.targets.tolist()
-    norms, chances = reasons.norms.tolist(), probabilities.tolist()
+    norms, rows = reasons.norms.tolist(), probabilities.tolist()
     unknown, truncated = tokens.unknown_share.tolist(), tokens.truncated.tolist()
     blank = reasons.blank.tolist()
     columns = zip(kgrams, words, sentences, capsules, strict=True)
-    for n, (of_kgrams, of_words, of_sentences, of_capsules) in enumerate(columns):
+    for n, (text_kgrams, text_words, text_sentences, text_capsules) in enumerate(columns):
         scores, target = norms[n], targets[n]
         yield Explanation(
             text=batch.texts[n],
@@ -149,13 +150,13 @@ def explain(
             predicted=classes[predicted[n]],
             target=classes[target],
             scores=tuple(scores),
-            probabilities=tuple(chances[n]),
+            probabilities=tuple(rows[n]),
             margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
             kernel_size=kernel_size,
-            kgrams=of_kgrams,
-            words=of_words,
-            sentences=of_sentences,
-            capsules=of_capsules,
+            kgrams=text_kgrams,
+            words=text_words,
+            sentences=text_sentences,
+            capsules=text_capsules,
             unknown_share=unknown[n],
             truncated=truncated[n],
             blank=blank[n],
@@ -164,7 +165,7 @@ def explain(
 
 
 def _split(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
-    """Consecutive items in groups of these sizes, read one group at a time."""
+    """Splits an iterable into consecutive groups of these sizes (groups,), one in memory."""
     iterator = iter(items)
     return (tuple(islice(iterator, size)) for size in sizes.tolist())
 
@@ -200,19 +201,20 @@ def _capsules(
 ) -> Iterator[CapsuleReason]:
     """Capsules (n,) of texts (n,) with all their weights: beta, alpha and rho."""
     activity, tokens = batch.activity, batch.tokens
-    routing = activity.routing.numpy()[text, capsule].tolist()  # n x J
+    routing = activity.routing.numpy()[text, capsule].tolist()  # (n, J)
     alpha = _column(activity.attention.numpy(), tokens.words_per_text, text, capsule)
     rho = _column(activity.sentence_attention.numpy(), tokens.sentences_per_text, text, capsule)
-    for number, beta, of_words, of_sentences in zip(
-        capsule.tolist(), routing, alpha, rho, strict=True
-    ):
-        yield CapsuleReason(number, tuple(beta), of_words, of_sentences, names.get(number, ""))
+    for number, betas, alphas, rhos in zip(capsule.tolist(), routing, alpha, rho, strict=True):
+        yield CapsuleReason(number, tuple(betas), alphas, rhos, names.get(number, ""))
 
 
 def _column(
     weights: Weights, sizes: Numbers, text: Numbers, capsule: Numbers
 ) -> Iterator[tuple[float, ...]]:
-    """Attention (rows, I), of texts of so many rows, as one tuple per text and capsule (n,)."""
+    """The attention (rows, I) of each text and capsule (n,) as a tuple.
+
+    `sizes` (B,) is the number of rows of each text.
+    """
     rows = ranges((sizes.cumsum() - sizes)[text], sizes[text])
     values = weights[rows, np.repeat(capsule, sizes[text])]
     return _split(values.tolist(), sizes[text])

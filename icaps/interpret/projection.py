@@ -12,7 +12,7 @@ from sklearn.manifold import TSNE, trustworthiness
 from icaps.errors import ConfigError
 
 METHODS = ("tsne", "pca")
-NEIGHBOURS = 5  # of a vector, that the trustworthiness looks at
+NEIGHBOURS = 5  # of a vector, for the trustworthiness
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class PlaneMap:
     Attributes:
         points: (n, 2).
         method, seed: How they were computed.
-        perplexity: Of t-SNE, below n; None for PCA.
+        perplexity: The perplexity that t-SNE used, below n; None for PCA.
         preservation: Trustworthiness (Venna and Kaski 2001): 1 if the neighbours in the plane are
             neighbours in the space. None for fewer than four vectors, which are all neighbours.
         shuffled: Mean of the same over random permutations of the points, about 0.5.
@@ -43,9 +43,9 @@ def map_vectors(
 
     Args:
         vectors: (n, d).
-        method: Of METHODS.
-        seed: Of t-SNE and of the control.
-        perplexity: Of t-SNE.
+        method: One of METHODS.
+        seed: Seed of t-SNE and of the control.
+        perplexity: Perplexity of t-SNE.
         controls: Number of random permutations, each as expensive as the score itself.
 
     Raises:
@@ -75,7 +75,7 @@ def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
 
 
 def _pca(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The two directions of largest variance (n, 2); zeros where there are fewer."""
+    """The first two principal components (n, 2); zeros where there are fewer."""
     if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros((len(vectors), 2))
     size = min(2, *vectors.shape)

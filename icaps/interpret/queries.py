@@ -22,7 +22,7 @@ _CONTROLS = 100  # random permutations of the points
 
 @dataclass(frozen=True)
 class QueryMap(PlaneMap):
-    """The queries in the plane (I, 2), and the space that they are from."""
+    """The queries projected to the plane (I, 2), and the space that they are from."""
 
     space: str
 
@@ -50,7 +50,7 @@ def map_queries(
     seed: int = 0,
     perplexity: float = PERPLEXITY,
 ) -> QueryMap:
-    """Vectors (I, d) of a space in the plane: see `projection.map_vectors`.
+    """Projects query vectors (I, d) of a space to the plane: see `projection.map_vectors`.
 
     Raises:
         ConfigError: There is no such method, or the perplexity is not above 0.
@@ -60,7 +60,7 @@ def map_queries(
 
 
 def cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cosine of each pair of vectors (I, d): (I, I); 0 with a vector of zeros."""
+    """The cosine of each pair of vectors (I, d), as (I, I); 0 for a vector of zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(units @ units.T)
@@ -76,7 +76,7 @@ def nearest_words(
 
     Args:
         network: In eval mode.
-        vocabulary: Of the network.
+        vocabulary: The vocabulary of the network.
         top: Number of words per capsule.
     """
     scores: list[torch.Tensor] = []
@@ -91,6 +91,6 @@ def nearest_words(
     table[[PAD, UNK]] = -torch.inf
     values, ids = table.topk(min(top, max(len(vocabulary) - 2, 0)), dim=0)
     return [
-        [(vocabulary.words[n], score) for n, score in zip(column, of_words, strict=True)]
-        for column, of_words in zip(ids.T.tolist(), values.T.tolist(), strict=True)
+        [(vocabulary.words[n], score) for n, score in zip(column, word_scores, strict=True)]
+        for column, word_scores in zip(ids.T.tolist(), values.T.tolist(), strict=True)
     ]

@@ -1,6 +1,6 @@
-"""What a model has learnt as pandas tables: cells, capsules, classes, words and K-grams of C.
+"""The matrix C as pandas tables: its cells, capsules, classes, and their words and K-grams.
 
-Also the order of capsules in a chart of C, and which words are relevant for a cell.
+Also the order of capsules in a chart of C, and the relevance of words for a cell.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
 def capsules(
     tally: Tally, knock_out: KnockOut, classes: Sequence[str], names: Mapping[int, str]
 ) -> pd.DataFrame:
-    """One row per primary capsule: what it is for, and what switching it off costs.
+    """One row per primary capsule: its main class, and the cost of switching it off.
 
     Columns:
         capsule, name: Its number, and the user's name for it.
@@ -169,13 +169,13 @@ def kgrams(
     return pd.DataFrame(relevant, columns=["kgram", "count", "relevance"])
 
 
-def query_points(query_map: QueryMap, about: pd.DataFrame) -> pd.DataFrame:
-    """The table `about` of capsules, with the x and y of each one's query."""
-    return about.assign(x=query_map.points[:, 0], y=query_map.points[:, 1])
+def query_points(query_map: QueryMap, table: pd.DataFrame) -> pd.DataFrame:
+    """A table of capsules with two more columns, the x and y of their queries in the plane."""
+    return table.assign(x=query_map.points[:, 0], y=query_map.points[:, 1])
 
 
 def column_order(frequency: NDArray[np.int64], by: str) -> list[int]:
-    """Order of the capsules in a chart of C (J, I), from left to right.
+    """The order of the capsules in a chart of C (J, I), from left to right.
 
     Capsules that never win come last, except by "number". Ties go to the lower number.
 
@@ -225,8 +225,8 @@ def most_relevant(
     paper, and 0 by how much more frequent w is here than overall. Ties are sorted by text.
 
     Args:
-        counts: How often each item is in the cell.
-        everywhere: How often each item is in all cells together.
+        counts: The count of each item in the cell.
+        everywhere: The count of each item in all cells together.
         lambda_: From 0 to 1.
         top: Number of items, at most.
         show: The text of an item.

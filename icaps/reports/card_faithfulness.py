@@ -14,7 +14,7 @@ from icaps.evaluate.evaluation import Evaluation
 from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
 from icaps.faithfulness.eraser import make_rows, measure_rankings, verdicts
 from icaps.faithfulness.texts import read_explained
-from icaps.stats import plain
+from icaps.stats import to_plain_dict
 
 RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, RANDOM)  # fast, and without extra packages
 _FACTS = ("texts", "blank", "seed", "rows", "verdicts")
@@ -49,7 +49,7 @@ def measure_faithfulness(
         "blank": len(sample) - len(texts),
         "seed": seed,
         "limit": limit,
-        "rows": [plain(row) for row in rows],
+        "rows": [to_plain_dict(row) for row in rows],
         "verdicts": verdicts(rows),
     }
 

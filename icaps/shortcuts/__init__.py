@@ -1,1 +1,1 @@
-"""Words that predictions depend on although they are not what a class is about."""
+"""Shortcuts: K-grams that predictions depend on although they are not the topic of a class."""

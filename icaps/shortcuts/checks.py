@@ -1,4 +1,4 @@
-"""Checks that a model does not depend on known K-grams: saved as a JSON file, run on a model."""
+"""Regression checks that a model does not depend on known K-grams: stored as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KIND, _VERSION = "icaps shortcut checks", 1
 
 @dataclass(frozen=True)
 class Check:
-    """How much a model may depend on a K-gram, above its dependence on random words.
+    """The largest dependence of a model on a K-gram, above that on random words, that passes.
 
     Attributes:
         words: The K-gram.
@@ -46,13 +46,13 @@ class Check:
 
 
 class CheckResult(NamedTuple):
-    """Whether a model passes a check.
+    """The result of a check of a model.
 
     Attributes:
         check: The check.
         holds: Whether it passes.
         texts: Number of texts with the K-gram.
-        masked: Effect of masking, by removal; None if a word of the K-gram is not in the model's
+        masked: Effect of masking it, by removal; None if a word of the K-gram is not in the model's
             vocabulary, so that no prediction can depend on it.
         inserted: Effect of adding it; None likewise.
     """
@@ -89,9 +89,9 @@ class CheckResult(NamedTuple):
         }
 
 
-def checks_of(findings: Iterable[Finding]) -> list[Check]:
-    """A check for each K-gram; the number of a capsule means nothing in another model."""
-    return [Check(one.words, one.label) for one in findings if one.kind == KGRAM]
+def make_checks(findings: Iterable[Finding]) -> list[Check]:
+    """One check per K-gram; capsules are left out, as their numbers differ between models."""
+    return [Check(finding.words, finding.label) for finding in findings if finding.kind == KGRAM]
 
 
 def dump_checks(checks: Sequence[Check]) -> str:
@@ -126,12 +126,12 @@ def load_checks(path: str | Path) -> list[Check]:
 
 
 def run_checks(texts: PredictedTexts, checks: Iterable[Check], seed: int = 0) -> list[CheckResult]:
-    """Runs checks on a model. One fails if its effect is significantly above what is allowed.
+    """Runs checks on a model. A check fails if the effect is significantly above its limit.
 
     Args:
         texts: Labelled texts and the model's predictions.
-        checks: Each of a class of the model.
-        seed: Of the sample of texts, and of the random words.
+        checks: Checks of classes of the model.
+        seed: Seed of the sample of texts, and of the random words.
 
     Raises:
         ConfigError: The model has no such class.

@@ -1,7 +1,7 @@
-"""Shortcuts: K-grams and capsules that predictions depend on although they are not the topic.
+"""Search for shortcuts: K-grams and capsules that predictions depend on although off-topic.
 
 Words of the topic flip predictions as well, when they are masked or added. So a finding needs both:
-an effect well above that of random words, and a sign that it is not what the class is about
+an effect well above that of random words, and a sign that it is not the topic of the class
 (`heuristics`), stated in words for a person to judge.
 """
 
@@ -31,8 +31,8 @@ from icaps.stats import wilson
 from icaps.text.batch import UNK
 
 KGRAM, CAPSULE = "K-gram", "capsule"
-FEWEST = 10  # texts that a capsule must win
-NAMED = 5  # texts whose explanation must contain a K-gram
+FEWEST = 10  # texts that a capsule must win at least
+EXPLAINED = 5  # texts whose explanation must contain a K-gram at least
 PURE = 0.8  # share of a K-gram's texts that get its class, by the lower end of Wilson's interval
 MASKED, INSERTED = 300, 200  # texts that are changed at most, drawn at random
 # Largest share that may flip, above the control's, without being a finding.
@@ -48,10 +48,10 @@ class Candidate(NamedTuple):
     """A K-gram that may be a shortcut.
 
     Attributes:
-        words: Word ids.
+        words: The K-gram, as word ids.
         target: Number of the class that is predicted for most of its texts.
         rows: (n,), numbers of the texts that contain it.
-        signs: Why it is suspicious.
+        signs: Signs that it is not the topic.
     """
 
     words: Words
@@ -67,13 +67,13 @@ class Finding:
     Attributes:
         kind: KGRAM or CAPSULE.
         words: The K-gram as in the vocabulary; empty for a capsule.
-        capsule: Its number; None for a K-gram.
+        capsule: The number of the capsule; None for a K-gram.
         label: Name of the class.
         rows: (n,), numbers of the given texts that contain the K-gram, or that the capsule won.
         tied: Share of them that get the class.
-        signs: Why it is suspicious.
-        masked: Effect of masking the K-gram, by removal; for a capsule, of switching it off, beside
-            the mean of others.
+        signs: Signs that it is not the topic.
+        masked: Effect of masking the K-gram, by removal; for a capsule, effect of switching it off,
+            with other capsules as the control.
         inserted: Effect of adding the K-gram to texts of other classes; None for a capsule.
         lost: Number of right predictions of `rows` that depend on it: those that flip, minus the
             control's, by the mean of `masked`.
@@ -121,17 +121,17 @@ class Finding:
 def find_shortcuts(
     texts: PredictedTexts,
     seed: int = 0,
-    on_measured: Callable[[int, int], None] = lambda done, of: None,
+    on_measured: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Finding]:
-    """The findings of a model, the worst first.
+    """The shortcuts of a model, the worst first.
 
     Findings with weak signs alone come last. The others are sorted by the number of right
     predictions that depend on them, then by the share of texts that flip when they are added.
 
     Args:
         texts: Labelled texts and the model's predictions.
-        seed: Of the sample of texts, and of the random words.
-        on_measured: Called with the number of measured K-grams, and of all.
+        seed: Seed of the sample of texts, and of the random words.
+        on_measured: Called with the number of measured K-grams, and that of all.
     """
     findings: list[Finding] = []
     to_measure = candidates(texts)
@@ -145,21 +145,24 @@ def find_shortcuts(
 
 
 def candidates(texts: PredictedTexts) -> list[Candidate]:
-    """K-grams of explanations, and parts of them, that are frequent and occur with one class.
+    """Frequent K-grams of explanations, and parts of them, whose texts get one class.
 
-    If one contains another, the shorter is taken, or the longer if nearly all texts of the shorter
-    contain it. Those with signs come first, then those with weak signs, the most frequent first; at
-    most _MEASURED.
+    If one contains another, the shorter is selected, or the longer if nearly all texts of the
+    shorter contain it. Those with signs come first, then those with weak signs, each group by
+    frequency; at most _MEASURED are returned.
     """
-    named: dict[Words, Counter[int]] = {}
+    occurrences: dict[Words, Counter[int]] = {}
     for target, kgrams in zip(texts.predicted.tolist(), texts.kgrams, strict=True):
         for words in {part for kgram in kgrams for part in _parts(kgram)}:
-            named.setdefault(words, Counter())[target] += 1
-    often = [words for words, counts in named.items() if counts.total() >= NAMED]
-    often = [words for words in often if UNK not in words]
-    often.sort(key=lambda words: (-max(named[words].values()), len(words), words))
+            occurrences.setdefault(words, Counter())[target] += 1
+    frequent = [
+        words
+        for words, counts in occurrences.items()
+        if counts.total() >= EXPLAINED and UNK not in words
+    ]
+    frequent.sort(key=lambda words: (-max(occurrences[words].values()), len(words), words))
     selected: dict[Words, Candidate] = {}
-    for words in sorted(often[:_POOL], key=len):  # a stable sort: still the most frequent first
+    for words in sorted(frequent[:_POOL], key=len):  # a stable sort: still the most frequent first
         rows = np.unique(texts.text_of[texts.places(words)])
         parts = [part for part in _parts(words) if part in selected]
         if any(len(rows) < SAME_TEXTS * len(selected[part].rows) for part in parts):
@@ -171,10 +174,11 @@ def candidates(texts: PredictedTexts) -> list[Candidate]:
                 del selected[part]
             selected[words] = Candidate(words, target, rows)
     with_signs = [
-        one._replace(signs=signs(texts, one.words, one.target, one.rows))
-        for one in (selected[words] for words in often if words in selected)
+        candidate._replace(signs=signs(texts, words, candidate.target, candidate.rows))
+        for words in frequent
+        if (candidate := selected.get(words)) is not None
     ]
-    with_signs.sort(key=lambda one: min((1 + sign.weak for sign in one.signs), default=3))
+    with_signs.sort(key=_sign_rank)
     return with_signs[:_MEASURED]
 
 
@@ -190,7 +194,7 @@ def measure_effects(
 
 def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding | None:
     """A finding if the effect is well above the control's and there is a sign, else None."""
-    words, target, rows, reasons = candidate
+    words, target, rows, own_signs = candidate
     if not _may_decide(texts, candidate, seed):
         return None
     masked, inserted = measure_effects(texts, candidate, seed)
@@ -200,8 +204,8 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
     flips = min(effect.flips for effect in masked.values())
     if decides and flips >= ALONE:
         alone = f"{flips:.0%} of the right predictions of its texts depend on it alone"
-        reasons = (Sign(alone), *reasons)
-    if not reasons:
+        own_signs = (Sign(alone), *own_signs)
+    if not own_signs:
         return None
     own = int((texts.right[rows] & (texts.labels[rows] == target)).sum())
     return Finding(
@@ -211,7 +215,7 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         label=texts.classes[target],
         rows=texts.numbers[rows],
         tied=float((texts.predicted[rows] == target).mean()),
-        signs=reasons,
+        signs=own_signs,
         masked=masked,
         inserted=inserted,
         lost=own * float(np.mean([effect.above.value for effect in masked.values()])),
@@ -219,8 +223,13 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
 
 
 def is_above(effect: Effect, most: float) -> bool:
-    """Whether more than the share `most` flips above random words, and significantly more."""
+    """Whether the flips above random words are more than the share `most`, and significant."""
     return effect.above.value > most and effect.above.low > 0
+
+
+def _sign_rank(candidate: Candidate) -> int:
+    """1 with a sign, 2 with weak signs alone, 3 without signs."""
+    return min((1 + sign.weak for sign in candidate.signs), default=3)
 
 
 def _sort_key(finding: Finding) -> tuple[bool, float, float, str]:
@@ -229,7 +238,7 @@ def _sort_key(finding: Finding) -> tuple[bool, float, float, str]:
 
 
 def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:
-    """Whether enough flips without the slow controls, which can only reduce the effect."""
+    """Whether enough predictions flip without the slow controls, which only reduce the effect."""
     words, target = candidate[:2]
     own, others = _sample(texts, candidate, seed)
     without = norms_without(texts, own, words)
@@ -241,7 +250,7 @@ def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:
 
 
 def _sample(texts: PredictedTexts, candidate: Candidate, seed: int) -> tuple[Numbers, Numbers]:
-    """Texts (n,) in which it is masked, and texts to which it is added, all predicted right."""
+    """Texts (n,) in which the K-gram is masked, and those to which it is added: all right."""
     _, target, rows, _ = candidate
     random = np.random.default_rng(seed)
     own = rows[texts.right[rows] & (texts.labels[rows] == target)]
@@ -250,7 +259,7 @@ def _sample(texts: PredictedTexts, candidate: Candidate, seed: int) -> tuple[Num
 
 
 def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterator[Finding]:
-    """Capsules that win by the words of a finding, and that more depends on than on other capsules.
+    """Capsules that win by the words of a finding, and matter more than other capsules.
 
     The effect is measured on right predictions of the class, at most MASKED.
     """
@@ -287,7 +296,7 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
 def _switched_off(
     texts: PredictedTexts, rows: Numbers, capsule: int, target: int, seed: int
 ) -> Effect:
-    """The effect of switching a capsule off, beside that of DRAWS others."""
+    """The effect of switching a capsule off, with DRAWS other capsules as the control."""
     others = np.setdiff1d(np.arange(texts.network.config.num_capsules), [capsule])
     others = _draw(others, DRAWS, np.random.default_rng(seed))
     norms = [norms_with_off(texts, rows, number) for number in (capsule, *others.tolist())]
@@ -297,7 +306,7 @@ def _switched_off(
 
 
 def _parts(words: Words) -> list[Words]:
-    """All runs of its words, the K-gram itself last."""
+    """All runs of the words of a K-gram, the K-gram itself last."""
     ends = range(1, len(words) + 1)
     return [words[end - size : end] for size in ends for end in ends if end >= size]
 

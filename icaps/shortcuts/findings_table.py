@@ -1,4 +1,4 @@
-"""Shortcuts as a table, and as lines for a terminal."""
+"""The findings of a search for shortcuts as a table, and as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row per finding; "hang on it" is `Finding.lost`, the rest as in `Effect`.
+    """One row per finding; "hang on it" is `Finding.lost`, the others are as in `Effect`.
 
     Shares are from 0 to 1; those of masking are means over the removals.
     """

@@ -1,6 +1,6 @@
-"""Heuristic signs that a K-gram is not what a class is about: its coverage, place and form.
+"""Heuristic signs that a K-gram is not the topic of a class: its coverage, place and form.
 
-Each sign is a rule of thumb with its threshold here; it means nothing without an effect.
+Each sign is a rule of thumb with a threshold; without an effect on predictions it means nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ import numpy as np
 
 from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 
-COVERAGE, PURITY = (
-    0.4,
-    0.97,
-)  # share of a class with the K-gram, and share of its texts in the class
+COVERAGE = 0.4  # share of the texts of a class that contain the K-gram
+PURITY = 0.97  # share of the texts with the K-gram that get the class
 TAGGED = 0.5  # share of its occurrences in brackets, or before a dash or a colon
 SAME_PLACE = 0.6  # share of its texts in which it has the same position
-RARE_IN_LOWER_CASE = 0.1  # frequency of a name in lower case, relative to the name's, at most
+RARE_IN_LOWER_CASE = 0.1  # largest frequency of a name in lower case, relative to the name's
 _OPEN, _CLOSED = set("([{<"), set(")]}>")
 _AFTER_A_TAG = {"-", "--", "\u2013", "\u2014", ":", "|"}
 _MARKS = set("<>/=&#_@\\|")  # between words, of markup and addresses
@@ -29,14 +27,14 @@ _MARKUP = _ENTITIES | _TAGS | _ADDRESSES
 
 
 class Sign(NamedTuple):
-    """Why a K-gram is suspicious, in words; a weak sign holds for many legitimate words as well."""
+    """A reason to suspect a K-gram, in words; a weak sign holds for many harmless words as well."""
 
     reason: str
     weak: bool = False
 
 
 def signs(texts: PredictedTexts, words: Words, target: int, rows: Numbers) -> tuple[Sign, ...]:
-    """All signs that a K-gram shows.
+    """All signs that a K-gram is not the topic of a class.
 
     Args:
         texts: Labelled texts and the model's predictions.
@@ -48,12 +46,12 @@ def signs(texts: PredictedTexts, words: Words, target: int, rows: Numbers) -> tu
 
 
 def _by_coverage(texts: PredictedTexts, target: int, rows: Numbers) -> Iterator[Sign]:
-    mine = int((texts.predicted[rows] == target).sum())
-    of_class = int((texts.predicted == target).sum())
-    if mine >= COVERAGE * of_class and mine >= PURITY * len(rows):
-        others = (len(rows) - mine) / max(len(texts) - of_class, 1)
+    both = int((texts.predicted[rows] == target).sum())
+    class_texts = int((texts.predicted == target).sum())
+    if both >= COVERAGE * class_texts and both >= PURITY * len(rows):
+        others = (len(rows) - both) / max(len(texts) - class_texts, 1)
         yield Sign(
-            f"it is in {mine / of_class:.0%} of the texts that get the class and in "
+            f"it is in {both / class_texts:.0%} of the texts that get the class and in "
             f"{others:.1%} of the others, which no topic's word is"
         )
 
@@ -92,7 +90,7 @@ def _by_form(texts: PredictedTexts, words: Words) -> Iterator[Sign]:
     spelled = texts.spell(words)
     lettered = any(character.isalpha() for word in spelled for character in word)
     if lettered and any(word.lower() in _MARKUP or word in _MARKS for word in spelled):
-        yield Sign("it is a rest of HTML or of a web address")
+        yield Sign("it is a remnant of HTML or of a web address")
     elif not lettered:
         yield Sign("it is a number or punctuation, not a word")
     elif all(_is_name(texts, word) for word in spelled):

@@ -1,4 +1,4 @@
-"""The effect of a K-gram on predictions: it is masked where it occurs, and added elsewhere.
+"""Interventions: a K-gram is masked where it occurs and added elsewhere, and the effect measured.
 
 Each effect has a control: as many other words are masked, or frequent words are added.
 """
@@ -17,7 +17,7 @@ from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
 from icaps.stats import bootstrap_mean
 from icaps.text.batch import UNK, TokenBatch
 
-DRAWS = 5  # of random words per text
+DRAWS = 5  # random choices of words per text
 FREQUENT = 200  # most frequent words of the texts, of which the control adds some
 
 
@@ -56,9 +56,9 @@ def mask(
         rows: (n,), numbers of texts with the K-gram whose label and prediction are `target`.
         words: The K-gram.
         target: Number of the class.
-        removal: Of `perturbation.REMOVALS`.
-        seed: Of the control, which removes as many of the other known words of the same text, or
-            all if there are fewer.
+        removal: One of `perturbation.REMOVALS`.
+        seed: Seed of the control, which removes as many of the other known words of the same text,
+            or all if there are fewer.
     """
     covered, random = texts.covered(words), np.random.default_rng(seed)
 
@@ -85,8 +85,8 @@ def insert(
         rows: (n,), numbers of texts that are predicted right, and not as `target`.
         words: The K-gram.
         target: Number of the class.
-        seed: Of the control, which adds as many words there, drawn from the FREQUENT most frequent
-            ones of all texts.
+        seed: Seed of the control, which adds as many words there, drawn from the FREQUENT most
+            frequent ones of all texts.
     """
     random = np.random.default_rng(seed)
     counts = np.bincount(texts.tokens.ids)
@@ -104,7 +104,7 @@ def insert(
 
 
 def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
-    """Class norms (n, J) of texts (n,) with a K-gram's occurrences replaced by `<unk>`."""
+    """The class norms (n, J) of texts (n,) with a K-gram's occurrences replaced by `<unk>`."""
     others = ~texts.covered(words)
     parts = (
         remove(text, others[None, start : start + len(text.ids)], "unk")
@@ -114,13 +114,13 @@ def norms_without(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray
 
 
 def norms_with(texts: PredictedTexts, rows: Numbers, words: Words) -> NDArray[np.floating]:
-    """Class norms (n, J) of texts (n,) with a K-gram added at their start."""
+    """The class norms (n, J) of texts (n,) with a K-gram added at their start."""
     first = np.array([words])
     return _joined(texts, (_with_words(texts.tokens[row], first) for row in rows))
 
 
 def norms_with_off(texts: PredictedTexts, rows: Numbers, capsule: int) -> NDArray[np.floating]:
-    """Class norms (n, J) of texts (n,) with a capsule switched off."""
+    """The class norms (n, J) of texts (n,) with a capsule switched off."""
     parts = (
         remove(text, np.ones((1, len(text.ids)), bool), "unk")
         for text in (texts.tokens[row] for row in rows)
@@ -129,7 +129,7 @@ def norms_with_off(texts: PredictedTexts, rows: Numbers, capsule: int) -> NDArra
 
 
 def summarise(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effect:
-    """The effect from flips and changes of the class norm (texts, 1 + draws), the control last."""
+    """The `Effect` of flips and changes of the class norm (texts, 1 + draws), the controls last."""
     own, control = flipped[:, 0].astype(float), flipped[:, 1:].mean(1)  # (texts,) each
     return Effect(
         texts=len(own),
@@ -144,6 +144,7 @@ def summarise(flipped: NDArray[np.bool_], changes: NDArray[np.floating]) -> Effe
 def _joined(
     texts: PredictedTexts, parts: Iterator[TokenBatch], muted: Sequence[int] = ()
 ) -> NDArray[np.floating]:
+    """The class norms (n, J) of n batches of one text."""
     none = np.zeros((0, len(texts.classes)))
     return np.concatenate([none, *class_norms_per_batch(texts.network, parts, muted)])
 
@@ -151,7 +152,7 @@ def _joined(
 def _norms(
     texts: PredictedTexts, variants: Iterator[TokenBatch], count: int
 ) -> NDArray[np.floating]:
-    """Class norms of the variants of each text (count, variants, J)."""
+    """The class norms of the variants of each text (count, variants, J)."""
     norms = list(class_norms_per_batch(texts.network, variants))
     return np.stack(norms) if count else np.zeros((0, 2, len(texts.classes)))
 

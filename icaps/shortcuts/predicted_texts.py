@@ -1,4 +1,4 @@
-"""Labelled texts in memory with a model's predictions, and where K-grams occur in them."""
+"""Labelled texts in memory with a model's predictions, and the occurrences of K-grams in them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PredictedTexts:
-    """Those of some labelled texts that have a word of the model's vocabulary.
+    """Labelled texts with a known word, and a model's predictions for them.
 
     Attributes:
-        network, vocabulary, classes: Of the model.
-        numbers: (texts,), position of each among the given texts.
+        network, vocabulary, classes: Those of the model.
+        numbers: (texts,), positions among the given texts.
         tokens: The texts as the network reads them.
         labels: (texts,), class numbers.
         norms: (texts, J).
         capsules: (texts,), the capsule that won (section 2.6).
-        kgrams: For each text those that explain its prediction, the winner's first one first.
+        kgrams: For each text the K-grams that explain its prediction, that of the winner first.
     """
 
     network: ICapsNet
@@ -72,7 +72,7 @@ class PredictedTexts:
         return self.tokens.word_offsets[:-1]
 
     def places(self, kgram: Words) -> Numbers:
-        """Number of the first word of each occurrence of a K-gram within a sentence (n,)."""
+        """The number of the first word of each occurrence of a K-gram within a sentence (n,)."""
         ids, last = self.tokens.ids, len(kgram) - 1
         places = np.flatnonzero(ids[: len(ids) - last] == kgram[0])
         for offset, word in enumerate(kgram[1:], start=1):
@@ -89,7 +89,7 @@ class PredictedTexts:
         return mask
 
     def spell(self, kgram: Sequence[int]) -> tuple[str, ...]:
-        """Words as in the vocabulary."""
+        """The words of a K-gram."""
         return tuple(self.vocabulary.words[word] for word in kgram)
 
     @cached_property
@@ -103,11 +103,11 @@ def predict_texts(
     labelled: Sequence[tuple[str, str]],
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> PredictedTexts:
-    """Reads pairs of a text and the name of its class, with predictions and their K-grams.
+    """Predicts labelled texts (pairs of a text and the name of its class), with their K-grams.
 
     Args:
-        classifier: Fitted.
-        labelled: In memory.
+        classifier: A fitted classifier.
+        labelled: The pairs, in memory.
         on_texts: Called after each batch with its number of texts.
 
     Raises:
@@ -121,12 +121,12 @@ def predict_texts(
     kgrams: list[tuple[Words, ...]] = []
     tokens = encode(vocabulary, texts, network.config, spans=False)
     for batch in read(network, tokens):
-        of_batch = batch.activity.class_norms.numpy()  # (B, J)
-        weights = to_classes(batch.activity, np.arange(len(batch)), of_batch.argmax(1))
+        batch_norms = batch.activity.class_norms.numpy()  # (B, J)
+        weights = to_classes(batch.activity, np.arange(len(batch)), batch_norms.argmax(1))
         top = top_kgrams(batch, *weights, network.config.kernel_size, ExplainOptions())
         known = np.flatnonzero(~batch.blank)
         numbers.append(batch.numbers[known])
-        norms.append(of_batch[known])
+        norms.append(batch_norms[known])
         capsules.append(top.capsule[changes(top.text)])  # of each text's first K-gram
         ids = batch.tokens.ids.tolist()
         by_text: list[list[Words]] = [[] for _ in range(len(batch))]

@@ -24,7 +24,7 @@ from icaps.faithfulness.eraser import (
 )
 from icaps.faithfulness.perturbation import REMOVALS
 from icaps.faithfulness.texts import ExplainedTexts
-from icaps.stats import plain
+from icaps.stats import to_plain_dict
 from tests.conftest import make_texts
 from tests.faithfulness.test_attributions import read, some
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -151,7 +151,7 @@ def test_the_table_stands_beside_control_and_paper() -> None:
     assert len(list(ranking_lines(rows))) == 2 * 5
     alone = make_rows([made_up("contribution", BINS, other)])
     assert (alone[0].gain, alone[0].control, verdicts(alone)) == (None, None, [])
-    assert plain(alone[0])["comprehensiveness"]["mean"] == pytest.approx(0.6)
+    assert to_plain_dict(alone[0])["comprehensiveness"]["mean"] == pytest.approx(0.6)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

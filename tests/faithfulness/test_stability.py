@@ -10,7 +10,11 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.faithfulness.choices import covered_words
 from icaps.faithfulness.sanity import LAYERS, cascade, randomise
-from icaps.faithfulness.stability import after_a_change, between_models, nearest_by_vector
+from icaps.faithfulness.stability import (
+    nearest_by_vector,
+    overlap_after_replacement,
+    overlap_between_models,
+)
 from icaps.faithfulness.texts import ExplainedTexts
 from icaps.text.vocabulary import Vocabulary
 from tests.conftest import make_texts
@@ -34,30 +38,30 @@ def test_the_nearest_other_word() -> None:
 def test_a_change_outside_of_the_reasons(classifier: ICapsClassifier) -> None:
     given = given_texts(classifier)
     for change in ("synonym", "neutral"):
-        found = after_a_change(given, classifier.vocabulary_, change)
+        found = overlap_after_replacement(given, classifier.vocabulary_, change)
         assert 0 < found.texts <= len(given)
         assert found.random.value < found.jaccard.value <= 1
         assert found.same_class > 0.8
-        assert after_a_change(given, classifier.vocabulary_, change) == found
+        assert overlap_after_replacement(given, classifier.vocabulary_, change) == found
     # Where K-grams cover all words there is nothing to change.
     everything = ExplainOptions(top_capsules=6, top_kgrams=20)
     assert all(chosen.all() for chosen in covered_words(given, everything))
-    none = after_a_change(given, classifier.vocabulary_, "synonym", everything)
+    none = overlap_after_replacement(given, classifier.vocabulary_, "synonym", everything)
     assert none.texts == 0
     assert np.isnan(none.jaccard.value)
 
 
 def test_two_models_are_compared_where_they_agree() -> None:
     classifier, given = some(12)
-    same = between_models(given, given)
+    same = overlap_between_models(given, given)
     assert (same.jaccard.value, same.same_class, same.texts) == (1, 1, 12)
     targets = (*[(target + 1) % 3 for target in given.targets[:9]], *given.targets[9:])
     other = dataclasses.replace(given, targets=targets)
-    assert between_models(given, other).texts == 3
+    assert overlap_between_models(given, other).texts == 3
     fewer = dataclasses.replace(
         given, readings=given.readings[4:], targets=given.targets[4:]
     )  # of which the other knows no word
-    assert between_models(given, fewer).texts == 8
+    assert overlap_between_models(given, fewer).texts == 8
     assert classifier.network_ is given.network
 
 
@@ -74,7 +78,7 @@ def test_the_overlap_of_two_models_by_plain_sets() -> None:
     ):
         left, right = set(np.flatnonzero(one).tolist()), set(np.flatnonzero(two).tolist())
         expected.append(len(left & right) / len(left | right))
-    found = between_models(given, other)
+    found = overlap_between_models(given, other)
     assert found.jaccard.value == pytest.approx(np.mean(expected[:10]))
     assert (found.texts, found.same_class) == (10, 10 / 12)
 

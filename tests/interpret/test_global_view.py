@@ -204,5 +204,5 @@ def test_texts_that_changed_or_are_gone(folder: Path, tmp_path: Path, data_file:
     with pytest.raises(DataError, match="are not those that were counted"):
         read_counted_texts(origin, [1])
     named = origin.__class__(**{**origin.__dict__, "source": "ag_news"})
-    with pytest.raises(DataError, match="`icaps data fetch ag_news` brings them"):
+    with pytest.raises(DataError, match="`icaps data fetch ag_news` downloads them"):
         read_counted_texts(named, [1])

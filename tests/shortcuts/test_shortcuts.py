@@ -18,7 +18,7 @@ from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
 from icaps.shortcuts import find, interventions
-from icaps.shortcuts.checks import Check, checks_of, dump_checks, load_checks, run_checks
+from icaps.shortcuts.checks import Check, dump_checks, load_checks, make_checks, run_checks
 from icaps.shortcuts.find import KGRAM, Candidate, candidates, find_shortcuts
 from icaps.shortcuts.findings_table import findings_lines, findings_table
 from icaps.shortcuts.heuristics import signs
@@ -178,7 +178,7 @@ def test_a_capsule_that_wins_by_a_findings_words() -> None:
     assert (capsule.label, capsule.capsule, capsule.lost) == ("garden", 1, 20)
     assert capsule.rows.tolist() == list(range(20))
     assert (capsule.masked["off"].flips, capsule.masked["off"].control) == (1.0, 0.0)
-    assert {check.words for check in checks_of(found.values())} == {("rose",), ("bread",)}
+    assert {check.words for check in make_checks(found.values())} == {("rose",), ("bread",)}
     assert json.loads(json.dumps(capsule.to_dict()))["inserted"] is None
 
 
@@ -233,8 +233,8 @@ SIGNS = [
     (["the ( AP ) cat"] * 10, "AP", "like the tag of a source"),
     (["the Reuters - cat"] * 10, "Reuters", "like the tag of a source"),
     (["Reuters cat the", "the cat Reuters"] * 5, "Reuters", "it is a name"),
-    (["the lt cat", "cat the mat lt"] * 5, "lt", "it is a rest of HTML"),
-    (["the href = cat", "cat the href ="] * 5, "href =", "it is a rest of HTML"),
+    (["the lt cat", "cat the mat lt"] * 5, "lt", "it is a remnant of HTML"),
+    (["the href = cat", "cat the href ="] * 5, "href =", "it is a remnant of HTML"),
     (["the 2004 cat", "cat the mat 2004"] * 5, "2004", "it is a number or punctuation"),
     (["the cat mat", "the cat cat"] * 5, "cat", "it is word 2 of the text"),
 ]
@@ -313,7 +313,7 @@ def test_the_command_saves_a_check_and_a_slice(
 
 def test_checks_come_back_from_their_file(misled: ICapsClassifier, tmp_path: Path) -> None:
     found = find_shortcuts(predict_texts(misled, planted(240, seed=7)))
-    checks = checks_of(found)
+    checks = make_checks(found)
     path = tmp_path / "checks.json"
     path.write_text(dump_checks(checks), encoding="utf-8")
     assert load_checks(path) == checks

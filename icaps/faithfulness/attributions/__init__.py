@@ -1,1 +1,1 @@
-"""Attributions: scores of a text's words for its class, one module per method; see `registry`."""
+"""Attribution methods: scores of a text's words for its class; one module per method."""

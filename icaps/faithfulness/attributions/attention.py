@@ -37,10 +37,10 @@ def contribution_attention(texts: ExplainedTexts) -> Iterator[Scores]:
 def spread_over_windows(
     weights: Scores, words_per_sentence: NDArray[np.int64], kernel_size: int
 ) -> Scores:
-    """Adds the weight of each position (words,) to all words of its window, clipped at sentences.
+    """Adds the weight of each position to all words of its window, clipped at sentences.
 
     Args:
-        weights: Of the positions of one text.
+        weights: (words,), of the positions of one text.
         words_per_sentence: (sentences,).
         kernel_size: K.
     """
@@ -57,7 +57,7 @@ def spread_over_windows(
 
 
 def _weighted_attention(texts: ExplainedTexts, reading: Reading, capsules: Tensor) -> Scores:
-    """Attention to words, summed over capsules with these weights (I,)."""
+    """The attention to words, summed over capsules with these weights (I,)."""
     words_per_sentence, activity = reading.tokens.words_per_sentence, reading.activity
     rho = activity.sentence_attention.numpy().repeat(words_per_sentence, axis=0)  # (words, I)
     weights = (activity.attention.numpy() * rho) @ capsules.numpy()  # (words,)

@@ -16,16 +16,16 @@ from icaps.faithfulness.texts import ExplainedTexts
 from icaps.nn.packing import lay_out
 from icaps.text.batch import TokenBatch
 
-STEPS = 50  # of the path from zeros to the text
+STEPS = 50  # points of the path from zeros to the text
 AT_ONCE = 8_192  # words of all points together, which bounds memory
 
 
 def integrated_gradients(texts: ExplainedTexts, steps: int = STEPS) -> Iterator[Scores]:
     """Integrated Gradients of the class norm, with embeddings of zeros as the baseline.
 
-    The path is taken in the products of each word with the kernel. They are linear in the embedding
-    and zero for zeros, so a word's sum equals that over its embedding, for a fraction of the work.
-    The sum over words is the norm minus that of as many zero words.
+    The path runs through the products of each word with the kernel. They are linear in the
+    embedding and zero for zeros, so the sum over a word's products equals that over its embedding,
+    and costs much less. The sum over words is the norm minus that of as many zero words.
     """
     from captum.attr import IntegratedGradients
 
@@ -45,9 +45,9 @@ def norm_of_words(
     """The class norm (points,) as a function of the projected words (points, words, K, d_w).
 
     Args:
-        texts: Of which the text is one.
+        texts: The network, and the capsules that are switched off.
         tokens: The text, which gives the ends of its sentences.
-        target: Class number.
+        target: The explained class, by number.
     """
     network = texts.network
 

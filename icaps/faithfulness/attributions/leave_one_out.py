@@ -1,4 +1,4 @@
-"""Leave-one-out (occlusion) as word scores: by how much the class norm falls without one word."""
+"""Leave-one-out (occlusion) as word scores: the drop of the class norm without one word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icaps.faithfulness.texts import ExplainedTexts
 
 
 def leave_one_out(texts: ExplainedTexts, removal: str) -> Iterator[Scores]:
-    """The class norm of each text minus that without the word; `removal` as in `perturbation`."""
+    """The class norm of each text minus that without the word; `removal`: see `perturbation`."""
     variants = (
         remove(reading.tokens, ~np.eye(len(reading.tokens.ids), dtype=bool), removal)
         for reading in texts.readings

@@ -21,7 +21,7 @@ _KERNEL_WIDTH = 25.0  # lime's default for texts, for cosine distances times 100
 def lime(
     texts: ExplainedTexts, removal: str, seed: int, samples: int = SAMPLES
 ) -> Iterator[Scores]:
-    """Weights of a linear model of the class norm as a function of which words are present.
+    """The weights of a linear model of the class norm, whose features are the present words.
 
     Words are distinguished by position, and removed from the word ids; the rest is lime's.
     """
@@ -35,11 +35,11 @@ def lime(
     )
     norms = class_norms_per_batch(texts.network, variants, texts.muted)
     base = LimeBase(_closeness, random_state=np.random.RandomState(seed))
-    for mask, target, of_variants in zip(masks, texts.targets, norms, strict=True):
+    for mask, target, variant_norms in zip(masks, texts.targets, norms, strict=True):
         words = mask.shape[1]
         distances = 100 * (1 - np.sqrt(mask.sum(1) / words))  # cosine distance to the whole text
         _, weights, *_ = base.explain_instance_with_data(
-            mask.astype(float), of_variants.astype(float), distances, target, words, "none"
+            mask.astype(float), variant_norms.astype(float), distances, target, words, "none"
         )
         scores = np.zeros(words)
         for word, weight in weights:
@@ -48,7 +48,7 @@ def lime(
 
 
 def _masks(words: int, samples: int, random: np.random.Generator) -> NDArray[np.bool_]:
-    """The whole text, then variants without 1 to all of its words: (samples, words)."""
+    """Masks (samples, words): the whole text, then without 1 to all of its words."""
     removed = random.integers(1, words + 1, samples)
     removed[0] = 0
     order = random.random((samples, words)).argsort(axis=1).argsort(axis=1)

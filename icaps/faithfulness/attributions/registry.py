@@ -1,4 +1,4 @@
-"""The rankings of words by name. To add one, write a module beside this one and list it here."""
+"""All attribution methods by name. To add one, write a module here and list it below."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTALL = "pip install 'icaps[faithfulness]'"
 
 
 class Attribution(NamedTuple):
-    """A method that scores the words of texts.
+    """An attribution method: it scores the words of texts.
 
     Attributes:
         score: From texts, removal and seed to the scores of each text: (words,), or (orders, words)
@@ -70,12 +70,12 @@ def check_rankings(names: Sequence[str]) -> None:
     for name in names:
         if name not in RANKINGS:
             raise ConfigError(f"There is no ranking {name!r}; choose from {', '.join(RANKINGS)}.")
-    if lacking := missing_rankings(names):
-        raise ConfigError(f"For {' and '.join(lacking)} run `{INSTALL}`.")
+    if missing := missing_rankings(names):
+        raise ConfigError(f"For {' and '.join(missing)} run `{INSTALL}`.")
 
 
 def missing_rankings(names: Sequence[str] = RANKINGS) -> tuple[str, ...]:
-    """Those of the rankings whose package is not installed."""
+    """The rankings whose package is not installed."""
     packages = {name: ATTRIBUTIONS[name].package for name in names}
     return tuple(name for name, package in packages.items() if package and not find_spec(package))
 
@@ -83,13 +83,13 @@ def missing_rankings(names: Sequence[str] = RANKINGS) -> tuple[str, ...]:
 def score_words(
     name: str, texts: ExplainedTexts, removal: str, seed: int
 ) -> Iterator[NDArray[np.floating]]:
-    """Word scores of each text (orders, words): one order, or DRAWS random ones.
+    """The word scores of each text (orders, words) by a method; only "random" has several orders.
 
     Args:
-        name: Of RANKINGS, with its package installed.
-        texts: To be explained.
+        name: One of RANKINGS, whose package is installed.
+        texts: The texts with their explained classes.
         removal: How leave-one-out and LIME remove words.
-        seed: Of LIME and of the random orders.
+        seed: Seed of LIME and of the random orders.
     """
     for scores in ATTRIBUTIONS[name].score(texts, removal, seed):
         yield np.atleast_2d(scores)
