@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import pyarrow.parquet as pq
 
@@ -19,6 +20,7 @@ from icaps.errors import DataError
 
 _BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines
 _INTERVAL = 256  # texts between two checks of the time
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,37 @@ class Sample:
         return list(zip(self.drawn, names, strict=True))
 
 
+class Reservoir(Generic[T]):
+    """A random sample of a stream of unknown length (Vitter 1985, algorithm R).
+
+    Attributes:
+        seen: Number of items that were added.
+        items: The sample; in no particular order once there are more items than `size`.
+
+    Args:
+        size: Number of items in the sample at most; None takes all.
+        seed: Seed of the sample.
+    """
+
+    def __init__(self, size: int | None, seed: int) -> None:
+        self.seen = 0
+        self.items: list[T] = []
+        self._size = size
+        self._random = random.Random(seed)
+
+    def add(self, item: T) -> None:
+        """Adds the next item of the stream."""
+        self.seen += 1
+        if self._size is None or len(self.items) < self._size:
+            self.items.append(item)
+        elif (place := self._random.randrange(self.seen)) < self._size:
+            self.items[place] = item
+
+    def shuffle(self) -> None:
+        """Puts the sample in random order."""
+        self._random.shuffle(self.items)
+
+
 def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sample:
     """Draws at most `size` texts, uniformly from those that are read.
 
@@ -59,47 +92,26 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     """
     files = source.describe().files
     bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
-    reservoir = _Reservoir(size, seed)
+    reservoir = Reservoir[tuple[str, str]](size, seed)
+    classes: set[str] = set()
     end = time.monotonic() + seconds
     texts = None
     for item in source.scan():
         if isinstance(item, Problem):
             continue
-        reservoir.add(item)
+        classes.add(item.label)
+        reservoir.add((item.text, item.label))
         if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
             texts = _count(files, item, reservoir.seen)
             break
     if not reservoir.seen:
         raise DataError(f"{files[0].file} holds no rows that can be read; add texts with labels.")
-    return reservoir.sample(texts)
-
-
-class _Reservoir:
-    """A random sample of a stream of unknown length (Vitter 1985, algorithm R)."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self.seen = 0
-        self._size = size
-        self._random = random.Random(seed)
-        self._classes: set[str] = set()
-        self._drawn: list[tuple[str, str]] = []
-
-    def add(self, record: Record) -> None:
-        self.seen += 1
-        self._classes.add(record.label)
-        if len(self._drawn) < self._size:
-            self._drawn.append(record[:2])
-        elif (place := self._random.randrange(self.seen)) < self._size:
-            self._drawn[place] = record[:2]
-
-    def sample(self, texts: int | None) -> Sample:
-        """Returns the sample of a source of `texts` texts; None if all were read."""
-        self._random.shuffle(self._drawn)
-        classes = tuple(sorted(self._classes))
-        number = {name: n for n, name in enumerate(classes)}
-        drawn = tuple(text for text, _ in self._drawn)
-        labels = tuple(number[label] for _, label in self._drawn)
-        return Sample(texts or self.seen, texts is None, classes, drawn, labels)
+    reservoir.shuffle()
+    names = tuple(sorted(classes))
+    number = {name: n for n, name in enumerate(names)}
+    drawn = tuple(text for text, _ in reservoir.items)
+    labels = tuple(number[label] for _, label in reservoir.items)
+    return Sample(texts or reservoir.seen, texts is None, names, drawn, labels)
 
 
 def _is_parquet(files: Sequence[FileDescription]) -> bool:

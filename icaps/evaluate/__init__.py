@@ -1,1 +1,1 @@
-"""What a classifier predicts for labelled texts, and how good that is."""
+"""Evaluation of classifiers on labelled texts: predictions, scores, calibration, comparison."""

@@ -1,8 +1,7 @@
-"""Several classifiers on the same texts: paired tests, agreement, disagreements, size and speed."""
+"""Comparison of classifiers on the same texts: paired tests, agreement, size and speed."""
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from sklearn.metrics import log_loss
 from icaps.baselines.base import Baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
+from icaps.data.sample import Reservoir
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions, Scorer, score_texts
 from icaps.evaluate.published import KINDS, published
@@ -32,16 +32,15 @@ _WARM_UP = 64  # texts that are predicted before the time is measured
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The second of two classifiers compared with the first, on the same texts.
+    """A paired comparison of two classifiers on the same texts.
 
     Attributes:
-        both, only_first, only_second, neither: Texts that are predicted right by these.
-        p_value: McNemar's, exact and two-sided (McNemar 1947): the probability that two equally
-            good classifiers differ as much in the texts that only one of them has right.
-        accuracy: That of the second minus that of the first, with a bootstrap interval in which
-            both are resampled together.
-        macro_f1: Likewise.
-        seed: Of the resamples.
+        both, only_first, only_second, neither: Numbers of texts that these predict right.
+        p_value: Of the exact two-sided test of McNemar (1947): the probability that two equally
+            good classifiers differ at least as much in the texts that only one predicts right.
+        accuracy: Accuracy of the second minus that of the first, with a paired bootstrap interval.
+        macro_f1: The same difference of macro F1.
+        seed: Seed of the resamples.
     """
 
     both: int
@@ -109,7 +108,7 @@ def compare(first: Predictions, second: Predictions, seed: int = 0) -> PairedTes
 
 @dataclass(frozen=True)
 class ComparisonTexts:
-    """Texts with labels (texts,), which are numbers of `classes`."""
+    """The texts of a comparison, and their labels (texts,) as numbers in `classes`."""
 
     texts: tuple[str, ...]
     labels: NDArray[np.int64]
@@ -118,14 +117,14 @@ class ComparisonTexts:
 
 @dataclass(frozen=True)
 class TimedPredictions(Predictions):
-    """The predictions of a classifier, its name, and the seconds that it took on this machine."""
+    """The predictions of a classifier, its name, and the seconds they took on this machine."""
 
     name: str = ""
     seconds: float = float("nan")
 
     @property
     def texts_per_second(self) -> float:
-        """The speed of the classifier."""
+        """Predicted texts per second."""
         return len(self.labels) / self.seconds
 
 
@@ -135,46 +134,40 @@ def sample_texts(
     limit: int | None = None,
     seed: int = 0,
 ) -> ComparisonTexts:
-    """All texts, or a random sample of `limit` of them, in their order.
+    """Reads all texts, or a random sample of `limit` of them, in their order.
 
     Raises:
-        DataError: There is none, or a label is none of the classes.
+        DataError: There are no texts, or a label is none of the classes.
     """
-    generator, sample = random.Random(seed), list[tuple[str, str]]()
-    numbers: list[int] = []
-    for number, pair in enumerate(labelled):
-        if limit is None or number < limit:
-            numbers.append(number)
-            sample.append(pair)
-        elif (place := generator.randrange(number + 1)) < limit:  # Vitter 1985, algorithm R
-            numbers[place], sample[place] = number, pair
-    sample = [pair for _, pair in sorted(zip(numbers, sample, strict=True))]
-    if not sample:
+    reservoir = Reservoir[tuple[int, str, str]](limit, seed)
+    for number, (text, label) in enumerate(labelled):
+        reservoir.add((number, text, label))
+    if not reservoir.items:
         raise DataError("There are no texts to compare on.")
-    labels = class_numbers((label for _, label in sample), classes)
-    return ComparisonTexts(tuple(text for text, _ in sample), labels, tuple(classes))
+    _, texts, names = zip(*sorted(reservoir.items), strict=True)
+    return ComparisonTexts(texts, class_numbers(names, classes), tuple(classes))
 
 
-def predict_timed(name: str, classifier: Scorer, given: ComparisonTexts) -> TimedPredictions:
-    """The predictions of a classifier with the same classes, which may be in another order.
+def predict_timed(name: str, classifier: Scorer, sample: ComparisonTexts) -> TimedPredictions:
+    """The predictions of a classifier, whose classes may be in another order, and their time.
 
     Raises:
         DataError: It has other classes.
     """
     names = [str(label) for label in classifier.classes_]
-    if set(names) != set(given.classes):
+    if set(names) != set(sample.classes):
         raise DataError(
-            f"{name} has the classes {', '.join(names)}, and not {', '.join(given.classes)}; "
+            f"{name} has the classes {', '.join(names)}, and not {', '.join(sample.classes)}; "
             "compare models of the same classes."
         )
-    score_texts(classifier, given.texts[:_WARM_UP])
+    score_texts(classifier, sample.texts[:_WARM_UP])
     started = time.perf_counter()
-    scores, factor = score_texts(classifier, given.texts)
+    scores, factor = score_texts(classifier, sample.texts)
     seconds = time.perf_counter() - started
-    columns = [names.index(label) for label in given.classes]
+    columns = [names.index(label) for label in sample.classes]
     return TimedPredictions(
-        classes=given.classes,
-        labels=given.labels,
+        classes=sample.classes,
+        labels=sample.labels,
         scores=scores[:, columns],
         inverse_temperature=factor,
         name=name,
@@ -183,12 +176,17 @@ def predict_timed(name: str, classifier: Scorer, given: ComparisonTexts) -> Time
 
 
 def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.DataFrame:
-    """A row per classifier, with its differences from the first.
+    """One row per classifier: its scores, and the differences from the first.
 
-    model; accuracy with its 95% interval from low to high (Wilson 1927); chance, the accuracy of
-    the same predictions assigned to texts at random; macro_f1; log_loss, in nats; difference of the
-    accuracies, from difference_low to difference_high by bootstrap; only_it and only_first, texts
-    that only one of the two has right; p_value, McNemar's exact one.
+    Columns:
+        model: Name of the classifier.
+        accuracy, low, high: With the 95% interval of Wilson (1927).
+        chance: Accuracy of the same predictions, assigned to texts at random.
+        macro_f1: Over all classes.
+        log_loss: In nats.
+        difference, difference_low, difference_high: Of the accuracies, with a bootstrap interval.
+        only_it, only_first: Texts that only one of the two predicts right.
+        p_value: Of McNemar's exact test.
     """
     rows = []
     for own in predictions:
@@ -219,10 +217,14 @@ def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.Da
 
 
 def agreement_table(predictions: Sequence[TimedPredictions]) -> pd.DataFrame:
-    """A row per pair: one, other, same (share of texts with one prediction), chance, both_wrong.
+    """One row per pair of classifiers: how often they predict the same class.
 
-    `chance` is the share of equal predictions if each predicted its classes as often, but
-    independently of the text; both_wrong are texts for which both predict the same wrong class.
+    Columns:
+        one, other: Names of the classifiers.
+        same: Share of the texts with the same prediction.
+        chance: Expected share if the two predict classes with the same frequencies as now, but
+            independently of each other.
+        both_wrong: Texts for which both predict the same wrong class.
     """
     rows = []
     for one, other in combinations(predictions, 2):
@@ -244,9 +246,9 @@ def agreement_table(predictions: Sequence[TimedPredictions]) -> pd.DataFrame:
 
 
 def disagreements(predictions: Sequence[TimedPredictions]) -> NDArray[np.int64]:
-    """Numbers of the texts for which not all classifiers predict the same class.
+    """The numbers of the texts for which not all classifiers predict the same class.
 
-    Those of which the least confident classifier is the most confident come first.
+    They are sorted by the confidence of the least confident classifier, the highest first.
     """
     predicted = np.stack([own.predicted for own in predictions])
     rows = np.flatnonzero((predicted != predicted[0]).any(0))
@@ -255,18 +257,18 @@ def disagreements(predictions: Sequence[TimedPredictions]) -> NDArray[np.int64]:
 
 
 def disagreement_table(
-    given: ComparisonTexts,
+    sample: ComparisonTexts,
     predictions: Sequence[TimedPredictions],
     numbers: Sequence[int] | NDArray[np.int64],
 ) -> pd.DataFrame:
-    """A row per text: number, class, text, and under the name of each classifier its prediction."""
+    """One row per text: number, class, text, and a column of predictions per classifier."""
     rows = np.asarray(numbers, dtype=np.int64)
-    names = np.array(given.classes, dtype=object)
+    names = np.array(sample.classes, dtype=object)
     columns = {own.name: _with_confidence(own, names, rows) for own in predictions}
     about = {
         "number": rows,
-        "class": names[given.labels[rows]],
-        "text": [given.texts[n] for n in rows.tolist()],
+        "class": names[sample.labels[rows]],
+        "text": [sample.texts[n] for n in rows.tolist()],
     }
     return pd.DataFrame(about | columns)
 
@@ -276,7 +278,7 @@ def size_table(
     classifiers: Mapping[str, Scorer],
     folders: Mapping[str, Path],
 ) -> pd.DataFrame:
-    """A row per classifier: model, texts_per_second, megabytes (its folder's), weights."""
+    """One row per classifier: model, texts_per_second, megabytes on disk, number of weights."""
     return pd.DataFrame(
         [
             {
@@ -309,14 +311,14 @@ class CompareReport:
     """A comparison of several classifiers.
 
     Attributes:
-        given: The texts.
-        predictions: Of each classifier, in their order.
+        sample: The texts.
+        predictions: The predictions of each classifier, in the order of the classifiers.
         sizes: See `size_table`.
-        explained: Names of the two capsule networks whose reasons are compared; or empty.
-        reasons: Texts for which both predict the same class, the most different reasons first.
+        explained: Names of the two capsule networks whose explanations are compared; or empty.
+        reasons: Texts for which both predict the same class, the smallest overlap first.
     """
 
-    given: ComparisonTexts
+    sample: ComparisonTexts
     predictions: tuple[TimedPredictions, ...]
     sizes: pd.DataFrame
     explained: tuple[str, ...]
@@ -327,29 +329,29 @@ class CompareReport:
         cls,
         classifiers: Mapping[str, Scorer],
         folders: Mapping[str, Path],
-        given: ComparisonTexts,
+        sample: ComparisonTexts,
         explained: int,
     ) -> CompareReport:
         """Predicts with all classifiers, and explains with the first two capsule networks.
 
         Args:
             classifiers: By name; the others are compared with the first.
-            folders: The folder of each.
-            given: Labelled texts.
-            explained: How many of them are explained, from the first on.
+            folders: The folder of each classifier, by name.
+            sample: The texts.
+            explained: Number of texts that are explained, from the first on.
 
         Raises:
             DataError: A classifier has other classes.
         """
-        predictions = tuple(predict_timed(name, own, given) for name, own in classifiers.items())
+        predictions = tuple(predict_timed(name, own, sample) for name, own in classifiers.items())
         networks = {n: c for n, c in classifiers.items() if isinstance(c, ICapsClassifier)}
         names = tuple(networks)[:2] if len(networks) > 1 and explained else ()
         reasons: list[SharedReasons] = []
         if names:
             one, other = (networks[name] for name in names)
-            reasons = shared_reasons(one, other, given.texts[:explained])
+            reasons = shared_reasons(one, other, sample.texts[:explained])
         sizes = size_table(predictions, classifiers, folders)
-        return cls(given, predictions, sizes, names, tuple(reasons))
+        return cls(sample, predictions, sizes, names, tuple(reasons))
 
     def to_dict(self, shown: int, data: str = "") -> dict[str, Any]:
         """Plain data for JSON, with `shown` texts of each kind.
@@ -357,10 +359,10 @@ class CompareReport:
         Published results are included if there are any for the data set `data`.
         """
         numbers = disagreements(self.predictions)
-        rows = disagreement_table(self.given, self.predictions, numbers[:shown])
+        rows = disagreement_table(self.sample, self.predictions, numbers[:shown])
         facts: dict[str, Any] = {
             "data": data,
-            "texts": len(self.given.texts),
+            "texts": len(self.sample.texts),
             "scores": _records(score_table(self.predictions)),
             "agreements": _records(agreement_table(self.predictions)),
             "sizes": _records(self.sizes),
@@ -394,7 +396,7 @@ def _scores(
     predicted: NDArray[np.integer[Any]],
     classes: int,
 ) -> Values:
-    """Accuracy and macro F1 of resamples (draws, cells), (draws, 2)."""
+    """Accuracy and macro F1 (draws, 2) of resamples (draws, cells)."""
     accuracy = drawn @ (true == predicted) / drawn.sum(1)
     return np.stack([accuracy, class_scores(drawn, true, predicted, classes)[:, 2].mean(1)], axis=1)
 
@@ -411,6 +413,6 @@ def _with_confidence(
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows, with None for what is not known."""
+    """The rows of a table as dicts, with None in place of NaN."""
     values = table.astype(object).where(table.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in values.to_dict("records")]

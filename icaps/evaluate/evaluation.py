@@ -1,4 +1,4 @@
-"""The evaluation of a capsule network on a data set, computed once per model and data.
+"""The evaluation of a capsule network on a data set, computed once and cached.
 
 evaluated/KEY/ready/facts.json   the rows that were left out
                     texts.arrow  the texts
@@ -46,10 +46,10 @@ class Evaluation:
     """The predictions for a data set, its texts, and the rows that were left out.
 
     Attributes:
-        folder: Of its files; another evaluation has another one.
-        predictions: Of the texts.
-        words: The number of words of each whole text, (texts,).
-        unknown: The share of them that the vocabulary lacks, 0 without words, (texts,).
+        folder: The folder of its files, which no other evaluation has.
+        predictions: The predictions for the texts.
+        words: (texts,), number of words of each whole text.
+        unknown: (texts,), share of them that the vocabulary lacks; 0 without words.
         texts: Read from their file. Lone surrogates in them are U+FFFD, as the model reads them and
             as a saved slice stores them.
         problems: The rows that were left out.
@@ -69,7 +69,7 @@ class EvaluationData:
 
     Attributes:
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
-        part: Of a folder: such as "test" or "train".
+        part: The part of a folder, such as "test" or "train".
         reading: Options of `open_source`.
     """
 
@@ -82,18 +82,18 @@ class EvaluationData:
         return fingerprint(self.place, (self.part,), self.reading)
 
     def recent_fingerprint(self) -> str:
-        """The same for callers that ask often."""
+        """The same for frequent calls; see `icaps.data.fingerprint`."""
         return recent_fingerprint(self.place, (self.part,), self.reading)
 
 
 def evaluation_artifact(
     classifier: ICapsClassifier, weights: str, data: EvaluationData
 ) -> Artifact[Evaluation]:
-    """Where an evaluation is stored; other texts, weights or capsules have another place.
+    """The cache entry of an evaluation; its key has the texts, the weights and muted capsules.
 
     Args:
-        classifier: Which is evaluated, perhaps with capsules switched off.
-        weights: Its fingerprint: `icaps.train.checkpoint_files.weights_fingerprint`.
+        classifier: The classifier, perhaps with capsules switched off.
+        weights: Its fingerprint by `icaps.train.checkpoint_files.weights_fingerprint`.
         data: The texts.
 
     Raises:
@@ -128,14 +128,14 @@ def evaluate_data(
     data: EvaluationData,
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
-    """The evaluation of a classifier on a data set, computed unless it is stored.
+    """Evaluates a classifier on a data set, unless the evaluation is cached.
 
     Of several processes without `torchrun` one computes it, and the others wait. Under `torchrun`
-    all compute it together, stored or not, as their machines may have different caches.
+    all compute it together, cached or not, as their machines may have different caches.
 
     Args:
         classifier, weights, data: See `evaluation_artifact`.
-        on_texts: Called with the number of texts that all processes read since the last call.
+        on_texts: Called with the number of texts that all processes predicted since the last call.
 
     Raises:
         DataError: A file can't be read or is changed meanwhile, a label is none of the model's

@@ -16,8 +16,8 @@ from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS, read_classes
 class Point(NamedTuple):
     """A trained model on a learning curve.
 
-    name: Of its folder; curve: that of the first folder with these settings; test_accuracy: with
-    the number of test texts, None if it was not measured.
+    `name` is that of its folder, and `curve` that of the first folder with the same settings.
+    `test_accuracy` is None if it was not measured, and `test_texts` then 0.
     """
 
     name: str
@@ -30,9 +30,9 @@ class Point(NamedTuple):
 
 
 def learning_points(folders: Iterable[Path], classes: Sequence[str]) -> list[Point]:
-    """The models of these classes whose settings are shared by at least two sizes of training sets.
+    """Finds models of these classes that differ only in the size of the training set, or the seed.
 
-    Settings are all those of the model and the training except the seed, and the vectors. Folders
+    A curve has at least two sizes. The word vectors must be the same, too. Folders
     that hold no model, or metrics of another form, are skipped, as metrics are free-form.
 
     Args:
@@ -77,7 +77,7 @@ def _point(name: str, metrics: dict[str, Any]) -> Point | None:
 
 
 def _settings(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """A text that is the same for equal settings."""
+    """The settings as a string, which is equal for equal settings."""
     train = config.get("train")
     if isinstance(train, dict):
         train = {name: value for name, value in train.items() if name != "seed"}

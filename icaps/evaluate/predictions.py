@@ -1,4 +1,4 @@
-"""What a classifier predicts for labelled texts: one streamed pass, for any kind of classifier."""
+"""Predictions for labelled texts, in one streamed pass, by any kind of classifier."""
 
 from __future__ import annotations
 
@@ -46,12 +46,11 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a classifier predicts for labelled texts.
+    """The predictions of a classifier for labelled texts.
 
     Attributes:
         classes: The classifier's classes, by number.
-        labels: The number of each text's true class, (texts,); UNKNOWN_CLASS if the classifier
-            lacks it.
+        labels: (texts,), numbers of the true classes; UNKNOWN_CLASS if the classifier lacks it.
         scores: (texts, J), in the order of `classes`: norms of the class capsules, 0 for a text
             without a known word; of a baseline log probabilities.
         inverse_temperature: The factor of the scores before the softmax that makes them
@@ -65,7 +64,7 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> NDArray[np.int64]:
-        """The class of the largest score, (texts,); the first class for a blank text."""
+        """The number of the class with the largest score (texts,); 0 for a blank text."""
         return np.asarray(self.scores.argmax(1))
 
     @cached_property
@@ -111,15 +110,15 @@ class Predictions:
 
     @cached_property
     def errors(self) -> NDArray[np.int64]:
-        """Numbers of the texts that are predicted wrong, the most confident error first."""
+        """The numbers of the texts that are predicted wrong, the most confident error first."""
         return self.by_confidence(~self.correct)
 
     def cell(self, true: int, predicted: int) -> NDArray[np.int64]:
-        """Numbers of the texts of a cell of the confusion matrix, the most confident first."""
+        """The numbers of the texts of a cell of the confusion matrix, the most confident first."""
         return self.by_confidence((self.labels == true) & (self.predicted == predicted))
 
     def by_confidence(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Numbers of the texts of a mask (texts,), by falling confidence, then by number."""
+        """The numbers of the texts of a mask (texts,), by falling confidence, then by number."""
         rows = np.flatnonzero(mask)
         return np.asarray(rows[np.argsort(-self.confidence[rows], kind="stable")])
 
@@ -128,10 +127,10 @@ class Predictions:
 
 
 class PredictedChunk(NamedTuple):
-    """Some texts of a stream with their labels and scores; see `Predictions`.
+    """A chunk of a stream: texts, labels (texts,) and scores (texts, J); see `Predictions`.
 
-    words (texts,) is the number of words of each whole text, and unknown (texts,) the share of them
-    that the vocabulary lacks, 0 without words; both are None if they were not counted.
+    `words` (texts,) is the number of words of each whole text, and `unknown` (texts,) the share of
+    them that the vocabulary lacks, 0 without words; both are None if they were not counted.
     """
 
     texts: list[str]
@@ -153,7 +152,7 @@ def predict_chunks(
     Under `torchrun` each process predicts its share of the texts, and each gets all results.
 
     Args:
-        classifier: Fitted.
+        classifier: A fitted classifier.
         labelled: Texts with the names of their classes, read once.
         count_words: Whether to count words and unknown words; for a capsule network only.
         unknown_classes: Whether labels may be classes that the classifier lacks.
@@ -174,8 +173,8 @@ def predict_chunks(
         scores = torch.from_numpy(_scores(classifier, texts[share]))
         counts = _count_words(classifier, texts[share]) if count_words else None
         if distributed.world_size() > 1:
-            scores = _gathered(scores, len(texts))
-            counts = None if counts is None else _gathered(counts, len(texts))
+            scores = _gather(scores, len(texts))
+            counts = None if counts is None else _gather(counts, len(texts))
         if counts is None:
             yield PredictedChunk(texts, labels, scores.numpy(), None, None)
         else:
@@ -187,7 +186,7 @@ def predict_stream(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> P
     """The predictions of a stream of labelled texts; see `predict_chunks`.
 
     Raises:
-        DataError: There is no text, or a label is none of the classifier's classes.
+        DataError: There are no texts, or a label is none of the classifier's classes.
     """
     chunks = [(chunk.labels, chunk.scores) for chunk in predict_chunks(classifier, labelled)]
     if not chunks:
@@ -205,12 +204,12 @@ def write_predictions(
     """Writes the predictions of `predict_chunks` to a folder, in memory of one chunk.
 
     Args:
-        chunks: Of a capsule network.
-        folder: Which exists.
+        chunks: The chunks, by a capsule network.
+        folder: An existing folder.
         on_chunk: Called with the texts of each chunk that was written.
 
     Returns:
-        How many texts there were.
+        The number of texts.
     """
     count = 0
     for chunk in chunks:
@@ -225,13 +224,15 @@ def write_predictions(
     return count
 
 
-def read_predictions(folder: Path, classes: Sequence[str], temperature: float) -> Predictions:
+def read_predictions(
+    folder: Path, classes: Sequence[str], inverse_temperature: float
+) -> Predictions:
     """The predictions that `write_predictions` wrote, mapped from their files.
 
     Args:
-        folder: With these files.
-        classes: Of the classifier.
-        temperature: Its inverse temperature.
+        folder: The folder of the files.
+        classes: The classes of the classifier.
+        inverse_temperature: That of the classifier.
 
     Raises:
         OSError, ValueError: A file is missing or damaged.
@@ -240,7 +241,7 @@ def read_predictions(folder: Path, classes: Sequence[str], temperature: float) -
     scores = _mapped(folder / _SCORES, np.float32).reshape(-1, len(classes))
     if len(labels) != len(scores):
         raise ValueError("its columns are not of one length")
-    return Predictions(tuple(classes), labels, scores, temperature)
+    return Predictions(tuple(classes), labels, scores, inverse_temperature)
 
 
 def read_word_counts(
@@ -263,10 +264,10 @@ def score_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any],
 
 
 def load_scorer(folder: str | Path) -> Scorer:
-    """The classifier of a folder on the CPU, whatever its kind.
+    """Loads the classifier of a folder, a capsule network or a baseline, on the CPU.
 
     Raises:
-        CheckpointError: The folder is no model's, or is damaged.
+        CheckpointError: The folder has no model, or is damaged.
         ConfigError: A library that it needs is missing.
     """
     if (Path(folder) / BASELINE).is_file():
@@ -277,10 +278,10 @@ def load_scorer(folder: str | Path) -> Scorer:
 def _scores(classifier: Scorer, texts: Sequence[str]) -> NDArray[np.floating[Any]]:
     """The scores of `Predictions`, (texts, J)."""
     if isinstance(classifier, ICapsClassifier):
-        return classifier.class_norms(texts).astype(np.float32)  # which they were before
-    if not texts:  # of a process without a share
+        return classifier.class_norms(texts).astype(np.float32)  # as they are in the network
+    if not texts:  # a process without a share
         return np.zeros((0, len(classifier.classes_)))
-    with np.errstate(divide="ignore"):  # of a probability of 0
+    with np.errstate(divide="ignore"):  # log of a probability of 0
         return np.asarray(np.log(classifier.predict_proba(texts)))
 
 
@@ -299,14 +300,14 @@ def _count_words(classifier: Scorer, texts: list[str]) -> torch.Tensor:
     return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)
 
 
-def _gathered(values: torch.Tensor, count: int) -> torch.Tensor:
-    """The rows of all processes, (count, columns), from those of this one's share."""
+def _gather(values: torch.Tensor, count: int) -> torch.Tensor:
+    """The rows of all processes (count, columns), from the rows of this process."""
     rows = torch.zeros(count, values.shape[1], dtype=values.dtype)
     rows[distributed.share()] = values
     return distributed.all_reduce(rows)
 
 
 def _mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
-    if not path.stat().st_size:  # which cannot be mapped
+    if not path.stat().st_size:  # an empty file cannot be mapped
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, "r")

@@ -37,9 +37,9 @@ class Published:
 
     Attributes:
         model: As its source names it.
-        reference: Who made it, or how it was measured.
+        reference: Its authors, or how it was measured.
         kind: The source of the numbers, one of KINDS.
-        accuracy: In percent of the test texts, by the name of the data set; some are unknown.
+        accuracy: In percent of the test texts, by the name of the data set; without unknown ones.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""Whether confidences are calibrated: the reliability curve and the expected calibration error."""
+"""Calibration of confidences: the reliability curve and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEPS = 1_000  # of confidence; texts within one are the same to a resample
 
 
 class Bin(NamedTuple):
-    """Texts with a confidence from `low` to `high`: their number, mean confidence and accuracy."""
+    """The number, mean confidence and accuracy of texts with a confidence from `low` to `high`."""
 
     low: float
     high: float
@@ -27,17 +27,17 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Reliability:
-    """How well confidence and accuracy agree.
+    """The calibration of a model's confidences.
 
     Attributes:
-        bins: Those with texts, by rising confidence.
+        bins: The bins with texts, by rising confidence.
         error: The expected calibration error (Guo et al. 2017, section 2): the mean over texts of
             the distance of a bin's accuracy from its mean confidence. Its interval is the basic
             bootstrap interval, which corrects for the error that chance adds to each resample; it
             starts at 0 if the error is below `perfect_high`.
-        perfect: The mean error of a perfectly calibrated model on as many texts.
+        perfect: The mean error of a perfectly calibrated model on the same number of texts.
         perfect_high: The 95% quantile of the error of such a model.
-        seed: Of the draws.
+        seed: Seed of the draws.
     """
 
     bins: tuple[Bin, ...]
@@ -71,13 +71,13 @@ class Reliability:
 def measure_reliability(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], bins: int = BINS, seed: int = 0
 ) -> Reliability:
-    """The reliability of one or more predictions.
+    """Measures the calibration of one or more predictions.
 
     Args:
-        confidence: Probabilities of the predicted classes, (texts,).
-        correct: Whether each is the label, (texts,).
-        bins: How many of equal width, from 0 to 1; a text on an edge belongs to the lower one.
-        seed: Of the draws.
+        confidence: (texts,), probabilities of the predicted classes.
+        correct: (texts,), whether the predicted class is the label.
+        bins: Number of bins of equal width, from 0 to 1; an edge belongs to the lower bin.
+        seed: Seed of the draws.
     """
     places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     parts = []
@@ -111,7 +111,7 @@ def _drawn_errors(
     bins: int,
     seed: int,
 ) -> Values:
-    """The error of resamples, (RESAMPLES,)."""
+    """The errors of resamples (RESAMPLES,)."""
     cells, counts, sums = _cells(places, confidence, correct - confidence, correct)
     gaps = _spread(sums / counts, cells, bins)
 
@@ -124,7 +124,7 @@ def _drawn_errors(
 def _perfect_errors(
     confidence: NDArray[np.float64], places: NDArray[np.int64], bins: int, seed: int
 ) -> Values:
-    """The error if each text is right with the probability of its confidence, (RESAMPLES,)."""
+    """The errors (RESAMPLES,) if each text is right with the probability of its confidence."""
     cells, counts, sums = _cells(places, confidence, confidence, np.zeros(len(places), bool))
     random = np.random.default_rng(seed)
     hits = random.binomial(counts, np.clip(sums / counts, 0, 1), (RESAMPLES, len(counts)))
@@ -138,7 +138,7 @@ def _cells(
     values: NDArray[np.float64],
     correct: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Cells of equal texts: the bin, the number of texts and the sum of `values` of each."""
+    """Cells of equal texts: their bins, numbers of texts and sums of `values`, (cells,) each."""
     steps = (confidence * _STEPS).astype(np.int64)
     codes = (places * (_STEPS + 1) + steps) * 2 + correct
     cells, inverse = np.unique(codes, return_inverse=True)
@@ -152,7 +152,7 @@ def _cells(
 def _spread(
     values: NDArray[np.float64], cells: NDArray[np.int64], bins: int
 ) -> NDArray[np.float64]:
-    """Each cell's value in the column of its bin, (cells, bins)."""
+    """A matrix (cells, bins) with each cell's value in the column of its bin."""
     table = np.zeros((len(cells), bins))
     table[np.arange(len(cells)), cells] = values
     return table

@@ -39,13 +39,13 @@ _BLOCK = 1_000  # texts of the table in memory at a time
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """Scores, reliability, coverage and slices of an evaluation, each computed at its first use."""
+    """Scores, reliability, coverage and slices of an evaluation, each computed on first use."""
 
     evaluation: Evaluation
 
     @property
     def predictions(self) -> Predictions:
-        """The predictions that are evaluated."""
+        """The evaluated predictions."""
         return self.evaluation.predictions
 
     @cached_property
@@ -65,14 +65,14 @@ class EvaluationReport:
 
     @cached_property
     def slices(self) -> list[SliceScore]:
-        """The scores of texts of similar length, and of similar shares of unknown words."""
+        """The scores of slices by text length and by the share of unknown words."""
         return [
             *self._scored(LENGTH, by_length(self.evaluation.words)),
             *self._scored(UNKNOWN, by_unknown(self.evaluation.unknown)),
         ]
 
     def saved_slices(self, saved: Iterable[Slice]) -> list[SliceScore]:
-        """The scores of the texts that are in saved slices.
+        """The scores of the texts in saved slices.
 
         Raises:
             DataError: A slice can't be read.
@@ -90,7 +90,7 @@ class EvaluationReport:
         }
 
     def to_text(self) -> str:
-        """Lines for a terminal: all texts, then a line per class."""
+        """The scores as lines for a terminal: of all texts, then a line per class."""
         scores, reliability = self.scores, self.reliability
         chance, error = scores.chance, reliability.error
         lines = [
@@ -108,7 +108,7 @@ class EvaluationReport:
         return "\n".join(lines)
 
     def table(self, rows: Sequence[int] | NDArray[np.int64]) -> pd.DataFrame:
-        """A row per text, by their numbers: text, class, prediction, probabilities and words."""
+        """One row per text, by number: text, class, prediction, probabilities, words."""
         own, numbers = self.predictions, np.asarray(rows, np.int64)
         names = np.array(own.classes, dtype=object)
         labels, predicted = own.labels[numbers], own.predicted[numbers]
@@ -129,7 +129,7 @@ class EvaluationReport:
         )
 
     def tables(self) -> Iterator[pd.DataFrame]:
-        """`table` of all texts, in blocks."""
+        """The table of all texts, in blocks of rows."""
         count = len(self.predictions.labels)
         for start in range(0, count, _BLOCK):
             yield self.table(range(start, min(start + _BLOCK, count)))

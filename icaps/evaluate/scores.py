@@ -23,14 +23,14 @@ class Scores:
     """Accuracy, precision, recall and F1 of predictions, with intervals.
 
     Attributes:
-        plain: As `evaluate` gives them, without intervals.
-        accuracy: Of all texts, with Wilson's interval.
-        macro: Of each of MEASURES the mean over the model's classes, with a bootstrap interval.
-        per_class: Of each class each of MEASURES; precision and recall are shares and have
-            Wilson's interval, F1 has one by bootstrap.
-        chance: accuracy and macro_f1 of the same predictions, assigned to the texts at random:
-            those of the expected confusion matrix.
-        seed: Of the draws.
+        plain: The scores without intervals, as `evaluate` returns them.
+        accuracy: The accuracy on all texts, with Wilson's interval.
+        macro: By measure, the mean over the model's classes, with a bootstrap interval.
+        per_class: By class and measure; precision and recall have Wilson's interval, as they are
+            shares, and F1 has a bootstrap interval.
+        chance: accuracy and macro_f1 of the expected confusion matrix if the same predictions were
+            assigned to the texts at random.
+        seed: Seed of the draws.
     """
 
     plain: dict[str, Any]
@@ -62,12 +62,12 @@ class Scores:
 
 
 def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Counts and scores of a classifier's predictions, as plain data, without intervals.
+    """Evaluates a classifier on a stream of texts: scores as plain data, without intervals.
 
-    Under `torchrun` each process predicts its share, and each gets the whole.
+    Under `torchrun` each process predicts its share, and all return the whole.
 
     Args:
-        classifier: Fitted.
+        classifier: A fitted classifier.
         labelled: Texts with the names of their classes, read once, as a stream.
 
     Returns:
@@ -76,22 +76,22 @@ def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[st
         order of classes.
 
     Raises:
-        DataError: There is no text, or a label is none of the model's classes.
+        DataError: There are no texts, or a label is none of the model's classes.
     """
     predictions = predict_stream(classifier, labelled)
     return plain_scores(predictions.confusion, predictions.classes)
 
 
 def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -> Scores:
-    """The scores of a confusion matrix.
+    """The scores of a confusion matrix, with intervals.
 
     Args:
-        confusion: Texts by true class (rows) and predicted class, (J, J).
+        confusion: (J, J), number of texts by true class (rows) and predicted class.
         classes: Names, in the order of rows and columns.
-        seed: Of the draws.
+        seed: Seed of the draws.
 
     Raises:
-        DataError: There is no text.
+        DataError: There are no texts.
     """
     plain = plain_scores(confusion, classes)
     true, predicted = np.nonzero(confusion)
@@ -123,10 +123,10 @@ def score(confusion: NDArray[np.int64], classes: Sequence[str], seed: int = 0) -
 
 
 def plain_scores(confusion: NDArray[np.number], classes: Sequence[str]) -> dict[str, Any]:
-    """As `evaluate`, for a confusion matrix (J, J), whose counts may be fractions.
+    """The result of `evaluate` for a confusion matrix (J, J), whose counts may be fractions.
 
     Raises:
-        DataError: There is no text.
+        DataError: There are no texts.
     """
     texts = confusion.sum().item()
     if not texts:
@@ -159,13 +159,13 @@ def class_scores(
     predicted: NDArray[np.integer[Any]],
     classes: int,
 ) -> Values:
-    """Precision, recall and F1 of each class for many draws, (draws, 3, J); 0 of nothing.
+    """Precision, recall and F1 of each class for many draws (draws, 3, J); 0 in place of 0/0.
 
     Args:
-        drawn: Texts in each cell, (draws, cells).
-        true: Number of each cell's true class, (cells,).
-        predicted: Of its predicted class, (cells,).
-        classes: How many there are, J.
+        drawn: (draws, cells), number of texts in each cell of the confusion matrix.
+        true: (cells,), number of the true class of each cell.
+        predicted: (cells,), number of the predicted class.
+        classes: J, the number of classes.
     """
     weights, number = drawn.astype(float), np.arange(classes)
     is_true, is_predicted = true[:, None] == number, predicted[:, None] == number  # (cells, J)

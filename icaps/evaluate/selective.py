@@ -1,4 +1,4 @@
-"""Selective prediction: accuracy and coverage if a model answers only above a confidence."""
+"""Selective prediction: accuracy and coverage if a model abstains below a confidence."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from icaps.results import Interval
 from icaps.stats import wilson
 
-POINTS = 200  # of a curve
+POINTS = 200  # points of a curve
 
 
 class Selection(NamedTuple):
-    """The texts that are answered: those with a confidence of `threshold` or more.
+    """The texts with a confidence of `threshold` or more, for which the model does not abstain.
 
-    coverage: Their share of all texts; accuracy: among them; rejected_accuracy: among the others,
-    had they been answered.
+    Attributes:
+        threshold: The least confidence.
+        texts: Number of selected texts.
+        coverage: Their share of all texts.
+        accuracy: Their accuracy.
+        rejected_accuracy: The accuracy on all other texts.
     """
 
     threshold: float
@@ -40,7 +44,7 @@ class Selection(NamedTuple):
 def select_at(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], threshold: float
 ) -> Selection:
-    """The selection of a threshold from one or more predictions; arrays are (texts,)."""
+    """The selection by a threshold, from the confidences and correctness of texts (texts,)."""
     mask = confidence >= threshold
     texts = int(mask.sum())
     return Selection(

@@ -1,4 +1,4 @@
-"""Two capsule networks with the same prediction: whether they decide by the same words."""
+"""Overlap of the explanations of two capsule networks that predict the same class."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from icaps.config import ExplainOptions
 from icaps.results import Explanation
 
 OPTIONS = ExplainOptions(top_capsules=2, top_kgrams=2)
-_DRAWS = 20  # of random places for the second network's K-grams
+_DRAWS = 20  # random placements of the second network's K-grams
 
-Words = frozenset[tuple[int, int]]  # where words start and end in a text
+WordSpans = frozenset[tuple[int, int]]  # start and end of words in a text
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class SharedReasons:
     """A text for which two networks predict the same class, and the K-grams of both.
 
     Attributes:
-        number: Of the text, among those that were given.
-        text, predicted: The text, and the class.
-        one, other: The K-grams of each, as they are shown.
-        overlap: Words in the K-grams of both over words in those of either (Jaccard), 0 to 1.
+        number: The position of the text in the sample.
+        text, predicted: The text, and the predicted class.
+        one, other: The K-grams of each network, as they are shown.
+        overlap: Jaccard index of the words that the K-grams of the two cover, 0 to 1.
         random: The mean of the same with the second network's K-grams at random places of the text.
     """
 
@@ -39,7 +39,7 @@ class SharedReasons:
 
     @property
     def divergence(self) -> float:
-        """How different the reasons are, from 0 to 1."""
+        """The Jaccard distance of the explanations, from 0 to 1."""
         return 1 - self.overlap
 
 
@@ -49,9 +49,9 @@ def shared_reasons(
     texts: Sequence[str],
     seed: int = 0,
 ) -> list[SharedReasons]:
-    """Texts for which both networks predict the same class, the most different reasons first.
+    """Texts for which both networks predict the same class, the smallest overlap first.
 
-    Each explains with its two most routed capsules, and two K-grams per capsule.
+    Each network explains with its two most routed capsules, and two K-grams per capsule.
 
     Texts without a known word are left out, as they have no explanation. Words are identified by
     their offsets, whether a network knows them or not.
@@ -69,32 +69,32 @@ def _shared(
     for number, (first, second) in pairs:
         if first.predicted != second.predicted or not (first.kgrams and second.kgrams):
             continue
-        mine, theirs = _covered(first), _covered(second)
-        drawn = [jaccard(mine, _drawn(second, random)) for _ in range(_DRAWS)]
+        covered, other_covered = _covered(first), _covered(second)
+        drawn = [jaccard(covered, _drawn(second, random)) for _ in range(_DRAWS)]
         yield SharedReasons(
             number,
             first.text,
             first.predicted,
             tuple(kgram.text for kgram in first.kgrams),
             tuple(kgram.text for kgram in second.kgrams),
-            jaccard(mine, theirs),
+            jaccard(covered, other_covered),
             float(np.mean(drawn)),
         )
 
 
-def jaccard(one: Words, other: Words) -> float:
+def jaccard(one: WordSpans, other: WordSpans) -> float:
     """The Jaccard index of two sets of words; 1 if both are empty."""
     either = one | other
     return len(one & other) / len(either) if either else 1.0
 
 
-def _covered(explanation: Explanation) -> Words:
-    """The words that are covered by K-grams."""
+def _covered(explanation: Explanation) -> WordSpans:
+    """The words that K-grams cover."""
     return frozenset((word.start, word.end) for word in explanation.words if word.count)
 
 
-def _drawn(explanation: Explanation, random: np.random.Generator) -> Words:
-    """The words of as many K-grams at random places; a K-gram has all words if they are < K."""
+def _drawn(explanation: Explanation, random: np.random.Generator) -> WordSpans:
+    """The words of the same number of K-grams at random places; all words if they are below K."""
     words = explanation.words
     size = min(explanation.kernel_size, len(words))
     starts = random.integers(0, len(words) - size + 1, len(explanation.kgrams)).tolist()

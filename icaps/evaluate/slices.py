@@ -17,17 +17,17 @@ from icaps.results import Interval
 from icaps.stats import TAILS, wilson
 
 LENGTH, UNKNOWN, SAVED = "length", "unknown words", "saved slice"
-_PARTS = 5  # of texts by length, of about the same size
-_SHARES = (0.0, 0.05, 0.1, 0.2)  # of unknown words, up to which a slice goes; the last is the rest
+_PARTS = 5  # slices by length, of about the same size
+_SHARES = (0.0, 0.05, 0.1, 0.2)  # upper ends of slices by unknown words; one more has the rest
 
 Mask = NDArray[np.bool_]
 
 
 class SliceScore(NamedTuple):
-    """The accuracy of a slice.
+    """The accuracy of a slice, beside that of random subsets of the same size.
 
-    kind: LENGTH, UNKNOWN or SAVED. random_low and random_high: the accuracy of 95% of the random
-    subsets of the same size lies between them, which is what an irrelevant slice has.
+    `kind` is LENGTH, UNKNOWN or SAVED. The accuracies of 95% of the random subsets are between
+    `random_low` and `random_high`.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class SliceScore(NamedTuple):
 
 
 def score_slice(kind: str, name: str, correct: Mask, inside: Mask) -> SliceScore:
-    """The accuracy of the texts of a mask, one or more, beside random subsets.
+    """Scores the texts of a mask, one or more, beside random subsets.
 
     The number of right predictions in a random subset has a hypergeometric distribution, so no
     subset is drawn. Both arrays are (texts,).
@@ -70,7 +70,7 @@ def score_slice(kind: str, name: str, correct: Mask, inside: Mask) -> SliceScore
 
 
 def by_length(words: NDArray[np.integer[Any]]) -> dict[str, Mask]:
-    """Masks of texts with similar numbers of words, (texts,), the short ones first."""
+    """Masks (texts,) of texts with similar numbers of words, by name, the shortest first."""
     cuts = np.quantile(words, np.arange(1, _PARTS) / _PARTS, method="lower")
     tops = np.unique([*cuts.tolist(), int(words.max())])
     place = np.searchsorted(tops, words)
@@ -83,7 +83,7 @@ def by_length(words: NDArray[np.integer[Any]]) -> dict[str, Mask]:
 
 
 def by_unknown(unknown: NDArray[np.floating[Any]]) -> dict[str, Mask]:
-    """Masks of texts with similar shares of unknown words, (texts,), those with none first."""
+    """Masks (texts,) of texts with similar shares of unknown words, by name, 0 first."""
     place = np.searchsorted(np.array(_SHARES, unknown.dtype), unknown)
     names = ["none unknown"]
     names += [f"{low:.0%} to {high:.0%}" for low, high in pairwise(_SHARES)]
@@ -93,7 +93,7 @@ def by_unknown(unknown: NDArray[np.floating[Any]]) -> dict[str, Mask]:
 
 
 def by_saved(texts: TextFile, saved: Iterable[Slice]) -> dict[str, Mask]:
-    """Masks of the texts that are in saved slices, (texts,); slices without any are left out.
+    """Masks (texts,) of the texts in saved slices, by name; slices without any are left out.
 
     Raises:
         DataError: A slice can't be read.
