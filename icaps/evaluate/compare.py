@@ -189,21 +189,21 @@ def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.Da
         p_value: Of McNemar's exact test.
     """
     rows = []
-    for own in predictions:
-        scores = score(own.confusion, own.classes, seed)
+    for result in predictions:
+        scores = score(result.confusion, result.classes, seed)
         row = {
-            "model": own.name,
+            "model": result.name,
             "accuracy": scores.accuracy.value,
             "low": scores.accuracy.low,
             "high": scores.accuracy.high,
             "chance": scores.chance["accuracy"],
             "macro_f1": scores.macro["f1"].value,
             "log_loss": float(
-                log_loss(own.labels, own.probabilities, labels=range(len(own.classes)))
+                log_loss(result.labels, result.probabilities, labels=range(len(result.classes)))
             ),
         }
-        if own is not predictions[0]:
-            test = compare(predictions[0], own, seed)
+        if result is not predictions[0]:
+            test = compare(predictions[0], result, seed)
             row |= {
                 "difference": test.accuracy.value,
                 "difference_low": test.accuracy.low,
@@ -230,8 +230,8 @@ def agreement_table(predictions: Sequence[TimedPredictions]) -> pd.DataFrame:
     for one, other in combinations(predictions, 2):
         same = one.predicted == other.predicted
         shares = [
-            np.bincount(own.predicted, minlength=len(own.classes)) / len(own.labels)
-            for own in (one, other)
+            np.bincount(result.predicted, minlength=len(result.classes)) / len(result.labels)
+            for result in (one, other)
         ]
         rows.append(
             {
@@ -250,9 +250,9 @@ def disagreements(predictions: Sequence[TimedPredictions]) -> NDArray[np.int64]:
 
     They are sorted by the confidence of the least confident classifier, the highest first.
     """
-    predicted = np.stack([own.predicted for own in predictions])
+    predicted = np.stack([result.predicted for result in predictions])
     rows = np.flatnonzero((predicted != predicted[0]).any(0))
-    lowest = np.min([own.probabilities[rows].max(1) for own in predictions], axis=0)
+    lowest = np.min([result.probabilities[rows].max(1) for result in predictions], axis=0)
     return np.asarray(rows[np.argsort(-lowest, kind="stable")])
 
 
@@ -264,7 +264,7 @@ def disagreement_table(
     """One row per text: number, class, text, and a column of predictions per classifier."""
     rows = np.asarray(numbers, dtype=np.int64)
     names = np.array(sample.classes, dtype=object)
-    columns = {own.name: _with_confidence(own, names, rows) for own in predictions}
+    columns = {result.name: _with_confidence(result, names, rows) for result in predictions}
     about = {
         "number": rows,
         "class": names[sample.labels[rows]],
@@ -282,12 +282,12 @@ def size_table(
     return pd.DataFrame(
         [
             {
-                "model": own.name,
-                "texts_per_second": own.texts_per_second,
-                "megabytes": bytes_on_disk(folders[own.name]) / 1e6,
-                "weights": num_weights(classifiers[own.name]),
+                "model": result.name,
+                "texts_per_second": result.texts_per_second,
+                "megabytes": bytes_on_disk(folders[result.name]) / 1e6,
+                "weights": num_weights(classifiers[result.name]),
             }
-            for own in predictions
+            for result in predictions
         ]
     )
 
@@ -343,7 +343,9 @@ class CompareReport:
         Raises:
             DataError: A classifier has other classes.
         """
-        predictions = tuple(predict_timed(name, own, sample) for name, own in classifiers.items())
+        predictions = tuple(
+            predict_timed(name, classifier, sample) for name, classifier in classifiers.items()
+        )
         networks = {n: c for n, c in classifiers.items() if isinstance(c, ICapsClassifier)}
         names = tuple(networks)[:2] if len(networks) > 1 and explained else ()
         reasons: list[SharedReasons] = []
@@ -402,13 +404,13 @@ def _scores(
 
 
 def _with_confidence(
-    own: Predictions, names: NDArray[np.object_], rows: NDArray[np.int64]
+    result: Predictions, names: NDArray[np.object_], rows: NDArray[np.int64]
 ) -> list[str]:
     """Predicted classes and their probabilities, such as "Sports 92%"."""
-    confidence = own.probabilities[rows].max(1)
+    confidence = result.probabilities[rows].max(1)
     return [
         f"{name} {share:.0%}"
-        for name, share in zip(names[own.predicted[rows]], confidence.tolist(), strict=True)
+        for name, share in zip(names[result.predicted[rows]], confidence.tolist(), strict=True)
     ]
 
 

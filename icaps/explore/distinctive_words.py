@@ -1,4 +1,4 @@
-"""Distinctive words: those that a class has more often than the others.
+"""Distinctive words of a class: those that are more frequent in it than in all other classes.
 
 The log-odds ratio of a word in a class against all others, with an informative Dirichlet prior,
 over its standard deviation (Monroe, Colaresi and Quinn 2008, "Fightin' Words", Political Analysis
@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 PRIOR = 1_000  # running words
-LISTED = 50  # words per class that are stored
-_MOST_WORDS = 50_000  # the most frequent ones, from which these are chosen
-_MOST_CELLS = 20_000_000  # counts in memory, of 4 bytes each
+LISTED = 50  # stored words per class
+_MOST_WORDS = 50_000  # most frequent words, from which the distinctive ones are chosen
+_MOST_CELLS = 20_000_000  # counts of 4 bytes in memory at most
 _SCHEMA = pa.schema(
     [
         ("class", pa.int32()),
@@ -46,8 +46,8 @@ class ClassCounts:
     """Exact counts of the most frequent words in each class.
 
     Args:
-        classes: Their number.
-        words: The number of different words, numbered by falling frequency.
+        classes: Number of classes.
+        words: Number of different words, which are numbered by falling frequency.
     """
 
     def __init__(self, classes: int, words: int) -> None:
@@ -63,13 +63,13 @@ class ClassCounts:
         np.add.at(self._counts.reshape(-1), cells, 1)
 
     def distinctive(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """For each class its distinctive words, the most distinctive first, and their z-scores."""
+        """Yields the distinctive words of each class, best first, and their z-scores."""
         everywhere = self._counts.sum(axis=0, dtype=np.int64)
         total = self._running.sum()
         for counts, running in zip(self._counts, self._running, strict=True):
             z = log_odds_z(counts, everywhere - counts, int(running), int(total - running))
             best = np.argsort(-z, kind="stable")[:LISTED]
-            best = best[z[best] > 0] if running < total else best[:0]  # a class needs another
+            best = best[z[best] > 0] if running < total else best[:0]  # one class alone has none
             yield best, z[best]
 
     def write(self, path: Path, words: list[str]) -> None:
@@ -86,16 +86,16 @@ class ClassCounts:
 def log_odds_z(
     inside: NDArray[np.integer], outside: NDArray[np.integer], running: int, running_outside: int
 ) -> NDArray[np.float64]:
-    """The z-score of each word's log odds (V,), above 0 if the class has it more often.
+    """The z-score of each word's log odds (V,), above 0 if it is more frequent in the class.
 
     Args:
-        inside: How often the class has each word, (V,).
-        outside: How often all other classes have it, (V,).
-        running: The class's running words, with those that aren't among the V.
-        running_outside: Of all other classes.
+        inside: (V,), count of each word in the class.
+        outside: (V,), its count in all other classes.
+        running: Number of running words of the class, with those that aren't among the V.
+        running_outside: The same of all other classes.
     """
     prior = PRIOR * (inside + outside) / max(running + running_outside, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no word at all, or one word alone
+    with np.errstate(divide="ignore", invalid="ignore"):  # without words, or with a single one
         odds = np.log(inside + prior) - np.log(running + PRIOR - inside - prior)
         odds_outside = np.log(outside + prior) - np.log(running_outside + PRIOR - outside - prior)
         z = (odds - odds_outside) / np.sqrt(1 / (inside + prior) + 1 / (outside + prior))

@@ -1,4 +1,4 @@
-"""The index of a data set of any size: computed once, stored in the cache, and read in place.
+"""The index of a data set of any size: built once, cached, and read in place.
 
 explored/KEY/ready/facts.json     statistics
                    texts.arrow    the texts, UTF-8, in blocks
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -53,7 +53,7 @@ from icaps.explore.word_numbers import (
     Numbering,
     Tokens,
     WordTable,
-    words_of,
+    iter_words,
     write_words,
 )
 
@@ -62,17 +62,18 @@ _FACTS, _TEXTS, _TOKENS = "facts.json", "texts.arrow", "tokens.bin"
 _WORDS, _DISTINCTIVE = "words.parquet", "distinctive.parquet"
 _COLUMNS = ("labels", "words", "lines")
 _RAW = "raw.bin"
-_MOST_CLASSES = 100_000  # different labels; more are not classes
+_MOST_CLASSES = 100_000  # different labels at most; more are not classes
 _REPORTED = 1_000  # texts between two reports of progress
+_BATCH = 1_024  # labelled texts in memory at a time
 
 
 def index_artifact(place: Path, reading: Mapping[str, Any]) -> Artifact[Index]:
-    """Where the index of a data set is stored; changed files and other options have another place.
+    """The cache entry of an index; its key has the fingerprint of the files, and the options.
 
     Args:
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
-        reading: The options text, label, encoding and delimiter of `open_source`, those that are
-            given; on_bad_rows makes no difference.
+        reading: Options of `open_source`: text, label, encoding and delimiter; on_bad_rows is
+            ignored.
 
     Raises:
         DataError: There is no data at `place`.
@@ -92,7 +93,7 @@ def load_index(place: Path, reading: Mapping[str, Any]) -> Index | None:
 def make_index(
     place: Path, reading: Mapping[str, Any], progress: ProgressReporter = SILENT
 ) -> Index:
-    """The index of a data set, built unless it exists.
+    """Builds the index of a data set, unless it is cached.
 
     The train and the test part of a folder are read. Rows that can't be read are skipped and
     counted. Of several processes one builds the index, and the others wait for it.
@@ -127,11 +128,11 @@ class Index:
     Attributes:
         folder: The folder of its files.
         facts: Statistics.
-        labels: The code of each row's class, of `classes`, (rows,).
-        split: The code of each row's split, of `splits`, (rows,).
-        words: How many words each row has, as `text.tokenizer.split_words` counts them, (rows,).
-        lines: The line of each row in its file, or its row if the format has no lines, from 1,
-            (rows,).
+        labels: (rows,), the code of each row's class in `classes`.
+        split: (rows,), the code of each row's split in `splits`.
+        words: (rows,), number of words by `text.tokenizer.split_words`.
+        lines: (rows,), the line of each row in its file from 1, or its row if the format has no
+            lines.
         tokens: The numbers of each row's words.
         vocabulary: The different words.
         texts: The texts.
@@ -165,16 +166,16 @@ class Index:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Their names, in the order of the codes in `labels`."""
+        """The names of the classes, in the order of the codes in `labels`."""
         return self.facts.classes
 
     @cached_property
     def splits(self) -> tuple[str, ...]:
-        """Their names, in the order of the codes in `split`."""
+        """The names of the splits, in the order of the codes in `split`."""
         return tuple(split.name for split in self.facts.splits)
 
     def text(self, numbers: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        """The texts of rows, in the order of `numbers`, exactly as in the data.
+        """The texts of rows, in the order of `numbers`, unchanged.
 
         Raises:
             IndexError: There is no such row.
@@ -183,6 +184,13 @@ class Index:
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
             raise IndexError(f"rows are numbered from 0 to {len(self) - 1}")
         return self.texts.take(rows)
+
+    def labelled(self, rows: NDArray[np.int64]) -> Iterator[tuple[str, str]]:
+        """The texts of rows (n,) with the names of their classes; a batch is in memory."""
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
+            names = (self.classes[code] for code in self.labels[batch].tolist())
+            yield from zip(self.text(batch), names, strict=True)
 
     def distinctive_words(self, name: str) -> list[DistinctiveWord]:
         """The distinctive words of a class in the first split, the most distinctive first.
@@ -209,14 +217,14 @@ class Index:
         return self._code(name, self.splits, "split")
 
     def vector_coverage(self, words: Collection[str]) -> dict[str, Coverage]:
-        """Which shares of each split's words have a vector, by the name of the split.
+        """The shares of each split's words that have a word vector, by the name of the split.
 
         A word has one as it is or in lower case, as when vectors are aligned to a vocabulary
         (`icaps.text.vectors.align_vectors`).
 
         Args:
-            words: Those that have a vector, such as gensim's `KeyedVectors.key_to_index`: a set or
-                a mapping, as each word is looked up.
+            words: The words with a vector, such as gensim's `KeyedVectors.key_to_index`; a set or a
+                mapping, as each word is looked up.
         """
         covered = np.array(
             [
@@ -263,7 +271,7 @@ def _build(
 
 
 class _Rows:
-    """The rows as they are read: texts and words are written to files, the rest is in memory."""
+    """Collects the rows of a data set: texts and words in files, all else in memory."""
 
     def __init__(self, texts: TextFileWriter, raw: BinaryIO, progress: ProgressReporter) -> None:
         self.numbering = Numbering()
@@ -296,7 +304,7 @@ class _Rows:
         return classes, codes[np.asarray(self._labels)]
 
     def split_facts(self, labels: NDArray[np.int32], classes: int) -> tuple[SplitFacts, ...]:
-        """The facts of each split that need no numbers of words."""
+        """The facts of each split that do not need the numbers of its words."""
         facts = []
         first = 0
         for name, rows, bad_rows, sentences in self._splits:
@@ -317,7 +325,7 @@ class _Rows:
         return tuple(facts)
 
     def _add(self, record: Record) -> None:
-        words = self.numbering.numbers(words_of(record.text))
+        words = self.numbering.numbers(iter_words(record.text))
         words.tofile(self._raw)
         self._texts.add(record.text)
         self.words.append(len(words))
@@ -338,12 +346,12 @@ def _count_words(
     splits: tuple[SplitFacts, ...],
 ) -> WordStatistics:
     """Writes the table of words, their numbers in the texts, and the distinctive words."""
-    words, meant = numbering.unite()
+    words, merged = numbering.unite()
     raw = Tokens(folder / _RAW, lengths)
     stops = np.cumsum([split.rows for split in splits]).tolist()
     counts = np.zeros((len(splits), len(words)), np.int64)
     for first, stop in raw.ranges(stops):
-        ids = meant[raw.read(first, stop)]
+        ids = merged[raw.read(first, stop)]
         counts[np.searchsorted(stops, first, side="right")] += np.bincount(
             ids, minlength=len(words)
         )
@@ -355,7 +363,7 @@ def _count_words(
     statistics = WordStatistics(counts, len(splits[0].class_rows), splits[0].rows)
     with (folder / _TOKENS).open("wb") as file:
         for first, stop in raw.ranges(sorted({*statistics.points, *stops})):
-            ids = rank[meant[raw.read(first, stop)]]
+            ids = rank[merged[raw.read(first, stop)]]
             ids.astype(DTYPE).tofile(file)
             if stop <= splits[0].rows:
                 owners = np.repeat(labels[first:stop], lengths[first:stop])

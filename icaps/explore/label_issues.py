@@ -1,11 +1,11 @@
-"""Label issues: rows of a data set whose label a trained model contradicts with confidence.
+"""Label issues: rows whose label a trained model contradicts with confidence.
 
 explored/KEY/predictions-1/WEIGHTS/ready/labels.bin, scores.bin
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,20 +23,19 @@ from icaps.evaluate.predictions import (
 from icaps.explore.index import Index
 
 _FOLDER = "predictions-1"  # 1: the version
-_BATCH = 1_000  # rows that are read at a time
 
 
 def row_predictions(
     classifier: ICapsClassifier, weights: str, index: Index
 ) -> Artifact[Predictions]:
-    """Where the predictions for the rows of a data set are stored, beside its index.
+    """The cache entry of the predictions for all rows of a data set, beside its index.
 
     Rows of classes that the model lacks have the label UNKNOWN_CLASS.
 
     Args:
-        classifier: Fitted.
-        weights: Its fingerprint: `icaps.train.checkpoint_files.weights_fingerprint`.
-        index: Of the data set.
+        classifier: A fitted classifier.
+        weights: Its fingerprint by `icaps.train.checkpoint_files.weights_fingerprint`.
+        index: The index of the data set.
     """
     classes = [str(name) for name in classifier.classes_]
 
@@ -55,7 +54,7 @@ def predict_rows(
     index: Index,
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Predictions:
-    """The predictions for all rows of a data set, computed unless they are stored.
+    """Predicts all rows of a data set, unless the predictions are cached.
 
     Of several processes one computes them, and the others wait. Memory holds some thousand texts.
 
@@ -68,19 +67,21 @@ def predict_rows(
     """
 
     def fill(folder: Path) -> None:
-        chunks = predict_chunks(classifier, _labelled(index), unknown_classes=True)
+        chunks = predict_chunks(
+            classifier, index.labelled(np.arange(len(index))), unknown_classes=True
+        )
         write_predictions(chunks, folder, lambda texts: on_texts(len(texts)))
 
     return row_predictions(classifier, weights, index).make(fill)
 
 
 def is_right(predictions: Predictions) -> NDArray[np.bool_]:
-    """Whether each row's prediction is its label, (rows,); False for a blank text."""
+    """A mask (rows,) of the rows whose prediction is the label; False for a blank text."""
     return predictions.correct & ~predictions.blank
 
 
 def label_issues(predictions: Predictions) -> NDArray[np.int64]:
-    """Numbers of the rows whose label the model contradicts, the most confident first.
+    """The numbers of the rows whose label the model contradicts, the most confident first.
 
     They are ordered by the probability of the predicted class minus that of the label, the
     normalized margin of confident learning (Northcutt et al. 2021, section 3.2), then by number.
@@ -92,12 +93,3 @@ def label_issues(predictions: Predictions) -> NDArray[np.int64]:
     margin = predictions.confidence[rows] - predictions.label_probability[rows]
     ordered: NDArray[np.int64] = rows[np.argsort(-margin, kind="stable")]
     return ordered
-
-
-def _labelled(index: Index) -> Iterator[tuple[str, str]]:
-    """The texts of all rows with the names of their classes."""
-    for start in range(0, len(index), _BATCH):
-        rows = range(start, min(start + _BATCH, len(index)))
-        labels = index.labels[start : rows.stop].tolist()
-        names = [index.classes[code] for code in labels]
-        yield from zip(index.text(rows), names, strict=True)

@@ -1,10 +1,10 @@
-"""MinHash: which texts share most of their words, without comparing all pairs of texts.
+"""MinHash: pairs of texts that share most of their words, without comparing all pairs.
 
 The shingles of a text are its runs of three words (Broder 1997), ignoring case; a shorter text is
-one. The
-similarity of two texts is the Jaccard index of their sets of shingles. MinHash signatures whose
-bands are compared by equality (Leskovec, Rajaraman and Ullman 2014, chapter 3) select the pairs to
-compare: one in 3,000 pairs of similarity 0.8 is missed, and practically none of 0.9.
+one shingle. The similarity of two texts is the Jaccard index of their sets of shingles. MinHash
+signatures whose bands are compared by equality (Leskovec, Rajaraman and Ullman 2014, chapter 3)
+select the pairs to compare: one in 3,000 pairs of similarity 0.8 is missed, and practically none of
+0.9.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from icaps.explore.word_numbers import RowWords, Tokens
 
 WIDTH = 3  # words of a shingle
-LONGEST = 10_000  # words of a text that are used
+LONGEST = 10_000  # words of a text that are used at most
 BANDS, _ROWS = 20, 5  # 1 - (1 - 0.8^5)^20 = 0.99965
-_AT_ONCE = 1 << 20  # words whose shingles are in memory at a time
+_CHUNK_WORDS = 1 << 20  # words whose shingles are in memory at a time
 _random = np.random.default_rng(1997).integers(0, 1 << 64, (BANDS, _ROWS, 2), np.uint64)
 _FACTORS, _TERMS = _random[..., 0] | np.uint64(1), _random[..., 1]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -72,12 +72,12 @@ def similarities(
     first: NDArray[np.int64],
     second: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The similarity of each pair of rows (n,), 0 to 1, from all of their shingles.
+    """The exact similarity of each pair of rows (n,), 0 to 1.
 
     Args:
         tokens: The words of all rows.
-        folded: A number for each word, the same for words that differ only in case, (V,).
-        first, second: Numbers of rows that have words, (n,).
+        folded: (V,), a number per word, which is equal for words that differ only in case.
+        first, second: (n,), numbers of rows that have words.
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     parts = [np.zeros(0)]
@@ -105,8 +105,8 @@ def _jaccard(texts_shingles: Shingles, pairs: int) -> NDArray[np.float64]:
 
 
 def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of pairs with about `_AT_ONCE` words each."""
-    runs = sizes.cumsum() // _AT_ONCE
+    """Ranges of pairs with about `_CHUNK_WORDS` words each."""
+    runs = sizes.cumsum() // _CHUNK_WORDS
     return pairwise([0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(sizes)])
 
 
@@ -117,7 +117,7 @@ def _places(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Values mixed over all 64 bits (splitmix64, Steele, Lea and Flood 2014)."""
+    """A hash of values, mixed over all 64 bits (splitmix64, Steele, Lea and Flood 2014)."""
     values = values + _MIX
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

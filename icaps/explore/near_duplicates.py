@@ -1,4 +1,4 @@
-"""Duplicates in a data set: equal texts, nearly equal texts, and test texts in the training set."""
+"""Duplicates in a data set: equal and nearly equal texts, and test texts in the training set."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from icaps.explore.word_numbers import RowWords
 
 THRESHOLD = 0.8  # similarity from which texts are nearly equal
 NEIGHBOURS = 20  # preceding rows that a row is compared with in a bucket
-MOST_PAIRS = 5_000_000  # near pairs in memory
-LISTED = 5_000  # pairs of a table that are stored; all are counted
+MOST_PAIRS = 5_000_000  # near pairs in memory at most
+LISTED = 5_000  # stored pairs of a table at most; all are counted
 _CHUNK_WORDS = 1 << 17  # of a range of rows, whose hashes fit into the cache of a core
 _FOLDER, _FACTS, _PAIRS = "duplicates-1", "duplicates.json", "pairs.parquet"  # 1: the version
 _COLUMNS = ("first", "second", "similarity", "labels_differ")
@@ -48,12 +48,12 @@ class Pairs:
     """Pairs of rows with equal or nearly equal texts.
 
     Attributes:
-        total: Their number.
-        differing: The number of those whose labels differ.
-        first, second: Numbers of the rows of the pairs that are stored, at most `LISTED`: those
-            whose labels differ before others, in rising order, (n,).
-        similarity: Of their texts, 0 to 1, (n,); 1 for equal texts.
-        labels_differ: Whether their classes differ, (n,).
+        total: Number of pairs.
+        differing: Number of pairs whose labels differ.
+        first, second: (n,), numbers of the rows of the stored pairs, at most `LISTED`; pairs whose
+            labels differ come first.
+        similarity: (n,), of their texts, 0 to 1; 1 for equal texts.
+        labels_differ: (n,), whether their labels differ.
     """
 
     total: int
@@ -66,11 +66,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The duplicates of a data set. Texts without words don't count.
+    """The duplicates of a data set. Texts without words are left out.
 
     Attributes:
-        exact: By split, the pair of each row whose text occurs in an earlier row of the split, and
-            the first such row. Texts are compared by 64-bit hashes.
+        exact: By split, pairs of a row and the first earlier row of the split with the same text.
+            Texts are compared by 64-bit hashes.
         near: By split, the pairs of different texts with a similarity of 0.8 or more; a text that
             occurs several times is there once. See `minhash` for the similarity, and how few pairs
             are missed.
@@ -89,7 +89,7 @@ class Duplicates:
 
 
 def duplicates_artifact(index: Index) -> Artifact[Duplicates]:
-    """Where the duplicates of a data set are stored, beside its index."""
+    """The cache entry of the duplicates of a data set, beside its index."""
     return Artifact(index.folder.parent / _FOLDER, lambda folder: _read(folder, index))
 
 
@@ -103,7 +103,7 @@ def load_duplicates(index: Index) -> Duplicates | None:
 
 
 def find_duplicates(index: Index, progress: ProgressReporter = SILENT) -> Duplicates:
-    """The duplicates of a data set, computed unless they are stored.
+    """Finds the duplicates of a data set, unless they are cached.
 
     Memory holds 8 bytes per row a few times over, and 24 per near pair; the signatures, 160 bytes
     per row, are in a temporary folder.
@@ -170,6 +170,7 @@ def _leaks(
 
 
 def _near(index: Index, near: _NearPairs, chosen: NDArray[np.bool_]) -> Pairs:
+    """The pairs of a mask (n,)."""
     return _pairs(index, near.first[chosen], near.second[chosen], near.similarity[chosen])
 
 
@@ -254,9 +255,9 @@ def _near_pairs(index: Index, rows: NDArray[np.int64], progress: ProgressReporte
     preceding ones, band by band, so that texts from one template take no quadratic time.
 
     Args:
-        index: Of the data set.
-        rows: Numbers of rows that have words, in rising order, (n,).
-        progress: Receives how many texts have their signature.
+        index: The index of the data set.
+        rows: (n,), numbers of rows that have words, in rising order.
+        progress: Receives the number of texts whose signatures were computed.
     """
     folded = index.vocabulary.folded_ids
     pairs, similarity = np.zeros(0, np.int64), np.zeros(0)

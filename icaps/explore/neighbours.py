@@ -1,4 +1,4 @@
-"""The training texts that are most similar to a text, by their class capsules.
+"""Nearest training texts of a text, by the cosine of their class capsules.
 
 nearest/KEY/ready/facts.json    classes, and the number of all texts
                   texts.arrow   the texts, a random sample
@@ -29,13 +29,15 @@ SAMPLE = 20_000  # texts at most
 _VERSION = 2  # of the files
 _PARTS = ("train",)
 _FACTS, _TEXTS, _LABELS, _VECTORS = "facts.json", "texts.arrow", "labels.npy", "vectors.npy"
-_PAIRS = 2_000  # random pairs of the control
+_PAIRS = 2_000  # random pairs of texts for the control
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A training text, the name of its class, and the cosine similarity of its class capsules,
-    concatenated, with those of the text that is explained."""
+    """A training text, the name of its class, and its similarity to the explained text.
+
+    The similarity is the cosine of the class capsules of both, concatenated.
+    """
 
     text: str
     label: str
@@ -48,7 +50,7 @@ class Nearest:
 
     Attributes:
         neighbours: The nearest first; empty for a text without a known word.
-        sampled, texts: The number of training texts in the random sample, and of all.
+        sampled, texts: Number of training texts in the random sample, and of all.
         random: The mean similarity of two random training texts, the control.
         random_alike: The same for two of one class; NaN if no two were drawn.
     """
@@ -113,10 +115,10 @@ class TrainingSample:
 def sample_artifact(
     weights: str, place: Path, reading: Mapping[str, Any]
 ) -> Artifact[TrainingSample]:
-    """Where the sample of training texts is stored, for these weights and files.
+    """The cache entry of the sample of training texts, for these weights and files.
 
     Args:
-        weights: Fingerprint of the model: `icaps.train.checkpoint_files.weights_fingerprint`.
+        weights: Fingerprint of the model by `icaps.train.checkpoint_files.weights_fingerprint`.
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
         reading: Options of `open_source`.
 
@@ -129,12 +131,12 @@ def sample_artifact(
 def make_sample(
     classifier: ICapsClassifier, weights: str, place: Path, reading: Mapping[str, Any]
 ) -> TrainingSample:
-    """The sample of training texts, drawn unless it is stored.
+    """Draws the sample of training texts, unless it is cached.
 
     The training texts are read once, as a stream; memory holds the sample.
 
     Args:
-        classifier: Fitted, with no capsule switched off.
+        classifier: A fitted classifier with all capsules switched on.
         weights, place, reading: See `sample_artifact`.
 
     Raises:

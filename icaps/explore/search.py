@@ -1,8 +1,8 @@
-"""Search in an index by words, regular expression, class, split and length; saved results."""
+"""Search in an index by words, regular expression, class, split and length, and saved results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +15,21 @@ from numpy.typing import NDArray
 from icaps.data.saved_slices import save_texts
 from icaps.errors import DataError
 from icaps.explore.index import Index
-from icaps.explore.word_numbers import words_of
-
-_BATCH = 1024  # rows in memory at a time
+from icaps.explore.word_numbers import iter_words
 
 
 @dataclass(frozen=True)
 class Query:
-    """Conditions on rows, all of which must be met; one that is left out is met by all.
+    """Conditions of a search, all of which a row must meet; an empty one is met by all rows.
 
     Attributes:
         words: Such as "not good": the text contains each of these words, in any order and case, as
             a whole word. They are tokenized as texts are ("don't" is "do" and "n't").
         regex: A regular expression of RE2 that matches somewhere in the text; case-sensitive unless
             it starts with "(?i)".
-        classes: Names of classes, one of which the row has.
-        split: Name of the split of the row.
-        fewest_words, most_words: Bounds of the text's words, inclusive.
+        classes: Names of classes; the row has one of them.
+        split: Name of the row's split.
+        fewest_words, most_words: Bounds of the number of words, inclusive.
     """
 
     words: str = ""
@@ -51,9 +49,9 @@ def search(index: Index, query: Query, among: NDArray[np.bool_] | None = None) -
     """The numbers of the rows that meet all conditions of a query, in rising order.
 
     Args:
-        index: Of the data set.
+        index: The index of the data set.
         query: The conditions.
-        among: A mask (rows,) of the rows to search; None: all.
+        among: A mask (rows,) of the rows to search; None for all.
 
     Raises:
         DataError: The regular expression is not valid, or there is no such class or split.
@@ -72,7 +70,7 @@ def search(index: Index, query: Query, among: NDArray[np.bool_] | None = None) -
         mask &= index.words >= query.fewest_words
     if query.most_words is not None:
         mask &= index.words <= query.most_words
-    for word in {word.casefold() for word in words_of(query.words)}:
+    for word in {word.casefold() for word in iter_words(query.words)}:
         if mask.any():
             mask &= index.tokens.rows_with(index.vocabulary.ids(word))
     if query.regex:
@@ -93,13 +91,13 @@ def check_pattern(pattern: str) -> None:
         place = pattern.find(part) + 1
         raise DataError(
             f"The regular expression {pattern!r} has a mistake at character {place}, {part!r}: "
-            f"{fault}. Mend it; https://github.com/google/re2/wiki/Syntax says what there is, and "
-            r"\Q...\E takes what stands between as it is."
+            f"{fault}. Correct it; https://github.com/google/re2/wiki/Syntax lists the syntax, and "
+            r"\Q...\E matches literally what is between."
         ) from error
     except UnicodeEncodeError as error:
         raise DataError(
             f"The regular expression {pattern!r} has half a character at character "
-            f"{error.start + 1}, which no text can be compared with; take it out."
+            f"{error.start + 1}, which no text can be compared with; remove it."
         ) from error
 
 
@@ -107,9 +105,9 @@ def save_slice(index: Index, rows: NDArray[np.int64], name: str, origin: Mapping
     """Saves rows of a data set under a name; see `icaps.data.saved_slices.save_texts`.
 
     Args:
-        index: Of the data set.
-        rows: Numbers of rows, in the order in which they are written, (n,).
-        name: Of the slice.
+        index: The index of the data set.
+        rows: (n,), numbers of rows, in the order in which they are written.
+        name: Name of the slice.
         origin: What is stored with it, such as {"query": query.to_dict()}; plain data.
 
     Raises:
@@ -117,12 +115,4 @@ def save_slice(index: Index, rows: NDArray[np.int64], name: str, origin: Mapping
         DataError: A slice of that name exists, there are no rows, or the file can't be written.
     """
     about = {"data": index.facts.data, "reading": index.facts.reading}
-    return save_texts(_labelled(index, rows), len(rows), name, {**about, **origin})
-
-
-def _labelled(index: Index, rows: NDArray[np.int64]) -> Iterator[tuple[str, str]]:
-    """Texts of rows and the names of their classes, a batch in memory."""
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
-        labels = (index.classes[code] for code in index.labels[batch].tolist())
-        yield from zip(index.text(batch), labels, strict=True)
+    return save_texts(index.labelled(rows), len(rows), name, {**about, **origin})

@@ -1,4 +1,4 @@
-"""Statistics of a data set: lengths of texts, growth of the vocabulary, and what one covers."""
+"""Statistics of a data set: lengths of texts, growth of the vocabulary, and its coverage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POINTS = 50  # of the vocabulary's growth
 
 
 class Lengths(NamedTuple):
-    """How many texts have each length: `texts[n]` of them have `lengths[n]`, in rising order."""
+    """A histogram of lengths: `texts[n]` texts have the length `lengths[n]`, in rising order."""
 
     lengths: tuple[int, ...]
     texts: tuple[int, ...]
@@ -29,18 +29,18 @@ class Lengths(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """What is counted in a split of a data set.
+    """The statistics of a split of a data set.
 
     Attributes:
         name: "train" or "test".
         rows: Texts with a label.
-        bad_rows: How many rows of each kind of problem were left out.
-        class_rows: How many texts each class has, in the order of `Facts.classes`.
-        running_words: Of all texts together.
-        words: How many texts have each number of words.
-        sentences: How many texts have each number of sentences with a word, among the first
-            `sampled` texts of the split, and of these in the first 100,000 characters.
-        sampled: Of how many texts sentences were counted.
+        bad_rows: Number of rows that were left out, by kind of problem.
+        class_rows: Number of texts per class, in the order of `Facts.classes`.
+        running_words: Number of words of all texts together.
+        words: Histogram of the numbers of words per text.
+        sentences: Histogram of the numbers of sentences with a word, in the first `sampled` texts
+            of the split, and of these in the first 100,000 characters.
+        sampled: Number of texts whose sentences were counted.
     """
 
     name: str
@@ -54,9 +54,9 @@ class SplitFacts:
 
 
 class Growth(NamedTuple):
-    """After so many texts of the first split: its running words and its different words.
+    """The running words and the different words of the first `texts` texts of the first split.
 
-    How they grow is Heaps' law (Heaps 1978): different = k running^b.
+    Their growth follows Heaps' law (Heaps 1978): different = k running^b.
     """
 
     texts: int
@@ -67,8 +67,8 @@ class Growth(NamedTuple):
 class Cut(NamedTuple):
     """The vocabulary of the words that occur more than F times in the first split.
 
-    frequency: F; words: their number; covered: their share of each split's running words, 0 to 1,
-    0 for a split without words.
+    `frequency` is F, `words` the size of the vocabulary, and `covered` its share of each split's
+    running words, 0 to 1; 0 for a split without words.
     """
 
     frequency: int
@@ -85,18 +85,19 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is counted in a data set.
+    """The statistics of a data set.
 
     Attributes:
-        data: Its file or folder.
+        data: The file or folder of the data.
         reading: The options with which it was read, without defaults.
-        classes: Their names, in the order of their codes.
-        splits: In the order of their rows: "train" before "test".
-        different_words: Of all splits together, cased, as `split_words` gives them.
-        growth: Of the first split's vocabulary, at some 50 points; texts are in the data's order.
-        cuts: Of that vocabulary at several F.
-        distinctive_of: How many of the most frequent words the distinctive ones were chosen from;
-            their counts are exact.
+        classes: Names of the classes, in the order of their codes.
+        splits: Statistics per split, "train" before "test".
+        different_words: Number of different words of all splits together, cased, by
+            `split_words`.
+        growth: Growth of the first split's vocabulary at some 50 points, in the order of the texts.
+        cuts: Sizes of that vocabulary at several F.
+        distinctive_of: Number of the most frequent words from which the distinctive ones were
+            chosen; their counts are exact.
     """
 
     data: str
@@ -110,7 +111,7 @@ class Facts:
 
     @property
     def rows(self) -> int:
-        """Of all splits together."""
+        """The number of rows of all splits together."""
         return sum(split.rows for split in self.splits)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,7 +130,7 @@ class Facts:
         """The facts from the output of `to_dict`.
 
         Raises:
-            KeyError, TypeError: It is something else.
+            KeyError, TypeError: It is not the output of `to_dict`.
         """
         return cls(
             data=plain["data"],
@@ -188,7 +189,7 @@ def sentence_count(text: str) -> int:
 
 
 def lengths(counts: Counter[int]) -> Lengths:
-    """The counts of lengths, in rising order."""
+    """The histogram of a counter of lengths."""
     ordered = sorted(counts)
     return Lengths(tuple(ordered), tuple(counts[length] for length in ordered))
 
@@ -197,9 +198,9 @@ class WordStatistics:
     """Counts words by their numbers, which are in the order of falling frequency.
 
     Args:
-        counts: How often each split has each word, (splits, V).
-        classes: How many there are.
-        rows: Of the first split, from which vocabularies are built.
+        counts: (splits, V), count of each word in each split.
+        classes: Number of classes.
+        rows: Number of rows of the first split, from which vocabularies are built.
     """
 
     def __init__(self, counts: NDArray[np.int64], classes: int, rows: int) -> None:
@@ -215,9 +216,9 @@ class WordStatistics:
         """Counts the next words of the first split.
 
         Args:
-            ids: Of these words, (n,).
-            labels: The class of each one's text, (n,).
-            rows: Of the split up to here; a range must end at each of `points`.
+            ids: (n,), numbers of these words.
+            labels: (n,), the class of the text of each word.
+            rows: Number of rows of the split up to here; a call must end at each of `points`.
         """
         self.by_class.add(ids, labels)
         self._seen[ids] = True
@@ -248,10 +249,10 @@ class WordStatistics:
 
 
 def cut(counts: NDArray[np.int64], frequency: int) -> Cut:
-    """The vocabulary of words seen more than `frequency` times in the first split.
+    """The vocabulary of words that occur more than `frequency` times in the first split.
 
     Args:
-        counts: How often each split has each word, (splits, V).
+        counts: (splits, V), count of each word in each split.
         frequency: F; 0 keeps all words of the first split.
     """
     mask = counts[0] > frequency

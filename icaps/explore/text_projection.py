@@ -1,4 +1,4 @@
-"""Texts in the plane, by the capsules that a trained model computes for them."""
+"""Projection of texts to the plane, by the capsules that a trained model computes for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icaps.inference import capsule_mask, read_texts
 from icaps.interpret.projection import PlaneMap, check_choice, map_vectors
 
 SPACES = ("class", "primary")
-SAMPLE = 2_000  # texts of a map: t-SNE takes 20 seconds or more for them, and memory by the square
+SAMPLE = 2_000  # texts of a map: t-SNE takes 20 s or more, and quadratic memory
 PERPLEXITY = 30.0
 _CONTROLS = 3  # shuffles of the points
 
@@ -20,11 +20,11 @@ _CONTROLS = 3  # shuffles of the points
 def text_vectors(
     classifier: ICapsClassifier, texts: Sequence[str], space: str = "class"
 ) -> NDArray[np.float32]:
-    """The capsules of texts, a row per text; zeros for a text without a known word.
+    """The capsules of texts as vectors, a row per text; zeros for a text without a known word.
 
     Args:
-        classifier: Fitted; capsules that are switched off count as zeros.
-        texts: In memory.
+        classifier: A fitted classifier; capsules that are switched off are zeros.
+        texts: The texts, in memory.
         space: "class", the class capsules (texts, J d_c), whose lengths are the scores; or
             "primary", the primary capsules (texts, I d_p), which do not depend on the classes.
 
@@ -54,7 +54,7 @@ def project_texts(
     seed: int = 0,
     perplexity: float = PERPLEXITY,
 ) -> PlaneMap:
-    """Vectors of texts (texts, d) in the plane: see `icaps.interpret.projection.map_vectors`.
+    """Projects vectors of texts (texts, d) to the plane: see `interpret.projection.map_vectors`.
 
     The caller draws a sample of about `SAMPLE` texts.
 

@@ -1,4 +1,4 @@
-"""The words of a data set as numbers: the different words, and the running words of all texts."""
+"""Words of a data set as numbers: the table of different words, and the tokens of all texts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from icaps.data.text_file import THREADS
-from icaps.text.tokenizer import words_of as words_at_once
+from icaps.text.tokenizer import words_of
 
 DTYPE = np.dtype("<i4")
-RANGE = 1 << 21  # words that are read at a time, unless one text has more
-_AT_HAND = 500_000  # words in a dict, at some 200 bytes each; the others are packed in Arrow arrays
-_BATCH = 100_000  # words that are Python strings at a time
+RANGE = 1 << 21  # words that are read at a time; a longer text is read whole
+_MOST_IN_DICT = 500_000  # words, some 200 bytes each; the others are packed in Arrow arrays
+_BATCH = 100_000  # words in memory as Python strings
 _PIECE = 100_000  # characters of a text that are split at a time, or more where it cannot be cut
 # Where a cut changes no word: at a space between letters or digits, of which those left out here
 # may be in one grapheme with it; and in scripts without spaces between two letters, each of which
@@ -37,11 +37,11 @@ _CUT = re.compile(
 )
 
 
-def words_of(text: str) -> Iterable[str]:
-    """The words that `icaps.text.tokenizer.words_of` gives, some at a time where there are many."""
+def iter_words(text: str) -> Iterable[str]:
+    """The words of `icaps.text.tokenizer.words_of`; those of a long text piece by piece."""
     if len(text) <= _PIECE:
-        return words_at_once(text)
-    return chain.from_iterable(map(words_at_once, _pieces(text)))
+        return words_of(text)
+    return chain.from_iterable(map(words_of, _pieces(text)))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -65,30 +65,30 @@ class Numbering:
         self._restart()
 
     def numbers(self, words: Iterable[str]) -> array[int]:
-        """The number of each word."""
-        numbers = array("i", map(self._at_hand.__getitem__, words))
-        if len(self._at_hand) >= _AT_HAND:
+        """The number of each word, in order."""
+        numbers = array("i", map(self._in_dict.__getitem__, words))
+        if len(self._in_dict) >= _MOST_IN_DICT:
             self._pack()
         return numbers
 
     def unite(self) -> tuple[Any, NDArray[np.int32]]:
-        """The different words, an Arrow array (V,), and the index of each number's word in it."""
+        """The different words, an Arrow array (V,), and the index in it per number."""
         self._pack()
         united = pa.concat_arrays(self._packed).dictionary_encode()
         self._packed = []
         return united.dictionary, united.indices.to_numpy()
 
     def _pack(self) -> None:
-        self._packed.append(pa.array(list(self._at_hand), pa.large_string()))
-        self._count += len(self._at_hand)
+        self._packed.append(pa.array(list(self._in_dict), pa.large_string()))
+        self._count += len(self._in_dict)
         self._restart()
 
     def _restart(self) -> None:
-        self._at_hand: defaultdict[str, int] = defaultdict(count(self._count).__next__)
+        self._in_dict: defaultdict[str, int] = defaultdict(count(self._count).__next__)
 
 
 class WordTable:
-    """The different words, the most frequent first, and how often each split has them."""
+    """The different words, the most frequent first, and their counts in each split."""
 
     def __init__(self, path: Path, splits: int) -> None:
         self._path = path
@@ -102,14 +102,14 @@ class WordTable:
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How often each split has each word, (splits, V)."""
+        """The count of each word in each split, (splits, V)."""
         names = [f"count {split}" for split in range(self._splits)]
         columns = pq.read_table(self._path, columns=names).columns
         return np.array([column.to_numpy() for column in columns])
 
     @cached_property
     def folded_ids(self) -> NDArray[np.int32]:
-        """A number for each word, (V,), the same for words that differ only in case."""
+        """A number per word (V,), which is equal for words that differ only in case."""
         encoded = self._folded.combine_chunks().dictionary_encode()
         numbers: NDArray[np.int32] = encoded.indices.to_numpy()
         return numbers
@@ -128,23 +128,23 @@ def write_words(path: Path, words: Any, counts: NDArray[np.int64]) -> None:
     """Writes the file of a `WordTable`.
 
     Args:
-        path: Of the file.
-        words: An Arrow array of strings, (V,).
-        counts: How often each split has each, (splits, V).
+        path: Path of the file.
+        words: (V,), an Arrow array of strings.
+        counts: (splits, V), count of each word in each split.
     """
     fields = [("word", pa.large_string()), ("folded", pa.large_string())]
     fields += [(f"count {split}", pa.int64()) for split in range(len(counts))]
     schema = pa.schema(fields)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for start in range(0, len(words), _BATCH):
-            some = words.slice(start, _BATCH)
-            folded = [word.casefold() for word in some.to_pylist()]
-            own = counts[:, start : start + _BATCH]
-            writer.write_batch(pa.record_batch([some, folded, *own], schema=schema))
+            batch = words.slice(start, _BATCH)
+            folded = [word.casefold() for word in batch.to_pylist()]
+            batch_counts = counts[:, start : start + _BATCH]
+            writer.write_batch(pa.record_batch([batch, folded, *batch_counts], schema=schema))
 
 
 class RowWords(NamedTuple):
-    """The words of rows: their numbers (words,), and how many each row has, (rows,)."""
+    """The words of rows: their numbers (words,), and the number of words per row (rows,)."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.int64]
@@ -155,7 +155,7 @@ class Tokens:
 
     Args:
         path: A file of 32-bit numbers.
-        words: How many words each row has, (rows,).
+        words: (rows,), number of words per row.
     """
 
     def __init__(self, path: Path, words: NDArray[np.int32]) -> None:
@@ -179,7 +179,7 @@ class Tokens:
         return RowWords(self._mapped[places], lengths)
 
     def ranges(self, stops: Sequence[int], words: int = RANGE) -> Iterator[tuple[int, int]]:
-        """Ranges of rows of about `words` words each; every stop ends one, the last of them all."""
+        """Ranges of rows with about `words` words each; a range ends at each of `stops`."""
         first = 0
         for stop in stops:
             while first < stop:
@@ -190,7 +190,7 @@ class Tokens:
                 first = end
 
     def rows_with(self, ids: Sequence[int]) -> NDArray[np.bool_]:
-        """Which rows contain one of these words, (rows,)."""
+        """A mask (rows,) of the rows that contain one of these words."""
         matches = np.zeros(len(self.offsets) - 1, np.bool_)
         if not ids:
             return matches

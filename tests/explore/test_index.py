@@ -14,7 +14,7 @@ from icaps.errors import DataError
 from icaps.explore import word_numbers
 from icaps.explore.index import Index, load_index, make_index
 from icaps.explore.search import Query, search
-from icaps.explore.word_numbers import words_of
+from icaps.explore.word_numbers import iter_words
 from icaps.text.tokenizer import split_words
 from tests.data.hostile import ROWS
 from tests.explore.indexed import indexed, write
@@ -157,10 +157,10 @@ PARTS = [
 @given(st.lists(st.sampled_from([*PARTS, " ", " ", " "]), max_size=40).map("".join))
 def test_words_are_those_of_the_library(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     expected = [word.text for word in split_words(text)]
-    assert list(words_of(text)) == expected
+    assert list(iter_words(text)) == expected
     for size in (1, 3, 7):
         monkeypatch.setattr(word_numbers, "_PIECE", size)
-        assert list(words_of(text)) == expected
+        assert list(iter_words(text)) == expected
     monkeypatch.undo()
 
 
