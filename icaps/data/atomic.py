@@ -1,4 +1,4 @@
-"""Folders written whole or not at all, and checked reading of the JSON and text in them."""
+"""Atomic replacement of folders, and reading of JSON and text with typed errors."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def updated_folder(folder: Path, written: Sequence[str]) -> Iterator[Path]:
-    """As `replaced_folder`, but all files other than `written` are carried over.
+    """Like `replaced_folder`, but all files other than `written` are carried over.
 
-    They are carried over as hard links where the file system has these, so that a log which another
-    process is writing goes on.
+    They become hard links where the file system has these, so that a log that another process
+    writes goes on.
 
     Raises:
         CheckpointError: The folder cannot be written.
@@ -56,7 +56,7 @@ def updated_folder(folder: Path, written: Sequence[str]) -> Iterator[Path]:
 
 
 def check_regular_files(folder: Path) -> None:
-    """Raises CheckpointError if the folder holds a pipe or a device, which may block a reader."""
+    """Raises CheckpointError if the folder has a pipe or a device, which may block a reader."""
     for path in folder.rglob("*"):
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise CheckpointError(f"{path} is not a regular file. {COPY_AGAIN}")

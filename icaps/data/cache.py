@@ -1,4 +1,4 @@
-"""The cache folder: data sets, and what is computed from them once and then read from files.
+"""The cache folder: data sets, and artifacts that are computed once and then read from files.
 
 KIND/KEY/ready/        the files of an artifact, or of a data set
          unfinished/   the same while they are written
@@ -40,11 +40,11 @@ def data_folder() -> Path:
 
 @dataclass(frozen=True)
 class Artifact(Generic[T]):
-    """A result that is computed once, stored as a folder of the cache, and loaded from there.
+    """An entry of the cache: a result that is computed once, and loaded from its files.
 
     Attributes:
-        home: The folder of the cache that belongs to this result alone; see `artifact_home`.
-        load_files: Loads the result from the folder of its files.
+        home: The folder of this result in the cache; see `artifact_home`.
+        load_files: Function that loads the result from the folder of its files.
     """
 
     home: Path
@@ -52,11 +52,11 @@ class Artifact(Generic[T]):
 
     @property
     def exists(self) -> bool:
-        """Whether the result was computed."""
+        """Whether the result is cached."""
         return ready_folder(self.home) is not None
 
     def load(self) -> T | None:
-        """The result; None if it was not computed yet.
+        """The result; None if it is not cached.
 
         Raises:
             DataError: Its files are damaged.
@@ -75,7 +75,7 @@ class Artifact(Generic[T]):
             ) from error
 
     def make(self, fill: Callable[[Path], None], progress: ProgressReporter = SILENT) -> T:
-        """The result, computed by `fill` unless it is stored already; see `make_ready`.
+        """The result, computed by `fill` unless it is cached; see `make_ready`.
 
         Raises:
             DataError: Its files are damaged, or the cache can't be written.
@@ -83,7 +83,7 @@ class Artifact(Generic[T]):
         make_ready(self.home, fill, progress)
         result = self.load()
         if result is None:
-            raise DataError(f"{self.home} was deleted meanwhile; do this again.")
+            raise DataError(f"{self.home} was deleted meanwhile; try again.")
         return result
 
 
@@ -91,15 +91,15 @@ def artifact_home(kind: str, *key: Any) -> Path:
     """The folder of the cache for an artifact.
 
     Args:
-        kind: What it is; a folder of the cache.
-        key: All that the result depends on, as plain values, and the version of its files.
+        kind: The kind of the artifact: a folder of the cache.
+        key: Everything on which the result depends, as plain values, and the version of its files.
     """
     digest = hashlib.sha256(json.dumps(key).encode("utf-8", "surrogatepass")).hexdigest()
     return data_folder() / kind / digest[:24]
 
 
 def ready_folder(home: Path) -> Path | None:
-    """The folder of the finished files in `home`; None if they were not made yet."""
+    """The folder of the finished files in `home`; None if there is none."""
     ready = home / READY
     return ready if ready.is_dir() else None
 
@@ -107,15 +107,15 @@ def ready_folder(home: Path) -> Path | None:
 def make_ready(
     home: Path, fill: Callable[[Path], None], progress: ProgressReporter = SILENT
 ) -> Path:
-    """The folder of the finished files in `home`, made unless it exists.
+    """The folder of the finished files in `home`, filled unless it exists.
 
-    Of several processes one makes it, and the others wait.
+    Of several processes one fills it, and the others wait.
 
     Args:
         home: Folder of a data set or an artifact.
-        fill: Writes the files to the folder that it is given, which is renamed to the finished one
-            when it returns; if it raises an error, nothing is left behind.
-        progress: Receives a line if another process is waited for.
+        fill: Function that writes the files to a new folder, which is then renamed to the finished
+            one; if it raises an error, the folder is deleted.
+        progress: Receives a line if this process waits for another one.
 
     Raises:
         DataError: `home` can't be written, or the disk is full.
@@ -139,7 +139,7 @@ def _exclusive(home: Path, progress: ProgressReporter) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        progress.say(f"waiting for another process that makes {home.name}")
+        progress.say(f"waiting for another process that writes {home.name}")
         lock.acquire()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Check of labelled texts before training: bad rows, classes, duplicates, test texts in train."""
+"""Check of labelled texts before training: bad rows, classes, duplicates, leakage."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from icaps.data.problems import FileError, Problem, Problems
 from icaps.data.records import Record, sorted_labels
 from icaps.data.source import Description, Source
 
-LISTED = 5  # duplicates and leaks that are listed; all are counted
-_MOST_CLASSES = 100_000  # different labels; more are no classes, and would fill the memory
-_NAMED = 5  # classes that a message names
+LISTED = 5  # duplicates and leaks that are listed at most; all are counted
+_MOST_CLASSES = 100_000  # different labels at most; more are not classes, and fill the memory
+_NAMED = 5  # classes that a message names at most
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class WordCounts:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A text that equals an earlier one, and the place where that is first."""
+    """The place of a text that equals an earlier one, and the place of the first such text."""
 
     file: str
     line: int
@@ -46,7 +46,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class SplitReport:
-    """The training or the test texts.
+    """The report on the training or the test texts.
 
     Attributes:
         source: Format and columns of the files; None if they cannot be read.
@@ -73,7 +73,7 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class DataFinding:
-    """What one should know before training; an error prevents it, a warning does not."""
+    """A finding of the check; an error prevents training, a warning does not."""
 
     severity: str
     kind: str
@@ -113,7 +113,7 @@ class DataReport:
 
 
 def check(train: Source, test: Source | None = None) -> DataReport:
-    """Reads the sources to their ends, and reports everything that is wrong with them.
+    """Checks labelled texts: reads the sources to their ends, and reports all problems.
 
     Bad rows are reported whatever the sources' `on_bad_rows`. No text is stored: memory holds 16
     bytes per text, the class names, and the first problems of each kind.
@@ -138,9 +138,9 @@ def check(train: Source, test: Source | None = None) -> DataReport:
 
 
 class TextHashes:
-    """A 64-bit hash and the place of each text: 16 bytes per text, and each file name once.
+    """Hashes of texts with their places, to find duplicates with 16 bytes per text.
 
-    Among ten million texts, two different ones share a hash in one of 300,000 such sets.
+    Two different texts among ten million share a 64-bit hash in one of 300,000 data sets.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class TextHashes:
 
 
 class _SplitCheck:
-    """Reads one split, and collects what is wrong with it."""
+    """Reads one split, and collects its problems."""
 
     def __init__(self, name: str, source: Source) -> None:
         self.name = name
@@ -241,7 +241,7 @@ class _SplitCheck:
         self.findings.append(DataFinding(severity, kind, self.name, message))
 
     def _check_rows(self) -> None:
-        """Adds what is wrong with any split."""
+        """Adds the findings that concern any split."""
         for kind, count in self._problems.counts.items():
             first = self._problems.first[kind][0]
             self.add("error", kind, f"{kind}: {count:,}, the first: {first}")

@@ -1,4 +1,4 @@
-"""Which columns are the text and the label, by their names or by their content."""
+"""Detection of the text and the label column, by their names or by their content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ADVICE = "name them with --text and --label (text=..., label=...)"
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """The text and label columns; `names` are those of labels that are numbers from `base`."""
+    """The text and label columns; `names` are the class names if labels are numbers from `base`."""
 
     text: tuple[str, ...]
     label: str
@@ -35,7 +35,7 @@ class ColumnChoice:
 def choose_columns(
     table: RawTable, text: Sequence[str], label: str | None, folder: Path | None
 ) -> ColumnChoice:
-    """Returns the given columns, or those with the usual names, or the only two.
+    """Chooses the text and label columns: the given ones, those with usual names, or the only two.
 
     Labels that are numbers get the names that the table has or that a `classes.txt` in `folder`
     lists: from 0, or from 1 in a file of Zhang et al.'s layout without a 0.

@@ -1,4 +1,4 @@
-"""Published files converted to the cached ones: Parquet with text and label; streamed, checked."""
+"""Conversion of published files to the cached format: Parquet with text and label, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of a file: its encoding, detected by its bytes, and its lines in bounded memory."""
+"""Encoding of a file, detected by its bytes, and its lines in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icaps.data.problems import FileError, Problem
 from icaps.data.streams import DataFile
 from icaps.errors import ConfigError
 
-# Most characters of a line, a field or an object: bounds the memory that reading takes.
+# Characters of a line, a field or an object at most: bounds the memory that reading takes.
 LONGEST = 1 << 24
 _GUESSES = 4  # encodings that a message suggests
 _EVIDENCE = 1024  # blocks that are searched for bytes beyond ASCII

@@ -1,4 +1,4 @@
-"""A fingerprint of the files of a data set: it changes when any file that is read changes."""
+"""Fingerprint of a data set: it changes when any file that is read changes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from icaps.data.catalog import PARTS
 from icaps.data.part_files import find_files, has_part
 from icaps.errors import DataError
 
-PARTS = ("train", "test")
 OPTIONS = ("text", "label", "encoding", "delimiter")  # options of reading that change the texts
-_SLOW, _REUSE, _MAX_RECENT = 0.2, 10, 100  # seconds; how many times as long; entries
-_recent: dict[
-    tuple[str, tuple[str, ...], str], tuple[str, float]
-] = {}  # fingerprints, and until when they hold
+_SLOW = 0.2  # seconds from which a fingerprint is reused
+_REUSE = 10  # times as long as its computation took
+_MAX_RECENT = 100  # fingerprints in memory at most
+_Key = tuple[str, tuple[str, ...], str]  # place, parts, options
+_recent: dict[_Key, tuple[str, float]] = {}  # the fingerprint, and until when it is valid
 
 
 def existing_parts(place: Path) -> tuple[str, ...]:
-    """The splits of a data set; a single file is a train split.
+    """The parts of a data set that exist; a single file is a train part.
 
     Raises:
-        DataError: A folder holds some files of a split, and their names say that there are more.
+        DataError: A folder has some shards of a part, but not all.
     """
     return tuple(part for part in PARTS if has_part(place, part)) or ("train",)
 
 
 def content_options(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `open_source` that change what is read, without defaults, ready for JSON."""
+    """The options of `open_source` that change the texts, without defaults, as plain data."""
     given = {name: reading[name] for name in OPTIONS if reading.get(name)}
     if "text" in given:
         columns = given["text"]
@@ -40,18 +41,18 @@ def content_options(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | None = None) -> str:
-    """The fingerprint of parts of a data set, as `open_source` would read them now.
+    """Computes the fingerprint of parts of a data set as they are now.
 
     It covers the name, size and modification time of each file of these parts, of the class names
     beside them, and of each text in folders of texts by class.
 
     Args:
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
-        parts: Such as "train" and "test"; a single file is the same for all parts.
-        reading: The options of reading that go into the fingerprint; see `OPTIONS`.
+        parts: Names of parts, such as "train"; ignored for a single file.
+        reading: Options of `open_source`; those of `OPTIONS` go into the fingerprint.
 
     Raises:
-        DataError: A part is not there, or a folder can't be read.
+        DataError: A part does not exist, or a folder can't be read.
     """
     root = place.resolve()
     state = [str(root), json.dumps(content_options(reading or {}))]
@@ -70,9 +71,9 @@ def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | 
 def recent_fingerprint(
     place: Path, parts: Sequence[str], reading: Mapping[str, Any] | None = None
 ) -> str:
-    """`fingerprint` for callers that ask often, such as a page.
+    """Like `fingerprint`, for frequent calls, such as those of a page.
 
-    If it takes long, as for a folder of 100,000 texts, the result is reused for ten times as long.
+    A slow one, as of a folder of 100,000 texts, is reused for ten times as long as it took.
 
     Raises:
         DataError: See `fingerprint`.
@@ -92,7 +93,7 @@ def recent_fingerprint(
 
 
 def named_fingerprint(value: str, parts: Sequence[str] = ()) -> str:
-    """The recent fingerprint of data given by a path; empty for a name, whose files never change.
+    """The recent fingerprint of data by its path; "" for data with a name, which never changes.
 
     Args:
         value: A path, or a name as `icaps.data.resolve.resolve` takes it.
@@ -106,7 +107,7 @@ def named_fingerprint(value: str, parts: Sequence[str] = ()) -> str:
 
 
 def fingerprint_files(files: Iterable[Path]) -> str:
-    """The fingerprint of single files, in their order; files that are missing count as such."""
+    """The fingerprint of several files in their order, some of which may be missing."""
     return _digest(_state(str(file), file) for file in files)
 
 
@@ -115,7 +116,7 @@ def check_unchanged(
 ) -> None:
     """Raises DataError if the fingerprint differs from that `before` the data was read."""
     if fingerprint(place, parts, reading) != before:
-        raise DataError(f"{place} was changed while it was read; do this again.")
+        raise DataError(f"{place} was changed while it was read; try again.")
 
 
 def _file_states(file: Path) -> Iterator[str]:

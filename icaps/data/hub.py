@@ -1,4 +1,4 @@
-"""Any other data set of the Hugging Face Hub, through its `datasets` library if installed."""
+"""Other data sets of the Hugging Face Hub, through its `datasets` library if installed."""
 
 from __future__ import annotations
 

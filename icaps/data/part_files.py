@@ -1,4 +1,4 @@
-"""From a path (a file, a folder or a pattern) to the files of one part."""
+"""Search for the files of a part: from a path (a file, a folder or a pattern) to files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def has_part(place: str | Path, part: str) -> bool:
     """Returns whether `place` is a folder with this part.
 
     Raises:
-        DataError: Only some of its files are there; their names say that there are more.
+        DataError: The folder has some shards of the part, but not all.
     """
     return Path(place).is_dir() and bool(_in_folder(Path(place), part))
 

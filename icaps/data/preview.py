@@ -1,4 +1,4 @@
-"""Preview of a data set: its first rows, its columns, and which of these are read."""
+"""Preview of a data set: its first rows, its columns, and the detected text and label."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from icaps.data.source import open_source
 from icaps.errors import DataError
 
 ROWS = 50
-LOOKED_AT = 5_000  # rows that are read if bad ones are left out
-LONGEST = 2_000  # characters of a text that are shown
+MOST_READ = 5_000  # rows that are read at most if bad ones are left out
+LONGEST = 2_000  # characters of a text that are shown at most
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ class Preview:
     """The start of a data set.
 
     Attributes:
-        columns: Columns of its first file; all that it may have if that is unclear.
+        columns: Columns of its first file; by name and by number if it is unclear whether it has a
+            header.
         text: The text columns; empty if they are unclear.
         label: The label column; empty if it is unclear.
         rows: The first texts with their class names; a long text is cut.
-        trouble: What is wrong, as a sentence; empty if nothing is.
+        trouble: The first problem, as a sentence; empty if there is none.
     """
 
     columns: tuple[str, ...]
@@ -57,7 +58,7 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
     skips = reading.get("on_bad_rows") == "skip"
     good: list[tuple[str, str]] = []
     trouble = ""
-    for row in islice(source.scan(), LOOKED_AT if skips else ROWS):
+    for row in islice(source.scan(), MOST_READ if skips else ROWS):
         if not isinstance(row, Problem):
             good.append((row.text[:LONGEST], row.label))
         elif not skips:

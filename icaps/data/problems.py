@@ -1,4 +1,4 @@
-"""Problems of rows and files: where, what is wrong, and what to do about it."""
+"""Problems of rows and files: their place, reason and remedy."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from icaps.errors import DataError
 
-LISTED = 5  # problems of each kind that are stored for display; all are counted
+LISTED = 5  # problems of each kind that are stored at most; all are counted
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A bad row, or a bad file.
+    """A problem of a row, or of a whole file.
 
     Attributes:
         kind: Kind of problem, such as "ragged row".
         file: The file.
         line: Line of the file from 1, or row if a format has no lines; None for the whole file.
         column: Character in the line from 1, or name of the table's column.
-        reason: What is wrong, and what to do about it.
+        reason: The reason, and what to do about it.
         unit: What `line` counts: "line" or "row".
     """
 
@@ -40,7 +40,7 @@ class Problem:
 
 
 class FileError(DataError):
-    """A file that cannot be read, or not to its end; `problem` says where and why."""
+    """Raised if a file cannot be read, or not to its end; `problem` says where and why."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class FileError(DataError):
 
 @dataclass
 class Problems:
-    """The bad rows of one reading: the number of each kind, and the first of each."""
+    """The bad rows of one pass over a source: the count of each kind, and the first ones."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[Problem]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Problems:
         return ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
 
     def error(self, good: int) -> DataError:
-        """Returns the error of a reading that has `good` rows besides these."""
+        """Returns the error for these rows, among `good` others."""
         problem = next(iter(self.first.values()))[0]
         rows = self.total + good
         return DataError(

@@ -1,4 +1,4 @@
-"""The interface of every format: named columns, and rows that can be read repeatedly."""
+"""The interface of all file formats: rows with named columns, before text and label are chosen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FileDescription:
         file: Its path; in brackets for data in memory.
         format: "CSV", "JSON Lines", "Parquet" and so on.
         columns: The names of its columns; "1", "2" and so on if a file has no header.
-        unit: What numbers of rows count: "line" or "row".
+        unit: The unit of row numbers: "line" or "row".
         compression: "gzip", "bzip2", "xz", "zstd" or "zip".
         encoding: Encoding of its text; None if the format has its own.
         delimiter: Character between the fields of a line.

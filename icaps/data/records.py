@@ -1,8 +1,7 @@
-"""Labelled texts: from a row of values to a record, and from labels to numbers."""
+"""Records: labelled texts from rows of values, and class numbers from labels."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from icaps.data.columns import ColumnChoice
+from icaps.data.encoding import replace_surrogates
 from icaps.data.problems import Problem
 from icaps.data.raw_table import ABSENT, FileDescription
 from icaps.errors import DataError
 
 _CACHED_CLASSES = 4096  # labels whose class is cached
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Record(NamedTuple):
@@ -84,7 +83,7 @@ def _plain(value: Any) -> Any:
 def _class_of(value: Any, choice: ColumnChoice) -> str | _Fault:
     if isinstance(value, type):
         return _wrong_type(value, "label")
-    label = "" if value is None else _SURROGATE.sub("\ufffd", str(value).strip())
+    label = "" if value is None else replace_surrogates(str(value).strip())
     if not label:
         return _Fault("missing label", "the row has no label; add one.")
     if "\n" in label or "\r" in label:

@@ -1,4 +1,4 @@
-"""Who is notified of the progress of long work: a protocol of the whole library."""
+"""Progress of long operations: the protocol of the objects that are notified."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Protocol
 
 
 class ProgressReporter(Protocol):
-    """Receives lines for a person, and counts; `icaps.cli.progress.Progress` is one."""
+    """Receives log lines and counts; `icaps.cli.progress.Progress` implements it."""
 
     def say(self, line: str) -> None:
         """Receives a line."""
 
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
-        """Receives how many bytes of a file were downloaded, of how many (None: unknown)."""
+        """Receives the downloaded bytes of a file, and its size; None if unknown."""
 
     def on_texts(self, count: int) -> None:
-        """Receives how many texts were processed since the last call."""
+        """Receives the number of texts that were processed since the last call."""
 
 
 class _Silent:

@@ -1,4 +1,4 @@
-"""A random sample of a source, read for a limited time, and the number of all its texts."""
+"""Random samples: of a stream, and of a source that is read for a limited time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sample:
-    """Some texts of a source, in random order, with the numbers of their classes.
+    """A random sample of the texts of a source, in random order, with class numbers.
 
     Attributes:
         texts: Number of texts in the source.
-        exact: Whether all were read; else the number is estimated from the size of the files.
+        exact: Whether all texts were read; else their number is estimated from the file sizes.
         classes: Sorted class names of all texts that were read.
-        drawn: Texts of the sample.
-        labels: Their class numbers.
+        drawn: The texts of the sample.
+        labels: The class numbers of these texts.
     """
 
     texts: int

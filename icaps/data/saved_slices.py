@@ -31,11 +31,11 @@ class Slice:
     """A saved slice.
 
     Attributes:
-        name: Under which it was saved.
+        name: The name under which it was saved.
         path: A Parquet file with the columns text and label, which `--data` and `open_source` take.
-        rows: Its number of rows.
-        origin: Where it comes from: "data", "reading", "created" (UTC, ISO 8601), and what else
-            `save_texts` was given.
+        rows: Number of rows.
+        origin: Its origin: "data", "reading", "created" (UTC, ISO 8601), and other entries that
+            `save_texts` was called with.
     """
 
     name: str
@@ -47,16 +47,16 @@ class Slice:
 def save_texts(
     labelled: Iterable[tuple[str, str]], count: int, name: str, origin: Mapping[str, Any]
 ) -> Path:
-    """Writes texts with the names of their classes to a file in the cache, whole or not at all.
+    """Writes texts with the names of their classes to a file in the cache, atomically.
 
     They are read back exactly, except that lone surrogates, which Parquet cannot hold, become
-    U+FFFD, as which they are read everywhere.
+    U+FFFD, as everywhere.
 
     Args:
-        labelled: In the order in which they are written.
-        count: How many there are.
+        labelled: Pairs of a text and the name of its class.
+        count: Number of pairs.
         name: 1 to 60 printable characters without slashes, the first of which is not a dot.
-        origin: What is stored with them: "data", "reading" and anything else; plain data.
+        origin: Plain data that is stored with them, such as "data" and "reading".
 
     Raises:
         ConfigError: The name is not allowed.
@@ -87,7 +87,7 @@ def save_texts(
 
 
 def slices() -> list[Slice]:
-    """All saved slices, by name.
+    """All saved slices, sorted by name.
 
     Raises:
         DataError: One is damaged.

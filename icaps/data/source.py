@@ -39,9 +39,9 @@ class Description:
 
 
 class Source:
-    """Labelled texts that are read anew in each iteration, in bounded memory.
+    """A stream of labelled texts that is read anew in each iteration, in bounded memory.
 
-    Create one with `open_source`. `problems` are the bad rows of the last iteration so far.
+    Created by `open_source`. `problems` has the bad rows of the current or last iteration.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Source:
             raise DataError(f"{files} holds no rows that can be read; add texts with labels.")
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields texts and class names only, as `__iter__` does."""
+        """Yields the text and the class name of each record of `__iter__`."""
         return ((record.text, record.label) for record in self)
 
     def scan(self) -> Iterator[Record | Problem]:
@@ -165,7 +165,7 @@ def _opener(
 
 @dataclasses.dataclass(frozen=True)
 class LabelledTexts:
-    """Texts in memory, each with the name of its class; `classes` in the order of the labels."""
+    """Texts in memory with the names of their classes; `classes` are all names, in order."""
 
     texts: list[str]
     labels: list[str]
@@ -173,7 +173,7 @@ class LabelledTexts:
 
     @classmethod
     def from_source(cls, source: Source) -> LabelledTexts:
-        """All records of a source; labels without class names are sorted by `sorted_labels`.
+        """Reads all records of a source; classes without an order are sorted by `sorted_labels`.
 
         Raises:
             DataError: A file cannot be read, a row is bad, or there is none.
@@ -185,7 +185,7 @@ class LabelledTexts:
 
 
 def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:
-    """The texts of a file, or of the part ("train", "test") of a folder, in memory.
+    """Reads the texts of a file, or of a part ("train", "test") of a folder, into memory.
 
     `options` are those of `open_source`.
 

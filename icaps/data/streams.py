@@ -1,4 +1,4 @@
-"""Bytes of a file, decompressed while they are read."""
+"""Streams of bytes of a file, decompressed while they are read."""
 
 from __future__ import annotations
 

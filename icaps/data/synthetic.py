@@ -1,6 +1,6 @@
-"""A small synthetic data set, generated from templates and a seed.
+"""The synthetic data set: small, and generated from templates and a seed.
 
-It needs neither network nor licence, so it is suited for trying things out. It is not a benchmark:
+It needs neither network nor licence, so it is suited for first experiments. It is not a benchmark:
 no person wrote its texts, and scores on it say nothing about real texts.
 
 There are 5 topics of equal size, and three kinds of text, in both parts alike:

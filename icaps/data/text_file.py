@@ -1,4 +1,4 @@
-"""A file of texts with access to any of them, and a search through all, block by block.
+"""A file of texts with random access, and a search through all of them, block by block.
 
 It is an Arrow file, so that a search runs over its bytes as they are. Texts are UTF-8 in a binary
 column, which, unlike a column of strings, can hold lone surrogates too.
@@ -70,7 +70,7 @@ class TextFile:
         return int(self._starts[-1])
 
     def take(self, numbers: NDArray[np.int64]) -> list[str]:
-        """The texts of these numbers (n,), in their order."""
+        """The texts with these numbers (n,), in the order of `numbers`."""
         blocks = np.searchsorted(self._starts, numbers, side="right") - 1
         texts = np.empty(len(numbers), dtype=object)
         for block in np.unique(blocks):
@@ -103,7 +103,7 @@ class TextFile:
         self._scan(keep, mask)
 
     def hashes(self, wanted: NDArray[np.bool_]) -> NDArray[np.uint64]:
-        """A hash of each text (texts,), 0 for those that are not in the mask `wanted` (texts,)."""
+        """A hash of each text (texts,); 0 for texts outside the mask `wanted` (texts,)."""
         hashes = np.zeros(len(self), "<u8")
 
         def hash_all(first: int, texts: Any) -> None:
@@ -133,7 +133,7 @@ class TextFile:
 
 
 def decoded(text: bytes) -> str:
-    """A text from its bytes in the file."""
+    """Decodes the bytes of a text in the file."""
     return text.decode("utf-8", "surrogatepass")
 
 

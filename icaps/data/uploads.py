@@ -1,4 +1,4 @@
-"""Files that visitors upload, stored where a training in another process can read them.
+"""Uploaded files of visitors, stored where a training in another process can read them.
 
 uploads/HASH/NAME    a hash of the content, so that a file is stored once under each name
 """
@@ -50,13 +50,13 @@ class Upload:
 def store_upload(
     name: str, content: BinaryIO, limit: int = LIMIT, unpacked_limit: int = UNPACKED_LIMIT
 ) -> Path:
-    """Stores a file completely or not at all; once for the same name and content.
+    """Stores a file atomically, once for the same name and content.
 
     Only its size is checked here: `open_source` reports content that cannot be read.
 
     Args:
-        name: Name on the visitor's computer; `safe_name` cleans it.
-        content: It is read from its start; it must be able to seek.
+        name: Name on the visitor's computer, which `safe_name` cleans.
+        content: A stream that can seek; it is read from its start.
         limit: Maximum size in bytes.
         unpacked_limit: Maximum size in bytes after decompression, if it is compressed.
 
@@ -143,7 +143,7 @@ def safe_name(name: str) -> str:
     """Returns a file name of at most `LONGEST_NAME` bytes that every file system accepts.
 
     It is the last part of a path of either kind, without invisible characters and leading dots.
-    Suffixes, which tell format and compression, are kept if it is cut.
+    If it is cut, its suffixes (format and compression) stay.
     """
     last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
     visible = "".join(c if c.isprintable() else " " for c in last)

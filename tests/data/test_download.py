@@ -353,5 +353,5 @@ def test_waiting_for_another_process_is_reported(hub: HubServer, tmp_path: Path)
         while not progress.lines:
             pass
     thread.join()
-    assert progress.lines[0] == "waiting for another process that makes ag_news"
+    assert progress.lines[0] == "waiting for another process that writes ag_news"
     assert_fetched("ag_news", home / "ready")

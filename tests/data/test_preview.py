@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from icaps.data.preview import LONGEST, LOOKED_AT, ROWS, Preview, preview
+from icaps.data.preview import LONGEST, MOST_READ, ROWS, Preview, preview
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
 from tests.data.hostile import (
@@ -106,7 +106,7 @@ def test_a_bad_row_is_trouble_unless_it_is_left_out(tmp_path: Path) -> None:
 def test_rows_behind_many_bad_ones_are_found(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "text,label", *[BAD] * (ROWS + 9), "x y,a")
     assert preview(path, {"on_bad_rows": "skip"}).rows == (("x y", "a"),)
-    path = csv(tmp_path / "a.csv", "text,label", *[BAD] * (LOOKED_AT + 9), "x y,a")
+    path = csv(tmp_path / "a.csv", "text,label", *[BAD] * (MOST_READ + 9), "x y,a")
     assert preview(path, {"on_bad_rows": "skip"}).trouble.endswith(
         "holds no rows that can be read."
     )

@@ -1,1 +1,1 @@
-"""Readers of file formats: each yields rows, and bounds the memory that it takes."""
+"""Readers of file formats: each yields rows in bounded memory."""

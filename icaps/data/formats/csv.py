@@ -1,4 +1,4 @@
-"""CSV, TSV and other delimited text: its dialect, and its rows with the line each starts on."""
+"""CSV, TSV and other delimited text: detection of the dialect, and rows with line numbers."""
 
 from __future__ import annotations
 

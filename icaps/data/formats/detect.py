@@ -1,4 +1,4 @@
-"""Detects the format of a file by its bytes, and by its name if they leave that open."""
+"""Detection of the format of a file, by its bytes, and by its name if these are ambiguous."""
 
 from __future__ import annotations
 
