@@ -1,4 +1,4 @@
-"""The baselines by name, and what all of them have in common. Nothing here imports a library."""
+"""The list of baselines, and their base class. Nothing here imports a library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHTS = "weights.safetensors"  # a checkpoint's file has another name, so that
 
 
 class BaselineKind(NamedTuple):
-    """The full name of a baseline, and its source."""
+    """The full name of a baseline, and the paper it comes from."""
 
     title: str
     source: str
@@ -46,7 +46,7 @@ class Baseline(ABC):
     Attributes:
         kind: A key of BASELINES.
         classes_: (J,), sorted.
-        metrics_: Facts about its training, as in a checkpoint's metrics.json.
+        metrics_: Seed, sizes and scores of its training, as in a checkpoint's metrics.json.
     """
 
     def __init__(self, kind: str, classes: NDArray[Any]) -> None:
@@ -77,7 +77,7 @@ class Baseline(ABC):
     def read(
         cls, folder: Path, kind: str, classes: NDArray[Any], settings: dict[str, Any]
     ) -> Baseline:
-        """The baseline in a folder; `settings` are those that `write` returned.
+        """Reads the baseline in a folder; `settings` are those that `write` returned.
 
         Raises:
             CheckpointError: A file is missing or damaged.
@@ -86,7 +86,7 @@ class Baseline(ABC):
 
 
 def read_inverse_temperature(settings: dict[str, Any]) -> float:
-    """The factor of the scores in `settings`; ValueError unless it is finite and above 0."""
+    """The inverse temperature in `settings`; ValueError unless it is finite and above 0."""
     factor = float(settings["inverse_temperature"])
     if not 0 < factor < math.inf:
         raise ValueError(f"inverse_temperature is {factor}")

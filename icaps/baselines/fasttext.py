@@ -20,7 +20,7 @@ from icaps.train.checkpoint_files import CLASSES
 
 MODEL = "model.bin"
 RATES = (0.1, 0.25, 0.5)  # learning rates, as in the paper's section 3.1
-_DIM, _EPOCHS = 10, 5  # also from section 3.1
+_DIM, _EPOCHS = 10, 5  # from the same section
 BUCKETS = 1_000_000  # hash buckets of bigrams
 _LABEL = "__label__"
 
@@ -51,7 +51,7 @@ class FastTextBaseline(Baseline):
         return sum(int(matrix.size) for matrix in matrices)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Writes the library's own file; the settings have its checksum."""
+        """Writes the library's own file; the settings contain its checksum."""
         self._model.save_model(str(folder / MODEL))
         return {"checksum": _checksum(folder / MODEL)}
 
@@ -80,7 +80,8 @@ def fit_fasttext(
 ) -> FastTextBaseline:
     """Fits a model for each of RATES; returns the one with the best validation accuracy.
 
-    The arguments are those of `linear.fit_linear`. With one thread, a seed gives the same model.
+    The arguments are those of `linear.fit_linear`. One thread is used, so that the seed determines
+    the model.
 
     Raises:
         ConfigError: The library is not installed.

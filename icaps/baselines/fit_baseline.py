@@ -1,4 +1,4 @@
-"""Training a baseline on labelled texts, with its hyperparameters chosen on held-out texts."""
+"""Training of a baseline on labelled texts, with model selection on held-out texts."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def fit_baseline(
         records: Labelled texts, the same each time they are iterated over.
         settings: For all kinds, the seed and the held-out share; for the neural ones, also the
             settings of `train_network` and the minimum word frequency.
-        callbacks: Called with lines for a log, and after the steps and epochs of a network.
-        workers: Processes that encode the texts for a network.
+        callbacks: Notified of log lines, and of the steps and epochs of a network.
+        workers: Number of processes that encode the texts for a network.
 
     Raises:
         ConfigError: There is no such kind, or the library that it needs is missing.
@@ -79,7 +79,7 @@ def fit_baseline(
 def _fit_on_texts(
     kind: str, records: Iterable[Labelled], settings: TrainConfig, say: Callable[[str], None]
 ) -> Baseline:
-    """Fits a kind that reads texts, not their ids."""
+    """Fits a baseline that reads texts, not word ids."""
     classes, labels, _ = read_labels(records)
     training, held_out = split(labels, len(classes), settings)
     _say_sizes(training, held_out, say)
@@ -125,10 +125,10 @@ def _fit_network(
 def _texts(
     records: Iterable[Labelled], numbers: NDArray[np.integer[Any]], count: int
 ) -> Iterator[str]:
-    """The texts of some of `count` records, by number, as a stream."""
-    chosen = np.zeros(count, dtype=bool)
-    chosen[numbers] = True
-    return compress((record.text for record in records), chosen)
+    """A stream of the texts with these numbers among `count` records."""
+    mask = np.zeros(count, dtype=bool)
+    mask[numbers] = True
+    return compress((record.text for record in records), mask)
 
 
 def _sizes(training: Sized, held_out: Sized) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _say_sizes(training: Sized, held_out: Sized, say: Callable[[str], None]) -> 
 
 @dataclass(frozen=True)
 class BestEpoch:
-    """The best epoch of a training, from 1, with its scores (texts, J) of the validation texts."""
+    """The best epoch of a training, from 1, with the scores (texts, J) of the validation texts."""
 
     number: int
     accuracy: float
@@ -155,7 +155,7 @@ def train_network(
     config: TrainConfig,
     callbacks: Sequence[Callback] = (),
 ) -> BestEpoch:
-    """Trains a network in place with Adam; it ends with the weights of the best epoch.
+    """Trains a network in place with Adam, up to the weights of the best epoch.
 
     The best epoch has the largest accuracy on `validation`. The loss is the margin loss for a
     capsule network and cross-entropy for the others. Of `config`, the learning rate, batch size,

@@ -46,7 +46,7 @@ class LinearBaseline(Baseline):
         self.inverse_temperature_ = inverse_temperature
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J); a text without a known n-gram gets those of the intercepts."""
+        """Probabilities (texts, J); those of the intercepts for a text without a known n-gram."""
         if not len(X):
             return np.zeros((0, len(self.classes_)))
         scores = _scores(self._vectorizer.transform(X), self._weights, self._intercepts)
@@ -105,11 +105,11 @@ def fit_linear(
     """Fits an SVM for each of STRENGTHS; returns the one with the best validation accuracy.
 
     Args:
-        classes: (J,).
+        classes: (J,), names of the classes.
         training: Texts, which are read once as a stream, and their class numbers.
         held_out: Validation texts, and their class numbers.
-        seed: Of the solver.
-        say: Called with a line per strength, for a log.
+        seed: Seed of the solver.
+        say: Called with a log line per strength.
 
     Raises:
         DataError: The training texts have no word of two letters.
@@ -149,7 +149,7 @@ def _scores(features: Any, weights: Any, intercepts: Any) -> NDArray[np.float64]
 
 
 def _parameters(svm: LinearSVC) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Weights (J, terms) and intercepts (J,); for two classes, scikit-learn has only the second."""
+    """Weights (J, terms) and intercepts (J,); for two classes scikit-learn has only the second."""
     weights, intercepts = svm.coef_, svm.intercept_
     if len(weights) == 1:
         weights = np.vstack([-weights, weights])

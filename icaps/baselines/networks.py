@@ -1,7 +1,7 @@
-"""The neural baselines: three networks in plain PyTorch over padded ids, and a trained one.
+"""The neural baselines: three networks in plain PyTorch over padded word ids.
 
-Words past a text's end count as nothing, so that a text's result is the same in any batch. The rows
-of the large word tables get sparse gradients, because a batch has few of the words.
+Padding is masked, so that the result of a text does not depend on its batch. The large embedding
+tables get sparse gradients, because a batch contains few of the words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint import read_weights, shapes, without_memory
 from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
-MAX_WORDS = 400  # words of a text that are read
+MAX_WORDS = 400  # words of a text that are read at most
 BATCH_WORDS = 16_384  # words of a prediction batch with padding, which bounds memory
 _SPREAD = 0.1  # standard deviation of the initial word embeddings
 

@@ -42,7 +42,7 @@ def save_baseline(baseline: Baseline, folder: str | Path) -> None:
     """Writes a baseline to a folder in one step; an earlier baseline there is replaced.
 
     Raises:
-        CheckpointError: The folder cannot be written, or holds something else.
+        CheckpointError: The folder cannot be written, or contains something else.
     """
     folder = Path(folder)
     check_writable(folder, BASELINE)
@@ -58,7 +58,7 @@ def save_baseline(baseline: Baseline, folder: str | Path) -> None:
 
 
 def load_baseline(folder: str | Path) -> Baseline:
-    """The baseline in a folder.
+    """Loads the baseline of a folder.
 
     Raises:
         CheckpointError: A file is missing, damaged, of another format version, or does not fit the

@@ -1,4 +1,4 @@
-"""The `icaps compare` command."""
+"""The `icaps compare` command: models and baselines on the same texts."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def run(options: argparse.Namespace) -> int:
     place = resolve(options.data, Progress(sys.stderr))
     source = open_source(place, options.part, **reading_options(options))
     classes = [str(name) for name in next(iter(classifiers.values())).classes_]
-    given = sample_texts(source.pairs(), classes, options.limit)
+    sample = sample_texts(source.pairs(), classes, options.limit)
     say_problems(source, options.part)
-    report = CompareReport.make(classifiers, folders, given, options.reasons)
+    report = CompareReport.make(classifiers, folders, sample, options.reasons)
     facts = report.to_dict(options.show, options.data)
     print(json.dumps(facts) if options.json else "\n".join(_lines(report, facts)))
     return 0

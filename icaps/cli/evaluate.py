@@ -1,4 +1,4 @@
-"""The `icaps evaluate` command."""
+"""The `icaps evaluate` command: scores of a model on labelled texts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _extra(
     report: EvaluationReport,
     second: Predictions | None,
 ) -> dict[str, Any]:
-    """What the options ask for beside the scores, as plain data."""
+    """The results beside the scores that the options select, as plain data."""
     from icaps.data.saved_slices import slices
     from icaps.evaluate.compare import compare
     from icaps.evaluate.learning_curve import learning_points
@@ -121,7 +121,7 @@ def _errors(
 
 
 def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
-    """The same for a terminal."""
+    """The results of `_extra` as lines for a terminal."""
     for part in extra.get("slices", ()):
         low, high = part["random"]
         yield (

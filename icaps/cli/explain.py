@@ -71,7 +71,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explains the texts that are given, or those of standard input."""
+    """Explains the texts of the arguments, or those of standard input."""
     from icaps.classifier import ICapsClassifier
 
     classifier = ICapsClassifier.load(options.model).without(options.mute)
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 def _test_reason(
     classifier: ICapsClassifier, explanation: Explanation, removal: str
 ) -> tuple[dict[str, Any] | None, str]:
-    """The outcome of testing a reason, as plain data and as lines; None and "" for a blank text."""
+    """The reason test of an explanation, as plain data and as lines; None and "" if blank."""
     from icaps.faithfulness.reason_results import trust_facts, trust_text
     from icaps.faithfulness.reason_test import flipping_set, try_reasons
 
@@ -117,15 +117,15 @@ def _write_report(
     from icaps.reports.text_report import TextReport
 
     format_ = _report_format(options)
-    given = list(islice(texts, 2))
-    if len(given) != 1:
+    first_texts = list(islice(texts, 2))
+    if len(first_texts) != 1:
         raise DataError("A report is on one text: give exactly one, or use --json for several.")
-    how = read_explain_options(options)
-    (explanation,) = classifier.explain(given, how)
+    explain_options = read_explain_options(options)
+    (explanation,) = classifier.explain(first_texts, explain_options)
     report = TextReport(
         explanation,
         model_name(options.model),
-        how,
+        explain_options,
         muted=options.mute,
         trust=(
             _test_reason(classifier, explanation, options.removal)[0] if options.trust else None

@@ -1,4 +1,4 @@
-"""The `icaps explore` command."""
+"""The `icaps explore` command: statistics of a data set, search, duplicates, neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `icaps faithfulness` command."""
+"""The `icaps faithfulness` command: measures rankings of words, stability and sanity."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
+    from icaps.faithfulness.stability import Overlap
+    from icaps.faithfulness.texts import ExplainedTexts
 
 
 def add_parser(commands: Commands) -> None:
@@ -58,12 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.faithfulness.eraser import make_rows, measure_rankings, ranking_lines, verdicts
     from icaps.faithfulness.perturbation import REMOVALS
     from icaps.faithfulness.sanity import cascade, sanity_lines
-    from icaps.faithfulness.stability import (
-        CHANGES,
-        overlap_after_replacement,
-        overlap_between_models,
-        stability_lines,
-    )
+    from icaps.faithfulness.stability import stability_lines
     from icaps.faithfulness.texts import read_explained
     from icaps.stats import to_plain_dict
 
@@ -78,26 +75,16 @@ def run(options: argparse.Namespace) -> int:
     others = None
     if options.other_model:
         others = read_explained(_load_other(options, classifier), sample)
-    shown = read_explain_options(options)
     results = measure_rankings(
         texts,
         names,
         (options.removal,) if options.removal else REMOVALS,
-        shown,
+        read_explain_options(options),
         seed,
         lambda name, removal: progress.say(f"{name}, {removal}"),
     )
     rows = make_rows(list(results), seed)
-    overlaps = []
-    for name in CAPSULE_RANKINGS:
-        ranked = replace(shown, ranking=name)
-        if options.stability:
-            for change in CHANGES:
-                overlaps.append(
-                    overlap_after_replacement(texts, classifier.vocabulary_, change, ranked, seed)
-                )
-        if others is not None:
-            overlaps.append(overlap_between_models(texts, others, ranked, seed))
+    overlaps = _measure_overlaps(options, classifier, texts, others)
     sanity = list(cascade(texts, CAPSULE_RANKINGS, seed)) if options.sanity else []
     blank = len(sample) - len(texts)
     if options.json:
@@ -125,6 +112,35 @@ def run(options: argparse.Namespace) -> int:
     if left_out:
         print(f"Left out: {' and '.join(left_out)}; for them run `{registry.INSTALL}`.")
     return 0
+
+
+def _measure_overlaps(
+    options: argparse.Namespace,
+    classifier: ICapsClassifier,
+    texts: ExplainedTexts,
+    others: ExplainedTexts | None,
+) -> list[Overlap]:
+    """The stability of each ranking of the capsules, as far as the options select it.
+
+    `others` are the texts as another model reads them.
+    """
+    from icaps.faithfulness.stability import (
+        CHANGES,
+        overlap_after_replacement,
+        overlap_between_models,
+    )
+
+    vocabulary, seed, overlaps = classifier.vocabulary_, options.seed, []
+    for name in CAPSULE_RANKINGS:
+        ranked = replace(read_explain_options(options), ranking=name)
+        if options.stability:
+            overlaps += [
+                overlap_after_replacement(texts, vocabulary, change, ranked, seed)
+                for change in CHANGES
+            ]
+        if others is not None:
+            overlaps.append(overlap_between_models(texts, others, ranked, seed))
+    return overlaps
 
 
 def _load_other(options: argparse.Namespace, classifier: ICapsClassifier) -> ICapsClassifier:

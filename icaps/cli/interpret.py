@@ -1,4 +1,4 @@
-"""The `icaps interpret` command."""
+"""The `icaps interpret` command: the matrix C of a model over a corpus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Counts what a model has learnt, unless that is stored, and prints or writes it."""
+    """Computes the global view of a model, unless it is stored, and prints or writes it."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve

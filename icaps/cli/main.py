@@ -1,4 +1,4 @@
-"""The `icaps` command: builds the parser of all commands and runs the one that is given.
+"""The `icaps` command: builds the parser of all commands and runs one of them.
 
 Each command is a module of this package with `add_parser(commands)` and `run(options)`; a command's
 libraries are imported when it runs, so that `icaps --help` is fast.

@@ -1,4 +1,4 @@
-"""The command of a training: written by the dashboard, and read back from a request.json."""
+"""The command line of a training, as the dashboard writes it and reads it from request.json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icaps.errors import RunError
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What `icaps train` is asked to do.
+    """The options of an `icaps train`.
 
     Attributes:
         data: A path or a name.
@@ -56,10 +56,9 @@ class TrainRequest:
         """
         options = read_arguments(arguments)
         reading = reading_options(options)
-        given = {name: value for name, value in reading.items() if value not in (None, "strict")}
         return cls(
             data=options.data,
-            reading=given,
+            reading={n: value for n, value in reading.items() if value not in (None, "strict")},
             preset=options.preset or "",
             settings=given_settings(options),
             vectors=tuple(options.vectors or ()),

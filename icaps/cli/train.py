@@ -1,4 +1,4 @@
-"""The `icaps train` command: a training that reports to its run folder."""
+"""The `icaps train` command: trains a model, tests it, and reports to its run folder."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def base_configs(preset: str) -> tuple[ModelConfig, TrainConfig]:
     """
     if not preset:
         return ModelConfig(), TrainConfig()
-    found = get_preset(preset)
-    return found.model, found.train
+    settings = get_preset(preset)
+    return settings.model, settings.train
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, str]:

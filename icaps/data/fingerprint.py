@@ -33,11 +33,11 @@ def existing_parts(place: Path) -> tuple[str, ...]:
 
 def content_options(reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `open_source` that change the texts, without defaults, as plain data."""
-    given = {name: reading[name] for name in OPTIONS if reading.get(name)}
-    if "text" in given:
-        columns = given["text"]
-        given["text"] = [columns] if isinstance(columns, str) else list(columns)
-    return given
+    options = {name: reading[name] for name in OPTIONS if reading.get(name)}
+    if "text" in options:
+        columns = options["text"]
+        options["text"] = [columns] if isinstance(columns, str) else list(columns)
+    return options
 
 
 def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | None = None) -> str:

@@ -130,8 +130,12 @@ def measure_rankings(
             if name != LEAVE_ONE_OUT and (ATTRIBUTIONS[name].removes_words or name not in scores):
                 scores[name] = list(score_words(name, texts, removal, seed))
             orders = scores[name]
-            pairs = zip(orders, scores[LEAVE_ONE_OUT], strict=True)
-            agreement = np.array([_agreement(*pair) for pair in pairs])
+            agreement = np.array(
+                [
+                    _agreement(order, leave_one_out[0])
+                    for order, leave_one_out in zip(orders, scores[LEAVE_ONE_OUT], strict=True)
+                ]
+            )
             effects = measure(texts, [bins(order) for order in orders], removal)
             yield RankingResult(name, BINS, removal, effects, agreement)
             if name in CAPSULE_RANKINGS:
@@ -139,16 +143,18 @@ def measure_rankings(
             elif name == RANDOM:
                 choices = random_places(paper_choices, seed)
             else:
-                pairs = zip(orders, paper_choices, strict=True)
-                choices = [first(order, int(chosen.sum())) for order, chosen in pairs]
+                choices = [
+                    first(order, int(chosen.sum()))
+                    for order, chosen in zip(orders, paper_choices, strict=True)
+                ]
             yield RankingResult(name, KGRAMS, removal, measure(texts, choices, removal))
 
 
-def _agreement(orders: NDArray[np.floating], alone: NDArray[np.floating]) -> float:
-    """Mean of Kendall's tau-b of each order (orders, words) with that of `alone` (1, words)."""
-    if alone.shape[1] < 2:
+def _agreement(orders: NDArray[np.floating], leave_one_out: NDArray[np.floating]) -> float:
+    """The mean of Kendall's tau-b of each order (orders, words) with leave-one-out (words,)."""
+    if len(leave_one_out) < 2:
         return float("nan")
-    return float(np.mean([kendalltau(scores, alone[0]).statistic for scores in orders]))
+    return float(np.mean([kendalltau(scores, leave_one_out).statistic for scores in orders]))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows fill a block, a range and the words at hand."""
     monkeypatch.setattr(text_file, "_BLOCK_ROWS", 3)
     monkeypatch.setattr(word_numbers, "RANGE", 4)
-    monkeypatch.setattr(word_numbers, "_AT_HAND", 5)
+    monkeypatch.setattr(word_numbers, "_MOST_IN_DICT", 5)
     monkeypatch.setattr(word_numbers, "_BATCH", 2)
 
 

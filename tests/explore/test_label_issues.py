@@ -11,7 +11,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import DataError
 from icaps.evaluate import predictions as predictions_module
 from icaps.evaluate.predictions import UNKNOWN_CLASS, Predictions
-from icaps.explore import label_issues as label_issues_module
+from icaps.explore import index as index_module
 from icaps.explore.index import Index
 from icaps.explore.label_issues import is_right, label_issues, predict_rows, row_predictions
 from tests.conftest import make_texts
@@ -64,7 +64,7 @@ def test_chunks_make_no_difference(
     whole = predict_rows(classifier, WEIGHTS, index)
     monkeypatch.setattr(predictions_module, "CHUNK", size)
     monkeypatch.setattr(predictions_module, "_ROWS", size)
-    monkeypatch.setattr(label_issues_module, "_BATCH", size)
+    monkeypatch.setattr(index_module, "_BATCH", size)
     counts: list[int] = []
     parts = predict_rows(classifier, f"x{WEIGHTS}", index, counts.append)
     assert np.array_equal(whole.predicted, parts.predicted)

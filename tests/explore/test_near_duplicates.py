@@ -93,7 +93,7 @@ def test_all_pairs_as_by_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(near_duplicates, "_CHUNK_WORDS", 100 if seed % 2 else 1 << 17)
-    monkeypatch.setattr(minhash, "_AT_ONCE", 200 if seed % 2 else 1 << 20)
+    monkeypatch.setattr(minhash, "_CHUNK_WORDS", 200 if seed % 2 else 1 << 20)
     train, test = near_copies(120, seed), near_copies(60, seed + 100)
     test = [*test, *train[:10], *((f"{text} more", "a") for text, _ in train[10:30])]
     index = indexed(write(tmp_path / "data", train=train, test=test))

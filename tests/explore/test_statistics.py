@@ -28,7 +28,7 @@ def small_bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Once with the bounds as they are, and once with those that a few texts reach."""
     if request.param:
         monkeypatch.setattr(word_numbers, "RANGE", 4)
-        monkeypatch.setattr(word_numbers, "_AT_HAND", 2)
+        monkeypatch.setattr(word_numbers, "_MOST_IN_DICT", 2)
         monkeypatch.setattr(word_numbers, "_BATCH", 3)
 
 
