@@ -158,7 +158,7 @@ DATASETS = {dataset.name: dataset for dataset in _ALL}
 
 
 def get_dataset(name: str) -> Dataset:
-    """Returns the data set of that name.
+    """The data set of that name.
 
     Raises:
         DataError: It does not exist.
@@ -184,7 +184,7 @@ class PublishedFiles:
 
 
 def find_published(folder: Path, dataset: Dataset) -> PublishedFiles | None:
-    """Returns the published files of a data set in a folder, or None unless both parts are whole.
+    """Finds the published files of a data set in a folder; None unless both parts are complete.
 
     Checked in this order, by file names alone: Parquet files, in the folder or in the subfolder
     that the Hub puts them in; CSV files, in the folder or in the one that the archive unpacks to;
@@ -211,7 +211,7 @@ def find_published(folder: Path, dataset: Dataset) -> PublishedFiles | None:
 
 
 def whole_parts(names: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
-    """Returns the Parquet files per part, of the first folder in which both parts are whole.
+    """The Parquet files per part, of the first folder in which both parts are whole.
 
     Args:
         names: Paths with forward slashes, relative to the data set's folder.
@@ -227,7 +227,7 @@ def whole_parts(names: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
 
 
 def _whole_part(files: list[str], part: str) -> tuple[str, ...]:
-    """Returns the single file of a part, or its shards in order; empty if a shard is missing."""
+    """The single file of a part, or its shards in order; empty if a shard is missing."""
     shards = {}
     for name in files:
         match = _PARQUET.fullmatch(PurePosixPath(name).name)

@@ -96,15 +96,15 @@ class DataReport:
 
     @property
     def usable(self) -> bool:
-        """Returns whether nothing prevents training."""
+        """Whether nothing prevents training."""
         return all(finding.severity != "error" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
+        """Plain data for JSON."""
         return {"usable": self.usable, **dataclasses.asdict(self)}
 
     def to_text(self) -> str:
-        """Returns lines for a terminal."""
+        """Lines for a terminal."""
         lines = _split_lines("train", self.train)
         if self.test:
             lines += _split_lines("test", self.test)
@@ -159,7 +159,7 @@ class TextHashes:
         self._lines.append(record.line)
 
     def duplicates(self) -> tuple[int, tuple[Repeat, ...]]:
-        """Returns the number of texts that equal an earlier one, and the first of them."""
+        """The number of texts that equal an earlier one, and the first of them."""
         hashes = self._array()
         order = hashes.argsort(kind="stable")
         ordered = hashes[order]
@@ -167,7 +167,7 @@ class TextHashes:
         return len(repeats), self._repeats(repeats, self, order, ordered)
 
     def leaks(self, train: TextHashes) -> tuple[int, tuple[Repeat, ...]]:
-        """Returns the number of these texts that are among `train`'s, and the first of them."""
+        """The number of these texts that are among `train`'s, and the first of them."""
         hashes = train._array()
         order = hashes.argsort(kind="stable")
         ordered = hashes[order]
@@ -186,7 +186,7 @@ class TextHashes:
         order: NDArray[np.intp],
         ordered: NDArray[np.uint64],
     ) -> tuple[Repeat, ...]:
-        """Returns the places of the first of `texts`, and of their first equals in `others`."""
+        """The places of the first of `texts`, and of their first equals in `others`."""
         listed = texts[:LISTED]
         firsts = order[np.searchsorted(ordered, self._array()[listed])]
         return tuple(
@@ -282,7 +282,7 @@ class _SplitCheck:
             )
 
     def report(self) -> SplitReport:
-        """Returns all counts."""
+        """All counts."""
         return SplitReport(
             source=self._description,
             rows=self.classes.total(),
@@ -297,7 +297,7 @@ class _SplitCheck:
 
 
 def _word_counts(lengths: Counter[int]) -> WordCounts | None:
-    """Returns statistics of the number of texts per number of words; p95 by nearest rank."""
+    """Statistics of the number of texts per number of words; p95 by nearest rank."""
     total = lengths.total()
     if not total:
         return None
@@ -322,7 +322,7 @@ def _names(names: list[str]) -> str:
 
 
 def _place(repeat: Repeat) -> str:
-    """Returns both places, by the number of the line or row, depending on the format."""
+    """Both places, by the number of the line or row, depending on the format."""
     return f"{repeat.file}:{repeat.line} (as {repeat.first_file}:{repeat.first_line})"
 
 

@@ -28,7 +28,7 @@ class ColumnChoice:
     base: int = 0
 
     def described(self, about: FileDescription) -> FileDescription:
-        """Returns the description with this choice."""
+        """The description with this choice."""
         return replace(about, text=self.text, label=self.label, classes=self.names)
 
 
@@ -56,7 +56,7 @@ def choose_columns(
 def _text_and_label(
     table: RawTable, text: tuple[str, ...], label: str | None
 ) -> tuple[tuple[str, ...], str | None]:
-    """Returns the text columns and the label column; empty and None if they are unclear."""
+    """The text columns and the label column; empty and None if they are unclear."""
     about = table.about
     for name in (*text, *([label] if label else [])):
         if name not in about.columns:
@@ -97,7 +97,7 @@ def _usual_column(usual: Sequence[str], about: FileDescription, *taken: str | No
 
 
 def _by_content(table: RawTable) -> tuple[tuple[str, ...], str | None]:
-    """Returns text and label of two columns: the label has shorter values, which recur."""
+    """Text and label of two columns: the label has shorter values, which recur."""
     columns = table.about.columns
     rows = [list(map(str, values)) for _, _, values in _sample(table, columns)]
     if len(set(columns)) != 2 or len(columns) != 2 or not rows:
@@ -115,7 +115,7 @@ def _sample(table: RawTable, columns: Sequence[str]) -> Iterable[Row]:
 
 
 def _all_numbers(table: RawTable, label: str) -> set[str] | None:
-    """Returns the labels of the first rows if all are whole numbers, else None."""
+    """The labels of the first rows if all are whole numbers, else None."""
     seen = {str(values[0]).strip() for _, _, values in _sample(table, (label,))} - {"", "None"}
     return seen if all(_WHOLE_NUMBER.fullmatch(value) for value in seen) else None
 

@@ -157,7 +157,7 @@ class _ArchiveMember(DataFile):
 
 
 def _normalized(fields: list[pa.Array], label: pa.Array, dataset: Dataset) -> pa.RecordBatch:
-    """Returns a batch of SCHEMA: the text fields (rows,) that are not empty, joined by a space."""
+    """A batch of SCHEMA: the text fields (rows,) that are not empty, joined by a space."""
     texts = [field.cast(pa.string()) for field in fields]
     texts = [pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text) for text in texts]
     text = pc.binary_join_element_wise(*texts, " ", null_handling="skip")

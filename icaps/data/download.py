@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def offline() -> bool:
-    """Returns whether ICAPS_NETWORK is "never", which forbids all downloads.
+    """Whether ICAPS_NETWORK is "never", which forbids all downloads.
 
     Raises:
         ConfigError: It is neither "ask", which is the default, nor "never".
@@ -46,7 +46,7 @@ def offline() -> bool:
 
 
 def hub_url() -> str:
-    """Returns the base address of the Hub: ICAPS_HUB_URL, else HF_ENDPOINT, else the Hub itself."""
+    """The base address of the Hub: ICAPS_HUB_URL, else HF_ENDPOINT, else the Hub itself."""
     settings = os.environ.get(HUB_SETTING) or os.environ.get("HF_ENDPOINT")
     return (settings or "https://huggingface.co").rstrip("/")
 
@@ -87,14 +87,14 @@ class _RemoteFile:
     sha256: str | None = None  # hexadecimal
 
     def is_whole(self, path: Path) -> bool:
-        """Returns whether `path` has the file's size and checksum, as far as they are known."""
+        """Whether `path` has the file's size and checksum, as far as they are known."""
         if not path.is_file() or (self.size is not None and path.stat().st_size != self.size):
             return False
         return self.sha256 is None or _sha256(path) == self.sha256
 
 
 def _list_files(dataset: Dataset) -> list[_RemoteFile]:
-    """Returns the files of a data set, all of one revision at the Hub, or its only archive."""
+    """The files of a data set, all of one revision at the Hub, or its only archive."""
     repo = dataset.hub
     if repo is None:
         return [_RemoteFile(dataset.url, dataset.url.rsplit("/", 1)[-1])]
@@ -180,7 +180,7 @@ def _receive(file: _RemoteFile, part: Path, progress: ProgressReporter) -> None:
 
 
 def _progress_bar(name: str, progress: ProgressReporter) -> Any:
-    """Returns a class with the part of tqdm's interface that `huggingface_hub` uses."""
+    """A class with the part of tqdm's interface that `huggingface_hub` uses."""
 
     class Bar:
         def __init__(self, total: int | None = None, initial: int = 0, **options: Any) -> None:

@@ -37,7 +37,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def known_encoding(name: str) -> str:
-    """Returns Python's name of an encoding.
+    """Python's name of an encoding.
 
     Raises:
         ConfigError: There is no such text encoding.
@@ -52,7 +52,7 @@ def known_encoding(name: str) -> str:
 
 
 def is_binary(head: bytes) -> bool:
-    """Returns whether the first bytes of a file are not text in any detectable encoding."""
+    """Whether the first bytes of a file are not text in any detectable encoding."""
     if bom_encoding(head) or _wide_encoding(head):
         return False
     if head.count(0) > len(head) / 100:
@@ -62,7 +62,7 @@ def is_binary(head: bytes) -> bool:
 
 
 def bom_encoding(head: bytes) -> str | None:
-    """Returns the encoding of a byte order mark at the start, or None."""
+    """The encoding of a byte order mark at the start, or None."""
     return next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
 
 
@@ -170,7 +170,7 @@ def lines(blocks: Iterable[str], name: str, newline: str = "") -> Iterator[str]:
 
 
 def damage(text: str, name: str, number: int = 1, column: int = 1) -> Problem | None:
-    """Returns the problem of the first invalid character, or None.
+    """The problem of the first invalid character, or None.
 
     Args:
         text: It starts on line `number` at `column`.

@@ -20,7 +20,7 @@ _SPLITS = {"train": ("train",), "test": ("test", "validation")}
 
 
 def load(name: str, progress: ProgressReporter = SILENT) -> Path:
-    """Returns the cached folder of a data set that the `datasets` library can load.
+    """Loads a data set by the `datasets` library to the cache, and returns its folder.
 
     The library's own settings apply, such as HF_ENDPOINT and HF_HOME; it executes no code from the
     Hub. A version that is in the cache is not converted again. If no test split has labels, the
@@ -80,7 +80,7 @@ def _typed_errors(name: str) -> Iterator[None]:
 
 
 def _not_here(name: str) -> str:
-    """Returns the start of a message: what looks like a name on the Hub may be meant as a path."""
+    """The start of a message: what looks like a name on the Hub may be meant as a path."""
     return "" if Path(name).exists() else f"There is no file or folder {name}. "
 
 

@@ -14,14 +14,14 @@ from icaps.errors import DataError
 
 
 def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Path]:
-    """Returns the files of a part, in order; of a folder of texts by class, the folder itself.
+    """Finds the files of a part, in order; for a folder of texts by class, the folder itself.
 
     Args:
         places: A file, a pattern such as "data/*.csv", or several of them, which are read whatever
             `part` is. Or a folder with a file of the part ("train.csv", "test.jsonl.gz",
             "train-00000-of-00002.parquet" and its like), with a folder of it ("train/CLASS/*"), or
             with a subfolder per class, which is its train part.
-        part: Such as "train" or "test".
+        part: Name of the part, such as "train" or "test".
 
     Raises:
         DataError: They do not exist, or some are missing.
@@ -49,7 +49,7 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
 
 
 def has_part(place: str | Path, part: str) -> bool:
-    """Returns whether `place` is a folder with this part.
+    """Whether `place` is a folder with this part.
 
     Raises:
         DataError: The folder has some shards of the part, but not all.
@@ -58,7 +58,7 @@ def has_part(place: str | Path, part: str) -> bool:
 
 
 def is_class_folder(path: Path) -> bool:
-    """Returns whether `path` is a folder with a subfolder per class, and without parts."""
+    """Whether `path` is a folder with a subfolder per class, and without parts."""
     parts = any((path / part).is_dir() for part in ("train", "test"))
     return path.is_dir() and not parts and bool(class_folders(path))
 

@@ -70,7 +70,7 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
 
 
 def _columns(place: str | Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the columns; both by name and by number if it is unclear whether they have names.
+    """The columns; both by name and by number if it is unclear whether they have names.
 
     Raises:
         FileError: It is not a file of texts.

@@ -55,7 +55,7 @@ class FileError(DataError):
 
     @classmethod
     def of(cls, problem: Problem) -> FileError:
-        """Returns the error of a bad row that stops the reading."""
+        """The error of a bad row that stops the reading."""
         error = cls(problem.kind, problem.file, problem.reason)
         error.problem = problem
         error.args = (str(problem),)
@@ -78,18 +78,18 @@ class Problems:
 
     @property
     def total(self) -> int:
-        """Returns the number of bad rows."""
+        """The number of bad rows."""
         return self.counts.total()
 
     def __bool__(self) -> bool:
         return bool(self.counts)
 
     def summary(self) -> str:
-        """Returns the kinds with their counts, such as "2 ragged row, 1 missing label"."""
+        """The kinds with their counts, such as "2 ragged row, 1 missing label"."""
         return ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
 
     def error(self, good: int) -> DataError:
-        """Returns the error for these rows, among `good` others."""
+        """The error for these rows, among `good` others."""
         problem = next(iter(self.first.values()))[0]
         rows = self.total + good
         return DataError(

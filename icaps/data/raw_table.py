@@ -55,7 +55,7 @@ class RawTable(Protocol):
 
     @property
     def about(self) -> FileDescription:
-        """Returns what is known before the text and label columns are chosen."""
+        """What is known before the text and label columns are chosen."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
         """Yields the values of `columns` per row in order, or the problem of a bad row.
@@ -65,4 +65,4 @@ class RawTable(Protocol):
         """
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """Returns the names of the numbers in a column, from 0, if the table itself has them."""
+        """The names of the numbers in a column, from 0, if the table itself has them."""

@@ -40,7 +40,7 @@ class _Fault(NamedTuple):
 def record_maker(
     about: FileDescription, choice: ColumnChoice
 ) -> Callable[[str, int, Sequence[Any]], Record | Problem]:
-    """Returns a function of file, line and values (label, text, ...): their record or problem."""
+    """Makes the function from file, line and values (label, text, ...) to a record or problem."""
 
     @lru_cache(_CACHED_CLASSES, typed=True)
     def class_of(value: Any) -> str | _Fault:
@@ -68,7 +68,7 @@ def record_maker(
 
 
 def _plain(value: Any) -> Any:
-    """Returns the value as str, int, float or bool, None if it is missing, or any other type."""
+    """The value as str, int, float or bool, None if it is missing, or any other type."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (str, int)):
@@ -114,7 +114,7 @@ def _wrong_type(value_type: type, field: str) -> _Fault:
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Returns the distinct labels, sorted as numbers if all are whole numbers, else as strings."""
+    """The distinct labels, sorted as numbers if all are whole numbers, else as strings."""
     names = sorted(set(labels))
     if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
         names.sort(key=int)
@@ -122,7 +122,7 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    """Returns the index of each label in a model's classes, (labels,).
+    """The index of each label in a model's classes, (labels,).
 
     Raises:
         DataError: A label is not among the classes.

@@ -42,7 +42,7 @@ class Sample:
     labels: tuple[int, ...]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Returns the texts of the sample with their class names."""
+        """The texts of the sample with their class names."""
         names = (self.classes[label] for label in self.labels)
         return list(zip(self.drawn, names, strict=True))
 
@@ -119,7 +119,7 @@ def _is_parquet(files: Sequence[FileDescription]) -> bool:
 
 
 def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
-    """Returns the number of all texts, when `seen` were read up to `last`."""
+    """The number of all texts, when `seen` were read up to `last`."""
     if _is_parquet(files):
         return sum(pq.read_metadata(file.file).num_rows for file in files)
     sizes = [Path(file.file).stat().st_size for file in files]
@@ -129,7 +129,7 @@ def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
 
 
 def _share_before(path: Path, line: int) -> float:
-    """Returns the share of a file's (decompressed) bytes up to the end of a line."""
+    """The share of a file's (decompressed) bytes up to the end of a line."""
     file = data_file(path)
     lines, before, size = 0, 0.0, 0
     for block in file.blocks():

@@ -29,12 +29,12 @@ class Description:
 
     @property
     def classes(self) -> tuple[str, ...] | None:
-        """Returns the class names that all files give to numeric labels; None if they do not."""
+        """The class names that all files give to numeric labels; None if they do not."""
         names = {file.classes for file in self.files}
         return names.pop() if len(names) == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
+        """Plain data for JSON."""
         return dataclasses.asdict(self)
 
 
@@ -104,7 +104,7 @@ class Source:
                 yield row if isinstance(row, Problem) else record(*row)
 
     def describe(self) -> Description:
-        """Returns format and columns of the files.
+        """Format and columns of the files.
 
         Raises:
             FileError: A file cannot be read.

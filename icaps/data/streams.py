@@ -46,7 +46,7 @@ class DataFile:
 
     @property
     def suffix(self) -> str:
-        """Returns the suffix of the format in lower case, such as ".csv"."""
+        """The suffix of the format in lower case, such as ".csv"."""
         return PurePosixPath(self.name).suffix.lower()
 
     @contextmanager
@@ -71,7 +71,7 @@ class DataFile:
                 yield block
 
     def head(self) -> bytes:
-        """Returns the first block; empty for an empty file."""
+        """The first block; empty for an empty file."""
         return next(self.blocks(), b"")
 
     @contextmanager
@@ -112,7 +112,7 @@ class DataFile:
 
 
 def data_file(path: Path) -> DataFile:
-    """Returns a file with its compression, detected by its first bytes.
+    """Detects the compression of a file by its first bytes.
 
     Raises:
         FileError: It cannot be read, is not a regular file, or is a zip archive of more or less

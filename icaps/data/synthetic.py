@@ -57,12 +57,12 @@ _ARTICLE = re.compile(r"\b([Aa]) (?=[aeiou])")
 
 
 def home() -> Path:
-    """Returns the data set's folder in the cache."""
+    """The data set's folder in the cache."""
     return data_folder() / f"{NAME}-{_VERSION}"
 
 
 def make(progress: ProgressReporter = SILENT) -> Path:
-    """Returns the folder of the synthetic data set, generated if necessary.
+    """Generates the synthetic data set in the cache, unless it is there, and returns its folder.
 
     Returns:
         A folder with train.parquet, test.parquet (text, label from 0) and classes.txt.

@@ -86,7 +86,7 @@ def store_upload(
 
 
 def uploads() -> list[Upload]:
-    """Returns the stored files, the latest first.
+    """The stored files, the latest first.
 
     Raises:
         DataError: The folder cannot be read.
@@ -140,7 +140,7 @@ def delete_old(age: timedelta | None) -> int:
 
 
 def safe_name(name: str) -> str:
-    """Returns a file name of at most `LONGEST_NAME` bytes that every file system accepts.
+    """A safe file name of at most `LONGEST_NAME` bytes that every file system accepts.
 
     It is the last part of a path of either kind, without invisible characters and leading dots.
     If it is cut, its suffixes (format and compression) stay.
@@ -190,7 +190,7 @@ def _check_unpacked(name: str, path: Path, limit: int) -> None:
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Returns the decompressed size in bytes, counted up to the limit; 0 if not compressed.
+    """The decompressed size in bytes, counted up to the limit; 0 if not compressed.
 
     A zip archive states its size; one that states too much is not decompressed.
     """

@@ -36,7 +36,7 @@ class PairedTest:
 
     Attributes:
         both, only_first, only_second, neither: Numbers of texts that these predict right.
-        p_value: Of the exact two-sided test of McNemar (1947): the probability that two equally
+        p_value: From the exact two-sided test of McNemar (1947): the probability that two equally
             good classifiers differ at least as much in the texts that only one predicts right.
         accuracy: Accuracy of the second minus that of the first, with a paired bootstrap interval.
         macro_f1: The same difference of macro F1.
@@ -183,10 +183,11 @@ def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.Da
         accuracy, low, high: With the 95% interval of Wilson (1927).
         chance: Accuracy of the same predictions, assigned to texts at random.
         macro_f1: Over all classes.
-        log_loss: In nats.
-        difference, difference_low, difference_high: Of the accuracies, with a bootstrap interval.
+        log_loss: Mean log loss in nats.
+        difference, difference_low, difference_high: Difference of the accuracies, with its
+            bootstrap interval.
         only_it, only_first: Texts that only one of the two predicts right.
-        p_value: Of McNemar's exact test.
+        p_value: That of McNemar's exact test.
     """
     rows = []
     for result in predictions:

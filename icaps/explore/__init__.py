@@ -1,1 +1,1 @@
-"""What a data set holds, before a model is trained on it."""
+"""Exploration of a data set: statistics, search, duplicates, neighbours, label issues."""

@@ -130,17 +130,17 @@ def _search(index: Index, progress: ProgressReporter) -> Duplicates:
     # A text that is in both splits is a leak, not a near leak.
     different = hashes[near.first] != hashes[near.second]
     splits = index.split[near.first], index.split[near.second]
-    exact, alike = {}, {}
+    exact, near_by_split = {}, {}
     for code, name in enumerate(index.splits):
         again = firsts[code] != groups[code]
         exact[name] = _pairs(index, firsts[code][again], groups[code][again])
         inside = (splits[0] == code) & (splits[1] == code)
-        alike[name] = _near(index, near, inside & different)
+        near_by_split[name] = _near(index, near, inside & different)
     across = (splits[0] != splits[1]) & different
     leaks = _leaks(index, hashes, np.unique(firsts[0]), groups[-1] if len(groups) > 1 else None)
     return Duplicates(
         exact=exact,
-        near=alike,
+        near=near_by_split,
         leaks=leaks,
         near_leaks=_near(index, near, across),
         complete=near.complete,
@@ -182,13 +182,14 @@ def _pairs(
 ) -> Pairs:
     differ = index.labels[first] != index.labels[second]
     listed = np.lexsort((second, first, ~differ))[:LISTED]
-    alike = np.ones(len(first)) if similarity is None else similarity
+    if similarity is None:
+        similarity = np.ones(len(first))
     return Pairs(
         total=len(first),
         differing=int(differ.sum()),
         first=first[listed],
         second=second[listed],
-        similarity=alike[listed],
+        similarity=similarity[listed],
         labels_differ=differ[listed],
     )
 
@@ -263,10 +264,10 @@ def _near_pairs(index: Index, rows: NDArray[np.int64], progress: ProgressReporte
     pairs, similarity = np.zeros(0, np.int64), np.zeros(0)
     for first, second in _all_candidates(index, rows, progress):
         new = np.setdiff1d(first * len(index) + second, pairs)
-        alike = similarities(index.tokens, folded, *np.divmod(new, len(index)))
-        near = alike >= THRESHOLD
+        new_similarity = similarities(index.tokens, folded, *np.divmod(new, len(index)))
+        near = new_similarity >= THRESHOLD
         pairs, order = np.unique(np.append(pairs, new[near]), return_index=True)
-        similarity = np.append(similarity, alike[near])[order]
+        similarity = np.append(similarity, new_similarity[near])[order]
         if len(pairs) > MOST_PAIRS:
             break
     return _NearPairs(*np.divmod(pairs, len(index)), similarity, len(pairs) <= MOST_PAIRS)

@@ -23,8 +23,8 @@ class Query:
     """Conditions of a search, all of which a row must meet; an empty one is met by all rows.
 
     Attributes:
-        words: Such as "not good": the text contains each of these words, in any order and case, as
-            a whole word. They are tokenized as texts are ("don't" is "do" and "n't").
+        words: Words such as "not good": the text contains each of them as a whole word, in any
+            order and case. They are tokenized as texts are ("don't" is "do" and "n't").
         regex: A regular expression of RE2 that matches somewhere in the text; case-sensitive unless
             it starts with "(?i)".
         classes: Names of classes; the row has one of them.

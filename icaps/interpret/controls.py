@@ -1,4 +1,4 @@
-"""How reliable the matrix C is: intervals, random controls, and uninformative capsules."""
+"""Reliability of the matrix C: intervals, random controls, and uninformative capsules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHUFFLES = 200
 
 @dataclass(frozen=True)
 class RowShape:
-    """How sparse a row of C is, and the same for shuffled winners as the control.
+    """The sparsity of a row of C, and that of shuffled winners as the control.
 
     NaN for a class that was never predicted.
 
@@ -141,7 +141,7 @@ def divergence(one: Mapping[int, int], other: Mapping[int, int]) -> float:
 
 @dataclass(frozen=True)
 class Distinctness:
-    """How different the words of capsules of one class are, in bits, from 0 to 1.
+    """The divergence of the words of capsules of one class, in bits, from 0 to 1.
 
     NaN if no class has two alive capsules.
 
@@ -183,7 +183,7 @@ def _split_again(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How similar two models' capsules are, matched one to one by their words.
+    """The similarity of two models' capsules, matched one to one by their words.
 
     Attributes:
         pairs: (capsule of the first, capsule of the second, overlap of their words).

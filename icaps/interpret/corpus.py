@@ -116,8 +116,8 @@ class Tally:
         routing: (J, I), sum of beta_ij over the texts of predicted class j, whichever capsule won.
         contribution: (J, I), the same sum of beta_ij (u_j|i . cc_j) / |cc_j|.
         blank: Texts without a known word, which are in none of the others.
-        words: By cell, how often each word is in its K-grams.
-        kgrams: How often each K-gram is in a cell, without positions beyond the sentence.
+        words: By cell, the count of each word in its K-grams.
+        kgrams: By cell, the count of each K-gram, without positions beyond the sentence.
         dropped: By how much the count of a K-gram may be too low, as rare ones are dropped to bound
             memory.
         typical: For each cell the texts with the largest contribution of the winner, largest first.

@@ -63,7 +63,7 @@ def top_kgrams(
             which has no K-gram.
         contribution: (B, I), what each capsule adds to that class.
         kernel_size: K.
-        options: How many capsules, sentences and K-grams, and the ranking of the capsules.
+        options: Numbers of capsules, sentences and K-grams, and the ranking of the capsules.
     """
     tokens, capsules = batch.tokens, routing.shape[1]
     alpha = batch.activity.attention.numpy()  # (words, I)
@@ -107,7 +107,7 @@ def largest_per_segment(values: Weights, lengths: Numbers, count: int) -> tuple[
     Args:
         values: The segments end to end; -inf is never selected.
         lengths: (segments,), none of them 0.
-        count: How many values per segment, or all if there are fewer.
+        count: Number of values per segment; all if there are fewer.
     """
     remaining, segment = values.copy(), np.repeat(np.arange(len(lengths)), lengths)
     starts = lengths.cumsum() - lengths

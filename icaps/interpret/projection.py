@@ -21,7 +21,7 @@ class PlaneMap:
 
     Attributes:
         points: (n, 2).
-        method, seed: How they were computed.
+        method, seed: Method and seed of the projection.
         perplexity: The perplexity that t-SNE used, below n; None for PCA.
         preservation: Trustworthiness (Venna and Kaski 2001): 1 if the neighbours in the plane are
             neighbours in the space. None for fewer than four vectors, which are all neighbours.

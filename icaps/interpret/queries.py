@@ -75,7 +75,7 @@ def nearest_words(
     text of this word alone.
 
     Args:
-        network: In eval mode.
+        network: A network in eval mode.
         vocabulary: The vocabulary of the network.
         top: Number of words per capsule.
     """

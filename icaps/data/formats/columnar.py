@@ -56,7 +56,7 @@ class ColumnarTable:
                 yield self._name, number, row
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """Returns the names of the numbers in a column, as the datasets library stores them."""
+        """The names of the numbers in a column, as the datasets library stores them."""
         return self._names.get(column)
 
     @contextmanager

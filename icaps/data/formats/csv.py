@@ -89,7 +89,7 @@ class CsvTable:
                 yield reader.ragged(row, width)
 
     def class_names(self, column: str) -> None:
-        """Returns None: such a file has no names for numbers."""
+        """None: such a file has no names for numbers."""
 
 
 def _picker(places: list[int]) -> Any:
@@ -100,7 +100,7 @@ def _picker(places: list[int]) -> Any:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to read a file; for the attributes see `FileDescription`."""
+    """The dialect of a delimited file; for the attributes see `FileDescription`."""
 
     delimiter: str
     quoted: bool
@@ -160,12 +160,12 @@ class _Reading:
 
     @property
     def class_first(self) -> bool:
-        """Returns whether the first column is a small whole number in all rows."""
+        """Whether the first column is a small whole number in all rows."""
         firsts = {row[0] for row in self.rows if len(row) == self.width}
         return all(cell.isascii() and cell.isdecimal() and len(cell) < 5 for cell in firsts)
 
     def score(self, names: set[str], preferred: str) -> tuple[int, float, bool, bool, int]:
-        """Returns how likely the delimiter is, the strongest criterion first."""
+        """A sort key: the likelihood of the delimiter, the strongest criterion first."""
         known = len(names & {cell.strip().lower() for cell in self.rows[0]})
         fitting = sum(len(row) == self.width for row in self.rows)
         share = round(fitting / (len(self.rows) + self.broken), 2)
@@ -187,7 +187,7 @@ def _best_reading(
 
 
 def _sample(blocks: Iterable[str], size: int) -> tuple[str, bool]:
-    """Returns about `size` characters, up to the end of a line, and whether that is all."""
+    """About `size` characters, up to the end of a line, and whether that is all."""
     sample = ""
     for block in blocks:
         sample += block
@@ -249,7 +249,7 @@ def _has_header(rows: list[list[str]], wanted: Sequence[str], name: str) -> bool
 
 
 def _may_be_name(cell: str) -> bool:
-    """Returns whether it could name a column; numbers and sentences are data."""
+    """Whether it could name a column; numbers and sentences are data."""
     try:
         float(cell)
     except ValueError:
@@ -325,7 +325,7 @@ class CsvRows:
             yield line
 
     def ragged(self, row: list[str], width: int) -> Problem:
-        """Returns the problem of the last row, which does not have `width` fields."""
+        """The problem of the last row, which does not have `width` fields."""
         text = "".join(self.raw)
         starts = self._field_starts(text)
         place = starts[width] if len(starts) > width else len(text.rstrip("\r\n"))
@@ -341,7 +341,7 @@ class CsvRows:
         )
 
     def _broken(self, error: str) -> Problem:
-        """Returns the problem of a row that cannot be parsed; its later lines are read again."""
+        """The problem of a row that cannot be parsed; its later lines are read again."""
         # Python 3.10 cannot parse a NUL; later versions can, and it is detected in the parsed row.
         problem = self._damaged() if "NUL" in error else None
         problem = problem or self._bad_quote(error)
@@ -372,7 +372,7 @@ class CsvRows:
         return None
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Returns the line and the column of an offset in the current row."""
+        """The line and the column of an offset in the current row."""
         ends = list(accumulate(map(len, self.raw)))
         line = min(bisect_right(ends, offset), len(ends) - 1)
         return self._number + line, offset - (ends[line - 1] if line else 0) + 1
@@ -387,7 +387,7 @@ class CsvRows:
             starts.append(place)
 
     def _open_quote(self, text: str) -> int:
-        """Returns where the first quoted field starts that is not closed before a delimiter."""
+        """The start of the first quoted field that is not closed before a delimiter."""
         ends = (self._delimiter, "\r", "\n", "")
         for start in self._field_starts(text):
             closed = _CLOSED.match(text, start)

@@ -96,7 +96,7 @@ def _refuse_foreign(file: DataFile, head: bytes, encoding: str | None) -> None:
 
 
 def _json_kind(file: DataFile, start: str) -> bool | None:
-    """Returns True for an array of objects, False for one object per line, None if not JSON."""
+    """True for an array of objects, False for one object per line, None if not JSON."""
     start = start.lstrip()
     if _ARRAY.match(start) or (start.startswith("[") and file.suffix == ".json"):
         return True

@@ -56,10 +56,10 @@ class JsonTable:
                 yield Problem("no object", name, number, None, reason)
 
     def class_names(self, column: str) -> None:
-        """Returns None: JSON has no names for numbers."""
+        """None: JSON has no names for numbers."""
 
     def _keys(self) -> tuple[str, ...]:
-        """Returns the keys of the first objects, in order of appearance."""
+        """The keys of the first objects, in order of appearance."""
         objects = (value for _, value in self._values() if isinstance(value, dict))
         keys = tuple(dict.fromkeys(key for value in islice(objects, _SAMPLE) for key in value))
         if not keys:
@@ -145,7 +145,7 @@ class _Array:
         return character
 
     def _next(self) -> str:
-        """Returns the next character that is not a space; empty at the end."""
+        """The next character that is not a space; empty at the end."""
         while True:
             space = _SPACE.match(self._text, self._place)
             self._move(space.end() if space else self._place)

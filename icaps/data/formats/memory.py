@@ -35,7 +35,7 @@ class FrameTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> None:
-        """Returns None: the rows of a DataFrame have the class names themselves."""
+        """None: the rows of a DataFrame have the class names themselves."""
 
 
 class ListsTable:
@@ -58,7 +58,7 @@ class ListsTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> None:
-        """Returns None: lists have no names for numbers."""
+        """None: lists have no names for numbers."""
 
 
 class DatasetTable:
@@ -78,13 +78,13 @@ class DatasetTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """Returns the names of a `ClassLabel`."""
+        """The names of a `ClassLabel`."""
         names = getattr(self._data.features[column], "names", None)
         return None if names is None else tuple(names)
 
 
 def memory_table(data: Any, part: str) -> RawTable | None:
-    """Returns a DataFrame, (texts, labels) or a data set as a table; None for names of files.
+    """Wraps a DataFrame, (texts, labels) or a data set as a table; None for names of files.
 
     Of a mapping from part to one of these, such as a `datasets.DatasetDict`, `part` is taken.
 

@@ -49,7 +49,7 @@ class FastTextTable:
                     yield values
 
     def class_names(self, column: str) -> None:
-        """Returns None: such a file has no names for numbers."""
+        """None: such a file has no names for numbers."""
 
     def _split(self, line: str, number: int) -> tuple[str, str] | Problem:
         if problem := damage(line, self._name, number):
@@ -98,7 +98,7 @@ class FolderTable:
                     yield str(path), 1, [values[place] for place in order]
 
     def class_names(self, column: str) -> None:
-        """Returns None: the subfolders have the names of their classes."""
+        """None: the subfolders have the names of their classes."""
 
     def _text(self, path: Path) -> str | Problem:
         name = str(path)
@@ -118,7 +118,7 @@ class FolderTable:
 
 
 def class_folders(folder: Path) -> list[Path]:
-    """Returns the subfolders that hold the texts of one class each; empty for any other folder.
+    """The subfolders that hold the texts of one class each; empty for any other folder.
 
     These are all subfolders that are not empty, provided that each has a `.txt` file, compressed
     or not, or a file without a suffix.
