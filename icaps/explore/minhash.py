@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.explore.word_numbers import RowWords, Tokens
+from icaps.explore.word_numbers import RowWords, Tokens, index_ranges
 
 WIDTH = 3  # words of a shingle
 LONGEST = 10_000  # words of a text that are used at most
@@ -38,7 +38,7 @@ def shingles(words: RowWords) -> Shingles:
     """The shingles of texts in order; a text without words has none."""
     counts = np.where(words.lengths > 0, np.maximum(words.lengths - WIDTH + 1, 1), 0)
     ends = words.lengths.cumsum()
-    firsts = _places(ends - words.lengths, counts)
+    firsts = index_ranges(ends - words.lengths, counts)
     ends = np.repeat(ends, counts)
     ids = np.append(words.ids.astype(np.uint64) + np.uint64(1), np.uint64(0))  # 0: past the end
     hashes = np.zeros(len(firsts), np.uint64)
@@ -108,12 +108,6 @@ def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Ranges of pairs with about `_CHUNK_WORDS` words each."""
     runs = sizes.cumsum() // _CHUNK_WORDS
     return pairwise([0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(sizes)])
-
-
-def _places(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each n, `counts[n]` indices from `starts[n]` on."""
-    before = counts.cumsum() - counts
-    return np.arange(counts.sum()) + np.repeat(starts - before, counts)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -150,6 +150,12 @@ class RowWords(NamedTuple):
     lengths: NDArray[np.int64]
 
 
+def index_ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each n, the `counts[n]` indices from `starts[n]` on, end to end."""
+    before = counts.cumsum() - counts
+    return np.arange(counts.sum()) + np.repeat(starts - before, counts)
+
+
 class Tokens:
     """The numbers of the running words in a file, row after row.
 
@@ -172,11 +178,7 @@ class Tokens:
         """The first `most` words of each of these rows (n,), in their order."""
         starts = self.offsets[rows]
         lengths = np.minimum(self.offsets[rows + 1] - starts, most)
-        ends = lengths.cumsum()
-        places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
-            starts - ends + lengths, lengths
-        )
-        return RowWords(self._mapped[places], lengths)
+        return RowWords(self._mapped[index_ranges(starts, lengths)], lengths)
 
     def ranges(self, stops: Sequence[int], words: int = RANGE) -> Iterator[tuple[int, int]]:
         """Ranges of rows with about `words` words each; a range ends at each of `stops`."""
