@@ -26,7 +26,7 @@ from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
 from icaps.train.dataset import (
     Labelled,
-    Prepared,
+    TrainingData,
     check_texts,
     encode_labels,
     prepare_stream,
@@ -322,7 +322,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(
-        self, data: Prepared, state_folder: str | Path | None, resume: bool
+        self, data: TrainingData, state_folder: str | Path | None, resume: bool
     ) -> ICapsClassifier:
         checkpoint = fit_checkpoint(
             data,

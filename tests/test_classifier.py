@@ -179,9 +179,9 @@ def test_scikit_learn_tools_take_it() -> None:
     [
         ("one text", ["a"], "Give a list of texts"),
         (["a", "b"], ["x"], "2 texts have 1 labels"),
-        (["a", 3], ["x", "y"], "Text 1 is int, no string"),
+        (["a", 3], ["x", "y"], "Text 1 is int, not a string"),
         (["a", "b", "c"], ["x", "x", "x"], "one class; a classifier needs two"),
-        (["a", "b", "c"], ["x", "x", "y"], "two texts a class or more"),
+        (["a", "b", "c"], ["x", "x", "y"], "at least two texts per class"),
         ([], [], "needs two"),
     ],
 )

@@ -9,7 +9,7 @@ from dashboard.widgets import capsule_picker
 from icaps.interpret import tables
 from icaps.interpret.tables import ORDERS, column_order
 from icaps.reports.global_report import GlobalReport
-from icaps.train.checkpoint import MAX_NAME, rename_capsule
+from icaps.train.checkpoint import MAX_NAME_LENGTH, rename_capsule
 
 WORDS, KGRAMS = "words", "kgrams"
 COUNTED = {"Words": WORDS, "K-grams": KGRAMS}  # by tab
@@ -93,7 +93,7 @@ def _ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
         name = st.text_input(
             f"Name of capsule {capsule}",
             current,
-            max_chars=MAX_NAME,
+            max_chars=MAX_NAME_LENGTH,
             help="It replaces the number everywhere, for all who use this model. "
             "Leave it empty to remove it.",
         )

@@ -29,7 +29,7 @@ from icaps.errors import ConfigError
 from icaps.model import squash
 from icaps.text.batch import PAD
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.checkpoint import read_weights, shapes, without_memory
+from icaps.train.checkpoint import build_on_meta, read_weights, shapes
 from icaps.train.checkpoint_files import BASELINE, VOCABULARY
 
 MAX_WORDS = 400  # words of a text that are read at most
@@ -200,7 +200,7 @@ class NetworkBaseline(Baseline):
         """See `Baseline.read`."""
         factor = read_inverse_temperature(settings)
         vocabulary = Vocabulary.load(folder / VOCABULARY)
-        network = without_memory(lambda: make_network(kind, len(vocabulary), len(classes)))
+        network = build_on_meta(lambda: make_network(kind, len(vocabulary), len(classes)))
         weights = read_weights(folder / WEIGHTS, shapes(network), BASELINE)
         network.load_state_dict(
             {name: value.float() for name, value in weights.items()}, assign=True

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def fit_inverse_temperature(class_norms: Tensor, labels: NDArray[np.int64]) -> float:
-    """The factor a > 0 for which softmax(a norms) has the largest likelihood.
+    """The factor a > 0 that maximizes the likelihood of softmax(a norms).
 
     Guo et al. 2017, section 4.2. Norms are between 0 and 1, so a is searched from 1 to 100.
 

@@ -1,4 +1,4 @@
-"""Callbacks of a training: hooks that are called as it goes on.
+"""Callbacks: hooks that are called during training.
 
 Nothing here imports torch when it is run.
 """
@@ -47,7 +47,7 @@ class Epoch:
 
 
 class Validation(NamedTuple):
-    """What a network predicts for the validation texts.
+    """Predictions of a network for the validation texts.
 
     Attributes:
         corpus: The texts.
@@ -64,28 +64,31 @@ class Validation(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """Share of the texts whose class has the largest norm."""
+        """Share of the texts whose true class has the largest norm."""
         predicted = self.class_norms.argmax(1).numpy()
         return float((predicted == self.corpus.labels).mean())
 
 
 class Callback:
-    """Override the hooks that you need. Under torchrun only process 0 calls them."""
+    """Base class of callbacks. Override the hooks that you need.
+
+    Under torchrun only process 0 calls them.
+    """
 
     def on_log(self, line: str) -> None:
-        """With a line about what the training does, for a log."""
+        """Called with each log message."""
 
     def on_step(self, step: Step) -> None:
-        """After each step."""
+        """Called after each step."""
 
     def on_validation(self, model: Any, validation: Validation) -> None:
-        """After an epoch, when the averaged weights have been validated.
+        """Called after each epoch, with the averaged weights and their predictions.
 
         Args:
             model: `ICapsClassifier.fit` passes a fitted classifier with these weights, and
                 `loop.train` the network. Its weights change with the next step.
-            validation: What it predicts for the validation texts.
+            validation: Its predictions for the validation texts.
         """
 
     def on_epoch(self, epoch: Epoch) -> None:
-        """At the end of each epoch."""
+        """Called at the end of each epoch, before `on_validation`."""

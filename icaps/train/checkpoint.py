@@ -1,6 +1,6 @@
-"""A trained model as a folder: safetensors, JSON and plain text. Nothing is pickled.
+"""Checkpoints: saves and loads a trained model as a folder of safetensors, JSON and plain text.
 
-The files are listed in `checkpoint_files`.
+Nothing is pickled. The files are listed in `checkpoint_files`.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from icaps.train.checkpoint_files import (
 _OTHER_VERSION = "Use the iCaps that wrote it, or train the model again."
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
-LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # from the name of a class back to its label
+LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class to its label
     "str": str,
     "int": int,
     "float": float,
     "bool": {"True": True, "False": False}.__getitem__,
 }
-MAX_NAME = 60  # characters of the name of a capsule
+MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
 Module = TypeVar("Module", bound=nn.Module)
 _WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
 
@@ -74,11 +74,11 @@ class Checkpoint:
 
     Attributes:
         network: In eval mode.
-        vocabulary: Its words.
+        vocabulary: That of the network.
         classes: Names, in the order of class numbers.
         train_config: Settings of the training; those of the model are in `network.config`.
-        inverse_temperature: Turns norms into probabilities.
-        metrics: Free-form.
+        inverse_temperature: Factor of the norms in `ICapsClassifier.predict_proba`.
+        metrics: Sizes, seed and scores; `metrics.json`.
         history: A record per epoch.
         capsule_names: Names that users gave to primary capsules, by number.
         label_type: Of the labels before they became names: a key of `LABEL_TYPES`.
@@ -107,10 +107,10 @@ def label_type(classes: NDArray[Any]) -> str:
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path) -> None:
-    """Writes the folder whole or not at all.
+    """Writes a checkpoint folder atomically.
 
-    An older checkpoint there is replaced. Files that are not part of a checkpoint, such as a model
-    card or a log, are kept.
+    An existing checkpoint is replaced. Files that are not part of a checkpoint, such as a model
+    card or a log, remain.
 
     Raises:
         CheckpointError: The folder cannot be written, or holds something else.
@@ -135,9 +135,10 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
     last = config.num_capsules - 1
     if not 0 <= capsule <= last:
         raise ConfigError(f"There is no capsule {capsule}; they are 0 to {last}.")
-    if len(name) > MAX_NAME or not name.isprintable():
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ConfigError(
-            f"The name {name!r} cannot be used; give at most {MAX_NAME} printable characters."
+            f"The name {name!r} cannot be used; give at most {MAX_NAME_LENGTH} printable "
+            "characters."
         )
     try:
         with FileLock(folder / f".{CAPSULES}.lock"):
@@ -150,7 +151,7 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
 
 
 def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
-    """Reads and checks a folder; the network is in eval mode.
+    """Reads and validates a checkpoint folder; the network is in eval mode.
 
     Raises:
         CheckpointError: A file is missing, damaged, of another format version, or does not fit
@@ -216,11 +217,11 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
     weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
     save_file(weights, folder / WEIGHTS)
-    (folder / WEIGHTS).chmod(0o644)  # safetensors makes it readable to its owner alone
+    (folder / WEIGHTS).chmod(0o644)  # safetensors creates it readable to its owner only
 
 
 def _as_bytes(vectors: Tensor) -> Tensor:
-    """Vectors as int8 steps if that loses nothing, as in every fitted model; else unchanged."""
+    """Vectors as int8 steps if that is lossless, as in every fitted model; else unchanged."""
     steps = (vectors / VECTOR_STEP).to(torch.int8)
     return steps if torch.equal(steps * VECTOR_STEP, vectors.float()) else vectors
 
@@ -257,7 +258,7 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
 
 
 def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
-    network = without_memory(lambda: ICapsNet(config, words, classes))
+    network = build_on_meta(lambda: ICapsNet(config, words, classes))
     weights = read_weights(path, shapes(network), CONFIG)
     if weights["fixed_embedding"].dtype == torch.int8:
         weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
@@ -265,10 +266,10 @@ def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> 
     return network
 
 
-def without_memory(make: Callable[[], Module]) -> Module:
-    """What `make` makes, its weights without memory: a hostile config must not allocate any."""
+def build_on_meta(build: Callable[[], Module]) -> Module:
+    """A module on the meta device: its weights take no memory, however large a hostile config."""
     with torch.device("meta"), _NoInitialisation():
-        return make()
+        return build()
 
 
 def shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -279,12 +280,12 @@ def shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
 def read_weights(
     path: Path, expected: Mapping[str, tuple[int, ...]], config: str
 ) -> dict[str, Tensor]:
-    """The tensors of a safetensors file.
+    """Reads the tensors of a safetensors file and checks their names and shapes.
 
     Args:
         path: The file.
-        expected: The shapes that it must hold, by name.
-        config: The file beside it from which these shapes follow.
+        expected: The expected shapes, by name.
+        config: Name of the file beside it that determines these shapes, for the message.
 
     Raises:
         CheckpointError: The file is damaged, has other names or shapes, or a value is not finite.
@@ -297,10 +298,11 @@ def read_weights(
         raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
     stored = {name: tuple(value.shape) for name, value in weights.items()}
     if stored != expected:
-        odd = min(name for name in {**expected, **stored} if expected.get(name) != stored.get(name))
+        names = {**expected, **stored}
+        name = min(name for name in names if expected.get(name) != stored.get(name))
         raise CheckpointError(
-            f"{path} does not fit {config}, {VOCABULARY} and {CLASSES}: {odd} is "
-            f"{stored.get(odd, 'missing')} and should be {expected.get(odd, 'absent')}. "
+            f"{path} does not fit {config}, {VOCABULARY} and {CLASSES}: {name} is "
+            f"{stored.get(name, 'missing')} and should be {expected.get(name, 'absent')}. "
             f"{COPY_AGAIN}"
         )
     for name, value in weights.items():

@@ -1,9 +1,9 @@
-"""The files of a model's folder: their names, where they may be written, classes, fingerprint.
+"""The files of a checkpoint folder: names, checks of folders, class names, fingerprint of weights.
 
     config.json        ModelConfig, TrainConfig, calibration factor, type of labels, format version
     vocabulary.txt     a word and its count per line, in the order of ids
     classes.txt        a name per line
-    model.safetensors  weights; the frozen vectors as bytes, which loses nothing
+    model.safetensors  weights; the frozen vectors as bytes, which is lossless
     metrics.json       seed, sizes, validation and test scores
     history.jsonl      a record per epoch
     capsules.json      names that users gave to primary capsules
@@ -27,7 +27,7 @@ VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS = "model.safetensors", "metrics.json"
 HISTORY, CAPSULES = "history.jsonl", "capsules.json"
 LAST, STATE = "last", "state.safetensors"
-# Written by the process of a training; `icaps.runs.folder` says what each is.
+# Written by the process of a training; described in `icaps.runs.folder`.
 RUN_FILES = (
     "request.json",
     "status.json",
@@ -40,11 +40,14 @@ RUN_FILES = (
 
 
 def check_writable(folder: str | Path, config: str = CONFIG) -> None:
-    """Raises CheckpointError if `folder` exists and holds something else.
+    """Checks that a model may be written to a folder.
 
     Args:
-        folder: Where a model is to be written.
+        folder: It may be new, empty, that of a run, or that of an earlier model of the same kind.
         config: CONFIG for a checkpoint, BASELINE for a baseline.
+
+    Raises:
+        CheckpointError: The folder exists and holds something else.
     """
     folder = Path(folder)
     if folder.is_dir():
@@ -57,7 +60,7 @@ def check_writable(folder: str | Path, config: str = CONFIG) -> None:
 
 
 def check_resumable(last: Path) -> None:
-    """Raises CheckpointError if the folder `last` of a model holds no state to resume from."""
+    """Raises CheckpointError if the folder `last` of a run has no state to resume from."""
     if not (last / STATE).is_file():
         raise CheckpointError(
             f"There is nothing to resume in {last}: no training was stopped there after its first "
@@ -66,7 +69,7 @@ def check_resumable(last: Path) -> None:
 
 
 def check_class_names(names: Iterable[str]) -> None:
-    """Raises DataError for a name of a class that `classes.txt` cannot hold."""
+    """Raises DataError for a class name that cannot be stored in `classes.txt`."""
     for name in names:
         if not name.strip():
             raise DataError(f"The class name {name!r} is empty; give the class a name.")
@@ -76,21 +79,24 @@ def check_class_names(names: Iterable[str]) -> None:
             name.encode()
         except UnicodeEncodeError as error:
             raise DataError(
-                f"The class name {name!r} has half of a character (a lone surrogate), which no "
-                "file can hold; rename the class."
+                f"The class name {name!r} has half of a character (a lone surrogate), which cannot "
+                "be stored in a file; rename the class."
             ) from error
 
 
 def write_classes(classes: Iterable[str], path: Path) -> None:
-    """Writes the names of classes, one per line, for `read_classes`."""
+    """Writes the class names, one per line."""
     path.write_bytes("".join(f"{name}\n" for name in classes).encode())
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
-    """The names of classes, one per line; CheckpointError if they are fewer than two or not unique.
+    """Reads the class names, one per line.
 
-    Only a line feed, perhaps after a carriage return, ends a line. A name may hold other characters
-    that `str.splitlines` splits at, such as U+2028.
+    Only a line feed, perhaps after a carriage return, ends a line. A name may contain other
+    characters that `str.splitlines` splits at, such as U+2028.
+
+    Raises:
+        CheckpointError: There are fewer than two names, or two are equal.
     """
     classes = tuple(read_text(path).removesuffix("\n").split("\n"))
     if len(classes) < 2 or len(set(classes)) < len(classes):

@@ -1,4 +1,4 @@
-"""Labelled texts as a training reads them: checked, divided, with a vocabulary, as numbers."""
+"""Training data: checks labels, splits off a validation part, builds the vocabulary, encodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
 from icaps.train.token_store import open_tokens, write_tokens
 
-_VERSION = 2  # of the files of an encoded corpus
+_VERSION = 2  # of the format of an encoded corpus in the cache
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -45,18 +45,18 @@ class Labelled(Protocol):
 
 
 class Sliceable(Protocol):
-    """Numbers that can be sliced: an array, or a file (`token_store.NumberFile`)."""
+    """An array, or a file that is read in slices (`token_store.NumberFile`)."""
 
     def __getitem__(self, where: slice, /) -> NDArray[Any]:
-        """The numbers from `where.start` to before `where.stop`."""
+        """The numbers from `where.start` up to `where.stop`."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Labelled texts as numbers, in memory or in files; a selection of them copies nothing.
+    """Labelled texts as word ids, in memory or in files; selecting texts copies nothing.
 
     Attributes:
-        ids: (words,), of all texts, end to end.
+        ids: (words,), of all texts, concatenated.
         sentence_offsets: (sentences + 1,), words before each sentence.
         text_offsets: (all texts + 1,), sentences before each text.
         all_labels: (all texts,), class numbers.
@@ -71,7 +71,7 @@ class Corpus:
 
     @classmethod
     def from_tokens(cls, tokens: TokenBatch, labels: Sequence[int]) -> Corpus:
-        """A corpus in memory; `labels` has the class number of each text."""
+        """A corpus in memory; `labels` are the class numbers (texts,)."""
         return cls(
             ids=tokens.ids,
             sentence_offsets=np.concatenate([[0], tokens.words_per_sentence.cumsum()]),
@@ -94,7 +94,7 @@ class Corpus:
         return dataclasses.replace(self, texts=self.texts[positions])
 
     def tokens(self) -> TokenBatch:
-        """The texts as a batch for the network, without spans."""
+        """The texts as one batch, without spans."""
         offsets = [self._offsets(text) for text in self.texts.tolist()]
         ids = [self.ids[part[0] : part[-1]] for part in offsets]
         lengths = [np.diff(part) for part in offsets]
@@ -104,40 +104,40 @@ class Corpus:
             np.array([len(part) for part in lengths], np.int64),
         )
 
-    def ids_of_texts(self) -> Iterator[NDArray[Any]]:
+    def iterate_ids(self) -> Iterator[NDArray[Any]]:
         """The ids of each text."""
         for text in self.texts.tolist():
             offsets = self._offsets(text)
             yield self.ids[offsets[0] : offsets[-1]]
 
     def _offsets(self, text: int) -> NDArray[Any]:
-        """Words before each sentence of a text, and up to its end (sentences + 1,)."""
+        """Number of words before each sentence of a text, and at its end (sentences + 1,)."""
         first, last = self.text_offsets[text : text + 2]
         return self.sentence_offsets[first : last + 1]
 
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words of each text of a corpus that are in the vocabulary, as gensim iterates them."""
+    """Iterates over the texts of a corpus as lists of their words in the vocabulary, for gensim."""
 
     corpus: Corpus
     vocabulary: Vocabulary
 
     def __iter__(self) -> Iterator[list[str]]:
         words = self.vocabulary.words
-        for ids in self.corpus.ids_of_texts():
+        for ids in self.corpus.iterate_ids():
             yield [words[i] for i in ids.tolist() if i != UNK]
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """All that a training reads.
+class TrainingData:
+    """The input of a training.
 
     Attributes:
         content: A hash of all texts and labels.
         classes: (J,), the labels by class number.
         vocabulary: Of the training texts.
-        training, validation: The texts as numbers.
+        training, validation: The two parts of the texts.
     """
 
     content: str
@@ -153,8 +153,15 @@ def prepare_texts(
     labels: Numbers,
     model: ModelConfig,
     train: TrainConfig,
-) -> Prepared:
-    """Texts in memory, with their class numbers (texts,).
+) -> TrainingData:
+    """Splits and encodes texts in memory.
+
+    Args:
+        texts: The texts.
+        classes: (J,), labels by class number.
+        labels: (texts,), class numbers.
+        model: How texts are split and truncated.
+        train: How the vocabulary and the validation part are chosen.
 
     Raises:
         DataError: There are too few texts to hold out a validation part.
@@ -164,7 +171,7 @@ def prepare_texts(
     corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
-    return Prepared(
+    return TrainingData(
         content, classes, vocabulary, corpus.select(training), corpus.select(validation)
     )
 
@@ -174,19 +181,19 @@ def prepare_stream(
     model: ModelConfig,
     train: TrainConfig,
     workers: int = 1,
-) -> Prepared:
-    """Any number of texts, iterated three times; their numbers are stored in the cache.
+) -> TrainingData:
+    """Splits and encodes a stream of any number of texts; word ids are stored in the cache.
 
-    The three passes are for labels, for the words of the training part, and for the numbers.
+    The stream is iterated three times: for labels, for the vocabulary, and for word ids.
 
     Args:
-        records: The same texts each time.
+        records: Labelled texts, the same in each iteration.
         model: How texts are split and truncated.
         train: How the vocabulary and the validation part are chosen.
-        workers: Processes that encode.
+        workers: Number of processes that encode.
 
     Raises:
-        DataError: A text cannot be read, there are too few, they are of one class, or the cache
+        DataError: A text cannot be read, there are too few, all are of one class, or the cache
             cannot be written.
     """
     classes, labels, content = read_labels(records)
@@ -204,7 +211,7 @@ def prepare_stream(
     home = artifact_home("encoded", _VERSION, content, words, reading)
     files = Artifact(home, lambda folder: open_tokens(folder, len(labels))).make(fill)
     corpus = Corpus(*files, labels, np.arange(len(labels), dtype=np.int32))
-    return Prepared(
+    return TrainingData(
         content, classes, vocabulary, corpus.select(training), corpus.select(validation)
     )
 
@@ -216,20 +223,20 @@ def check_texts(texts: Sequence[str]) -> list[str]:
         DataError: `texts` is one string, or holds something that is not a string.
     """
     if isinstance(texts, str):
-        raise DataError("Give a list of texts; for one text, [text].")
+        raise DataError("Give a list of texts; for a single one, [text].")
     texts = list(texts)
     for n, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError(f"Text {n} is {type(text).__name__}, no string; give texts alone.")
+            raise DataError(f"Text {n} is {type(text).__name__}, not a string; give only strings.")
     return texts
 
 
 def encode_labels(texts: Sequence[str], y: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes (J,), sorted, and the number of each text's class (texts,).
+    """Encodes labels as class numbers: classes (J,), sorted, and numbers (texts,).
 
     Raises:
-        DataError: The labels are not classes or of mixed types, there is not one per text, all are
-            the same, or a checkpoint cannot store the name of a class.
+        DataError: The labels are not categorical or of mixed types, their number is not that of
+            the texts, all are equal, or a class name cannot be stored in a checkpoint.
     """
     if y is None:
         raise DataError("This classifier requires y to be passed, but the target y is None.")
@@ -265,11 +272,11 @@ def _check_one_type(y: Any) -> None:
 
 
 def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
-    """The classes, sorted; the class number of each text; a hash of all texts and labels.
+    """Reads a stream: classes (J,), sorted, class numbers (texts,), hash of all texts and labels.
 
     Raises:
-        DataError: A text cannot be read, all are of one class, or a checkpoint cannot store the
-            name of a class.
+        DataError: A text cannot be read, all are of one class, or a class name cannot be stored in
+            a checkpoint.
     """
     number_of: dict[str, int] = {}  # in the order in which classes appear
     numbers = array("i")
@@ -290,7 +297,7 @@ def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str
 
 
 def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, Numbers]:
-    """Positions of the training and of the validation texts, stratified by class.
+    """Splits texts at random, stratified by class: positions of training and validation texts.
 
     Raises:
         DataError: There are too few texts.
@@ -299,14 +306,14 @@ def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, N
     try:
         training, validation = train_test_split(
             np.arange(len(labels)),
-            test_size=max(share, classes),  # one of each class, also in small data
+            test_size=max(share, classes),  # at least one per class, also in small data
             stratify=labels,
             random_state=train.seed,
         )
     except ValueError as error:
         raise DataError(
-            f"{len(labels)} texts of {classes} classes can't be split into a training and a "
-            f"validation part ({error}). Give two texts a class or more."
+            f"{len(labels)} texts of {classes} classes cannot be split into a training and a "
+            f"validation part ({error}). Give at least two texts per class."
         ) from error
     return training.astype(np.int32), validation.astype(np.int32)  # half of the memory of int64
 

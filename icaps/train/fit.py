@@ -1,4 +1,4 @@
-"""One fit of a classifier: word vectors, network, training loop, `<unk>`, calibration."""
+"""The steps of a fit: word vectors, network, training loop, `<unk>`, calibration."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from icaps.text.vectors import Sources, fixed_embedding, source_names
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
-from icaps.train.dataset import KnownWords, Prepared
-from icaps.train.loop import Course, choose_device, train, validate
+from icaps.train.dataset import KnownWords, TrainingData
+from icaps.train.loop import TrainingProgress, choose_device, train, validate
 from icaps.train.resume import StateFolder, fingerprint
 from icaps.train.unk import fit_unk
 
 
 def fit_checkpoint(
-    data: Prepared,
+    data: TrainingData,
     model: ModelConfig,
     config: TrainConfig,
     vectors: Sources = None,
@@ -39,16 +39,16 @@ def fit_checkpoint(
     """Trains a network on a data set and calibrates it on the validation texts.
 
     Args:
-        data: Texts as numbers, divided into training and validation.
+        data: Encoded texts in a training and a validation part.
         model: Settings of the network. `fixed_dim` is the size of vectors that are trained on the
-            texts; the network has that of all vectors.
+            texts; in the network it is the total size of all vectors.
         config: Settings of the training.
         vectors: See `ICapsClassifier`.
         device: "auto", or a torch device.
-        callbacks: Called as the training goes on.
-        state_folder: Where the state is saved; None saves none.
+        callbacks: Called during training.
+        state_folder: Where the state is saved; None: not saved.
         resume: Whether to continue from the state in `state_folder`.
-        as_model: Makes what `Callback.on_validation` gets of the checkpoint of an epoch.
+        as_model: Converts the checkpoint of an epoch to the model for `Callback.on_validation`.
 
     Raises:
         CheckpointError: The state cannot be written, or does not fit this training.
@@ -70,7 +70,8 @@ def fit_checkpoint(
         "vocabulary": fingerprint(data.vocabulary.words),
         "vectors": source_names(vectors),
     }
-    states = _open_states(state_folder, identity, resume)  # fails before the vectors take time
+    # Before the vectors, which take time: a state that does not fit raises at once.
+    states = _open_states(state_folder, identity, resume)
     frozen = fixed_embedding(
         vectors,
         KnownWords(training, data.vocabulary),
@@ -96,7 +97,9 @@ def fit_checkpoint(
         "vocabulary_size": len(data.vocabulary),
     }
 
-    def checkpoint_of(network: ICapsNet, validation: Validation, course: Course) -> Checkpoint:
+    def checkpoint_of(
+        network: ICapsNet, validation: Validation, progress: TrainingProgress
+    ) -> Checkpoint:
         labels = validation.corpus.labels
         return Checkpoint(
             network=network,
@@ -106,15 +109,15 @@ def fit_checkpoint(
             inverse_temperature=fit_inverse_temperature(validation.class_norms, labels),
             metrics={
                 **facts,
-                "best_epoch": course.best_epoch,
+                "best_epoch": progress.best_epoch,
                 "validation_accuracy": validation.accuracy,
-                "interrupted": course.interrupted,
+                "interrupted": progress.interrupted,
             },
-            history=[dataclasses.asdict(record) for record in course.history],
+            history=[dataclasses.asdict(record) for record in progress.history],
             label_type=label_type(data.classes),
         )
 
-    course = train(
+    progress = train(
         network,
         training,
         validation,
@@ -123,16 +126,16 @@ def fit_checkpoint(
         states,
         as_model=lambda *epoch: as_model(checkpoint_of(*epoch)),
     )
-    if config.unk_steps and not course.interrupted:
+    if config.unk_steps and not progress.interrupted:
         log("fitting <unk> so that it has no effect")
         fit_unk(network, training, config)
-    return checkpoint_of(network, validate(network, validation), course)
+    return checkpoint_of(network, validate(network, validation), progress)
 
 
 def _open_states(
     folder: str | Path | None, identity: dict[str, Any], resume: bool
 ) -> StateFolder | None:
-    """The folder of the state; DataError if processes under torchrun differ."""
+    """Opens the folder of the state; raises DataError if processes under torchrun differ."""
     states = None if folder is None else StateFolder.open(Path(folder), identity, resume)
     facts = None if states is None or states.state is None else states.state.facts
     if not distributed.same_everywhere(json.dumps([identity, facts])):

@@ -28,18 +28,18 @@ SAVE_EVERY = 300.0  # seconds between two states that are saved within a long ep
 
 
 @dataclass
-class Course:
-    """The course of a training so far.
+class TrainingProgress:
+    """The position of a training, and what it has reached so far.
 
     Attributes:
         history: The finished epochs.
         best_epoch: From 1; 0 before the first epoch has finished.
-        best_accuracy: On the validation texts, in that epoch.
+        best_accuracy: Validation accuracy of that epoch.
         interrupted: Whether Ctrl-C ended the training.
-        epoch: The epoch under way, from 1.
-        step: How many of its steps are done.
-        loss: Sum over the texts of these steps.
-        seconds: Time of these steps.
+        epoch: The current epoch, from 1.
+        step: Number of its steps that are done.
+        loss: Sum of the loss over the texts of these steps.
+        seconds: Duration of these steps.
     """
 
     history: list[Epoch] = field(default_factory=list)
@@ -52,8 +52,8 @@ class Course:
     seconds: float = 0.0
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Course:
-        """From what `dataclasses.asdict` returned, of this version or an earlier one."""
+    def from_facts(cls, facts: dict[str, Any]) -> TrainingProgress:
+        """From the result of `dataclasses.asdict`, of this version or an earlier one."""
         known = {item.name for item in dataclasses.fields(cls)}
         history = [Epoch(**record) for record in facts["history"]]
         return cls(**{name: facts[name] for name in known & facts.keys()} | {"history": history})
@@ -66,14 +66,14 @@ def train(
     config: TrainConfig,
     callbacks: Sequence[Callback] = (),
     state_folder: StateFolder | None = None,
-    as_model: Callable[[ICapsNet, Validation, Course], Any] | None = None,
-) -> Course:
-    """Trains `network` in place and leaves in it the weights of the best epoch, in eval mode.
+    as_model: Callable[[ICapsNet, Validation, TrainingProgress], Any] | None = None,
+) -> TrainingProgress:
+    """Trains `network` in place; at the end it has the weights of the best epoch, in eval mode.
 
-    Each epoch's averaged weights are validated. Training ends after `config.patience` epochs
-    without a better accuracy, or after the step in which Ctrl-C was pressed. The same seed, data,
-    machine and number of processes give the same weights, also if the training was stopped and
-    resumed.
+    The averaged weights are validated after each epoch. Training ends after `config.patience`
+    epochs without a better accuracy, or after the step in which Ctrl-C was pressed. The same seed,
+    data, machine and number of processes give the same weights, also if the training was stopped
+    and resumed.
 
     Args:
         network: Initialised with the seed.
@@ -82,8 +82,8 @@ def train(
         config: Settings.
         callbacks: Called in process 0 only.
         state_folder: Where the state is saved after each epoch, every few minutes and at Ctrl-C,
-            and the state to resume from.
-        as_model: Makes what `Callback.on_validation` gets; None passes the network.
+            with the state to resume from.
+        as_model: Returns the model to pass to `Callback.on_validation`; None passes the network.
 
     Raises:
         CheckpointError: The state cannot be written.
@@ -91,20 +91,20 @@ def train(
     """
     distributed.broadcast(network.state_dict().values())
     trainer = Trainer(network, training, config, callbacks, state_folder)
-    course, optimizer = trainer.course, trainer.optimizer
+    progress, optimizer = trainer.progress, trainer.optimizer
     with trainer.interrupt:
-        while not trainer.finished and not course.interrupted:
+        while not trainer.finished and not progress.interrupted:
             trainer.train_epoch()
-            if not course.interrupted:
+            if not progress.interrupted:
                 trainer.end_epoch(validation, as_model)
             trainer.save()
     network.load_state_dict(optimizer.best or optimizer.averaged_weights(), strict=False)
     network.eval()
-    return course
+    return progress
 
 
 class Trainer:
-    """A training under way: its course, and what its steps change."""
+    """One training: network, optimizer and progress, with methods for a step and an epoch."""
 
     def __init__(
         self,
@@ -115,56 +115,58 @@ class Trainer:
         state_folder: StateFolder | None = None,
     ) -> None:
         self.network, self.corpus, self.config = network, corpus, config
-        self.steps = -(-len(corpus) // config.batch_size)  # per epoch; the last may be smaller
+        self.steps = -(
+            -len(corpus) // config.batch_size
+        )  # per epoch; the last batch may be smaller
         self.optimizer = AveragedAdam(network, config, self.steps)
-        self.course = Course()
+        self.progress = TrainingProgress()
         self.interrupt = DeferredInterrupt()
         self._callbacks = callbacks if distributed.rank() == 0 else ()
         self._state_folder, self._saved = state_folder, time.perf_counter()
         if state_folder is not None and state_folder.state is not None:
-            self.course = Course.from_facts(state_folder.state.facts)
-            self.course.interrupted = False
+            self.progress = TrainingProgress.from_facts(state_folder.state.facts)
+            self.progress.interrupted = False
             self.optimizer.restore(state_folder.state.tensors)
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the last ones brought no better accuracy."""
-        done = self.course.epoch - 1
-        return done == self.config.epochs or done - self.course.best_epoch >= self.config.patience
+        """Whether all epochs are done, or the last `patience` did not improve the accuracy."""
+        done = self.progress.epoch - 1
+        return done == self.config.epochs or done - self.progress.best_epoch >= self.config.patience
 
     def train_epoch(self) -> None:
-        """Takes the remaining steps of the epoch, unless Ctrl-C ends them."""
-        course, config = self.course, self.config
+        """Takes the remaining steps of the epoch, up to Ctrl-C."""
+        progress, config = self.progress, self.config
         self.network.train()
-        # From the seed and the epoch only, so that an epoch can be resumed in its middle.
-        order = np.random.default_rng([config.seed, course.epoch]).permutation(len(self.corpus))
-        started = time.perf_counter() - course.seconds
-        while course.step < self.steps and not course.interrupted:
-            first = course.step * config.batch_size
+        # A function of seed and epoch only, so that an epoch can be resumed in the middle.
+        order = np.random.default_rng([config.seed, progress.epoch]).permutation(len(self.corpus))
+        started = time.perf_counter() - progress.seconds
+        while progress.step < self.steps and not progress.interrupted:
+            first = progress.step * config.batch_size
             batch = self.corpus.select(order[first : first + config.batch_size])
-            course.loss += self.train_step(batch) * len(batch)
-            course.step += 1
-            course.seconds = time.perf_counter() - started
+            progress.loss += self.train_step(batch) * len(batch)
+            progress.step += 1
+            progress.seconds = time.perf_counter() - started
             self._report_step(first + len(batch))
-            course.interrupted = self._interrupted()
-            if time.perf_counter() - self._saved > SAVE_EVERY and course.step < self.steps:
+            progress.interrupted = self._interrupted()
+            if time.perf_counter() - self._saved > SAVE_EVERY and progress.step < self.steps:
                 self.save()
 
     def train_step(self, batch: Corpus) -> float:
-        """Changes the weights by the gradient of a batch, and returns the mean loss of its texts.
+        """Updates the weights on a batch, and returns the mean loss of its texts.
 
         Raises:
             TrainingError: The loss is NaN or infinite.
         """
-        course = self.course
-        # Dropout depends on the step and the process only, so no random state has to be saved.
-        seeds = [self.config.seed, course.epoch, course.step, distributed.rank()]
+        progress = self.progress
+        # Dropout is a function of the seed, step and process only, so no random state is saved.
+        seeds = [self.config.seed, progress.epoch, progress.step, distributed.rank()]
         torch.manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
         loss = backward(self.network, batch, self.config)
         if not math.isfinite(loss):
             raise TrainingError(
-                f"The loss is NaN or infinite in step {course.step + 1} of epoch {course.epoch}. "
-                "Try a lower learning_rate, or a lower clip_norm above 0."
+                f"The loss is NaN or infinite in step {progress.step + 1} of epoch "
+                f"{progress.epoch}. Try a lower learning_rate, or a lower clip_norm above 0."
             )
         self.optimizer.step()
         return loss
@@ -172,45 +174,50 @@ class Trainer:
     def end_epoch(
         self,
         validation_corpus: Corpus,
-        as_model: Callable[[ICapsNet, Validation, Course], Any] | None = None,
+        as_model: Callable[[ICapsNet, Validation, TrainingProgress], Any] | None = None,
     ) -> None:
-        """Validates the averaged weights, records the epoch, and begins the next."""
-        course, started = self.course, time.perf_counter()
+        """Validates the averaged weights, records the epoch, and starts the next."""
+        progress, started = self.progress, time.perf_counter()
         average = self.optimizer.average
         validation = validate(average, validation_corpus)
         accuracy = validation.accuracy
-        seconds = course.seconds + time.perf_counter() - started
-        record = Epoch(course.epoch, course.loss / len(self.corpus), accuracy, seconds)
-        course.history.append(record)
-        if not course.best_epoch or accuracy > course.best_accuracy:
-            course.best_epoch, course.best_accuracy = course.epoch, accuracy
-            self.optimizer.keep_best()
-        course.epoch, course.step, course.loss, course.seconds = course.epoch + 1, 0, 0.0, 0.0
+        seconds = progress.seconds + time.perf_counter() - started
+        record = Epoch(progress.epoch, progress.loss / len(self.corpus), accuracy, seconds)
+        progress.history.append(record)
+        if not progress.best_epoch or accuracy > progress.best_accuracy:
+            progress.best_epoch, progress.best_accuracy = progress.epoch, accuracy
+            self.optimizer.store_best()
+        progress.epoch, progress.step, progress.loss, progress.seconds = (
+            progress.epoch + 1,
+            0,
+            0.0,
+            0.0,
+        )
         with self.interrupt.catching():
             for callback in self._callbacks:
                 callback.on_epoch(record)
             if self._callbacks:
-                model = as_model(average, validation, course) if as_model else average
+                model = as_model(average, validation, progress) if as_model else average
                 for callback in self._callbacks:
                     callback.on_validation(model, validation)
-        course.interrupted = self._interrupted()
+        progress.interrupted = self._interrupted()
 
     def save(self) -> None:
         """Saves the state to resume from."""
         if self._state_folder is not None:
-            facts = dataclasses.asdict(self.course)
+            facts = dataclasses.asdict(self.progress)
             self._state_folder.save(State(self.optimizer.state_tensors(), facts))
             self._saved = time.perf_counter()
 
     def _report_step(self, seen: int) -> None:
-        course = self.course
+        progress = self.progress
         step = Step(
-            epoch=course.epoch,
+            epoch=progress.epoch,
             epochs=self.config.epochs,
-            step=course.step,
+            step=progress.step,
             steps=self.steps,
-            loss=course.loss / seen,
-            texts_per_second=seen / course.seconds,
+            loss=progress.loss / seen,
+            texts_per_second=seen / progress.seconds,
             learning_rate=self.optimizer.learning_rate,
         )
         with self.interrupt.catching():
@@ -218,16 +225,16 @@ class Trainer:
                 callback.on_step(step)
 
     def _interrupted(self) -> bool:
-        """Whether Ctrl-C reached any process; all stop after the same step."""
+        """Whether any process received Ctrl-C, so that all stop after the same step."""
         return distributed.total(self.interrupt.requested) > 0
 
 
 def backward(network: ICapsNet, batch: Corpus, config: TrainConfig) -> float:
-    """Adds the gradient of a batch's mean loss to the weights' gradients, and returns the loss.
+    """Forward and backward pass of a batch: accumulates gradients and returns the mean loss.
 
-    Under torchrun each process takes its share of the texts, and gradients are summed by
-    `AveragedAdam.step`. The share is split into `config.accumulate` parts. The loss of a part is
-    weighted by its share of the batch, so that losses and gradients add up to the batch's mean.
+    Under torchrun each process takes its share of the texts, and `AveragedAdam.step` sums the
+    gradients. The share is split into `config.accumulate` parts. The loss of a part is weighted by
+    its share of the batch, so that losses and gradients add up to the mean over the batch.
     """
     device, loss = network.fixed_embedding.device, 0.0
     texts = np.arange(len(batch))[distributed.share()]
@@ -247,13 +254,13 @@ def backward(network: ICapsNet, batch: Corpus, config: TrainConfig) -> float:
 
 
 def validate(network: ICapsNet, corpus: Corpus) -> Validation:
-    """What a network in eval mode predicts for a corpus.
+    """The predictions of a network in eval mode for a corpus.
 
-    Under torchrun each process computes its share, and all get the whole.
+    Under torchrun each process computes its share, and all processes get the whole.
     """
     share = np.arange(len(corpus))[distributed.share()]
     norms = torch.zeros(len(corpus), network.num_classes)  # (texts, J)
-    capsules = torch.zeros(len(corpus), dtype=torch.int64)
+    capsules = torch.zeros(len(corpus), dtype=torch.int64)  # (texts,)
     known = torch.zeros(len(corpus), dtype=torch.int64)
     with torch.inference_mode():
         for start in range(0, len(share), VALIDATION_BATCH):

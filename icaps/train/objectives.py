@@ -1,8 +1,8 @@
-"""A term of the loss that lets primary capsules specialise in classes: ours, not the paper's.
+"""Specialisation loss: makes primary capsules specialise in classes. It is not in the paper.
 
-With the paper's loss alone the matrix C carries little information. W_j is shared by all capsules,
-so the class depends on the vector in a capsule and not on its number: a few capsules win the texts
-of every class, and the others win none. This term increases the mutual information of the winning
+With the paper's loss alone, the matrix C has little information. W_j is shared by all capsules, so
+the class depends on the vector of a capsule and not on its number: a few capsules win the texts of
+every class, and the others win none. This loss increases the mutual information of the winning
 capsule and the class, and the number of capsules that win.
 """
 
@@ -23,10 +23,10 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
     Args:
         routing: beta_ij (texts, I, J).
         labels: (texts,), class numbers.
-        config: Gives the two weights and the sharpness.
+        config: Has the two weights and the sharpness.
     """
-    own = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
-    winners = (config.winner_sharpness * own).softmax(1)
+    to_label = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
+    winners = (config.winner_sharpness * to_label).softmax(1)  # (texts, I)
     joint = routing.new_zeros(routing.shape[2], routing.shape[1])  # (J, I), sums to 1
     joint = joint.index_add(0, labels, winners) / len(labels)
     winner_entropy = _entropy(joint.sum(0))
@@ -35,6 +35,7 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
 
 
 def _entropy(shares: Tensor) -> Tensor:
-    # Without the bound the gradient at 0 would be infinite.
+    """-sum p log p in nats."""
+    # Clamped, as the gradient at 0 would be infinite.
     bounded: Tensor = shares.clamp(min=torch.finfo(shares.dtype).tiny)
     return -(bounded * bounded.log()).sum()

@@ -1,4 +1,4 @@
-"""Adam under a schedule, and the moving average of the weights: what a training step changes."""
+"""The optimizer: Adam with a learning rate schedule, and the moving average of the weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AveragedAdam:
 
     Attributes:
         average: A network with the averaged weights, in eval mode.
-        best: The averaged weights of the best epoch, by name; empty before `keep_best`.
+        best: The averaged weights of the best epoch, by name; empty until `store_best` is called.
         learning_rate: Of the last step; 0 before the first.
     """
 
@@ -31,7 +31,7 @@ class AveragedAdam:
         average = _moving_average(config.average_decay)
         self._averaged = AveragedModel(network, multi_avg_fn=average)
         self.average = cast(ICapsNet, self._averaged.module).eval()
-        self.average.fixed_embedding = network.fixed_embedding  # shared: it is never written
+        self.average.fixed_embedding = network.fixed_embedding  # shared, as it is never changed
         self.best: dict[str, Tensor] = {}
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
@@ -41,7 +41,7 @@ class AveragedAdam:
         self.learning_rate = 0.0
 
     def step(self) -> None:
-        """Changes the weights by their gradients, summed over all processes, and clears these."""
+        """Sums the gradients over all processes, updates the weights and clears the gradients."""
         distributed.sum_gradients(self._network.parameters())
         if self._config.clip_norm:
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.clip_norm)
@@ -53,7 +53,7 @@ class AveragedAdam:
         self._averaged.update_parameters(self._network)
         self._steps += 1
 
-    def keep_best(self) -> None:
+    def store_best(self) -> None:
         """Stores a copy of the averaged weights as the best."""
         self.best = self.averaged_weights()
 
@@ -62,7 +62,7 @@ class AveragedAdam:
         return {name: value.detach().clone() for name, value in self.average.named_parameters()}
 
     def state_tensors(self) -> dict[str, Tensor]:
-        """All that `restore` needs, by name."""
+        """The state to save for `restore`, by name."""
         groups: dict[str, Mapping[str, Tensor]] = {
             "network": self._network.state_dict(),
             "average": self._averaged.state_dict(),
@@ -78,7 +78,7 @@ class AveragedAdam:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Continues from where `state_tensors` was called."""
+        """Restores a state that `state_tensors` returned."""
         device = self._network.fixed_embedding.device
         groups: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "best": {}}
         adam: dict[int, dict[str, Tensor]] = {}
@@ -112,7 +112,7 @@ def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], fl
 
 
 def _moving_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
-    """Exponential; the decay grows to its value, so that the first weights are soon forgotten."""
+    """Exponential moving average; its decay grows to `decay`, to forget initial weights fast."""
 
     def average(means: Any, current: Any, updates: Tensor | int) -> None:
         share = min(decay, (1 + int(updates)) / (10 + int(updates)))

@@ -1,4 +1,4 @@
-"""Recommends settings for texts by their lengths and their number, after the paper's tables."""
+"""Recommends settings from the lengths and the number of texts, after the paper's tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from icaps.config import PRESETS, Preset
 from icaps.data.catalog import DATASETS
 
 WHOLE = 0.95  # share of the texts that are not truncated
-# From here on a typical text is long: both networks were compared on 20 Newsgroups (README.md).
+# From these medians on texts are long; both networks were compared on 20 Newsgroups (README.md).
 LONG_WORDS, LONG_SENTENCES = 75, 4
-# F by the largest number of texts for it. Tables 2 and 3 have 5 for 120,000 texts and more for
-# more; for fewer texts the paper has no data set, and a word that is seen once cannot be learnt.
+# F by maximum number of texts, without and with hierarchy. Tables 2 and 3 have 5 for 120,000 texts
+# and more for larger data sets. The paper has no smaller one; a word that occurs once cannot be
+# learnt.
 _FREQUENCIES = {
     False: {10_000: 1, 300_000: 5, 1_000_000: 50, 2_000_000: 100, math.inf: 200},
     True: {10_000: 1, 1_000_000: 5, math.inf: 10},
@@ -86,15 +87,15 @@ def _long_enough(lengths: NDArray[np.int64]) -> int:
 
 
 def _nearest(texts: int, length: int, hierarchical: bool) -> Preset:
-    """The preset of that kind whose texts are most similar in number and length, both as ratios."""
+    """The preset whose data set is most similar in number and length of texts, both as ratios."""
 
     def distance(preset: Preset) -> float:
-        own = preset.model.max_sentences if hierarchical else preset.model.max_words
+        limit = preset.model.max_sentences if hierarchical else preset.model.max_words
         rows = DATASETS[preset.name.rpartition("-")[0]].train_rows
-        return abs(math.log(texts / rows)) + abs(math.log(length / (own or 1)))
+        return abs(math.log(texts / rows)) + abs(math.log(length / (limit or 1)))
 
-    kind = [preset for preset in PRESETS.values() if preset.model.hierarchical == hierarchical]
-    return min(kind, key=distance)
+    presets = [preset for preset in PRESETS.values() if preset.model.hierarchical == hierarchical]
+    return min(presets, key=distance)
 
 
 def _reason(words: int, sentences: int, hierarchical: bool) -> str:

@@ -1,4 +1,4 @@
-"""The state of a training, from which it resumes exactly: one file, written whole or not at all."""
+"""Saves and loads the state of a training, from which it resumes exactly: one file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from icaps.nn import distributed
 from icaps.train.checkpoint_files import STATE, check_resumable
 
 FORMAT_VERSION = 1
-_OR_START_ANEW = "or omit --resume to train from the start."
+_OR_RESTART = "or omit --resume to train from the start."
 
 
 class State(NamedTuple):
-    """The state of a training: tensors by name, and the rest as plain data."""
+    """The state of a training: tensors by name, and its `TrainingProgress` as plain data."""
 
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
@@ -34,13 +34,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class StateFolder:
-    """Where the state of a training is stored.
+    """The folder where the state of a training is stored.
 
     Attributes:
-        folder: Holds the state and nothing else; in the folder of a model it is `last`.
-        identity: What the state belongs to, as plain data: `settings` by name, and fingerprints of
-            everything else that the training depends on.
-        state: To resume from; None starts anew.
+        folder: Contains only the state; in the folder of a model it is `last`.
+        identity: The inputs of the training, as plain data: `settings` by name, and fingerprints of
+            everything else that it depends on.
+        state: To resume from; None: start from the beginning.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class StateFolder:
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], resume: bool) -> StateFolder:
-        """The folder, with its state if that is to be resumed.
+        """Opens the folder, and loads its state if `resume`.
 
         Raises:
             CheckpointError: There is no state, it is damaged, or it belongs to other data or
@@ -58,7 +58,7 @@ class StateFolder:
         return cls(folder, identity, _load(folder / STATE, identity) if resume else None)
 
     def save(self, state: State) -> None:
-        """Replaces the stored state; only process 0 writes.
+        """Replaces the stored state atomically; only process 0 writes.
 
         Raises:
             CheckpointError: It cannot be written.
@@ -86,7 +86,7 @@ def delete_state(folder: Path) -> None:
 
 
 def fingerprint(parts: Iterable[NDArray[Any] | str]) -> str:
-    """A hash (SHA-256) of arrays and texts."""
+    """A hash (SHA-256) of arrays and strings."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):
@@ -104,24 +104,24 @@ def _load(path: Path, identity: Mapping[str, Any]) -> State:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{path} is damaged ({error}). Copy it again from where it came, {_OR_START_ANEW}"
+            f"{path} is damaged ({error}). Copy it again from its source, {_OR_RESTART}"
         ) from error
     if header["format_version"] != FORMAT_VERSION:
         raise CheckpointError(
             f"{path} has format version {header['format_version']}, and this iCaps reads "
-            f"{FORMAT_VERSION}. Use the iCaps that wrote it, {_OR_START_ANEW}"
+            f"{FORMAT_VERSION}. Use the iCaps that wrote it, {_OR_RESTART}"
         )
     difference = _difference(header["identity"], json.loads(json.dumps(identity)))
     if difference:
         raise CheckpointError(
-            f"The training in {path.parent} cannot be resumed: {difference}. Give what it was "
-            f"started with, {_OR_START_ANEW}"
+            f"The training in {path.parent} cannot be resumed: {difference}. Give the same "
+            f"settings and data as at its start, {_OR_RESTART}"
         )
     return State(tensors, header["facts"])
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first difference between two identities, in words; empty if there is none."""
+    """The first difference between two identities, as a clause; empty if there is none."""
     before, now = dict(old["settings"]), new["settings"]
     if not removed_setting(before):  # as in a state of an earlier version
         before = without_removed(before)

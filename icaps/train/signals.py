@@ -1,4 +1,4 @@
-"""Ctrl-C (SIGINT) and SIGTERM, deferred until the training can be saved."""
+"""Signal handling: defers Ctrl-C (SIGINT) and SIGTERM until the training can be saved."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class DeferredInterrupt:
-    """Inside `with`, the first signal only sets `requested`; the second acts as usual.
+    """Within its `with` block, the first signal only sets `requested`; the second acts as usual.
 
     Python delivers signals to the main thread only, so in other threads nothing is deferred. An
-    ignored signal stays ignored, and SIGTERM ends the process at once unless `sigterm_as_interrupt`
-    is active.
+    ignored signal remains ignored, and SIGTERM ends the process at once unless
+    `sigterm_as_interrupt` is active.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class DeferredInterrupt:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does; in the main thread only."""
+    """Within the block, SIGTERM raises KeyboardInterrupt like Ctrl-C; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Texts as numbers in files, read one batch at a time, so that they may be larger than memory."""
+"""Word ids of texts in files that are read one batch at a time, for texts larger than memory."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _IDS, _SENTENCE_OFFSETS, _TEXT_OFFSETS = "ids.bin", "sentence_offsets.bin", "tex
 
 
 class NumberFile:
-    """A file of numbers, read where it is sliced.
+    """An array in a file, of which only the requested slice is read.
 
-    It is not mapped into memory, because the parts of a mapped file that were read count as memory
-    of the process: after an epoch, all of it.
+    It is not memory-mapped, because pages of a mapped file that were read count as memory of the
+    process: after an epoch, the whole file.
     """
 
     def __init__(self, path: Path, dtype: type[np.signedinteger[Any]]) -> None:
@@ -43,7 +43,7 @@ class NumberFile:
 
 
 class TokenFiles(NamedTuple):
-    """Encoded texts end to end.
+    """The files of encoded texts.
 
     Attributes:
         ids: (words,).
@@ -59,14 +59,14 @@ class TokenFiles(NamedTuple):
 def write_tokens(
     texts: Iterable[str], vocabulary: Vocabulary, config: ModelConfig, folder: Path, workers: int
 ) -> None:
-    """Encodes texts, in their order, to the three files of `TokenFiles`.
+    """Encodes texts in order, and writes the three files of `TokenFiles`.
 
     Args:
         texts: Iterated once.
-        vocabulary: Numbers the words.
+        vocabulary: Maps words to ids.
         config: How texts are split and truncated.
-        folder: Where the files go; it must exist.
-        workers: Processes that encode; 1 is this one.
+        folder: An existing folder for the files.
+        workers: Number of processes that encode; with 1, this process does.
     """
     with (
         (folder / _IDS).open("wb") as ids,
@@ -85,7 +85,7 @@ def write_tokens(
 
 
 def open_tokens(folder: Path, texts: int) -> TokenFiles:
-    """The files that `write_tokens` wrote for so many texts.
+    """Opens the files that `write_tokens` wrote for this number of texts.
 
     Raises:
         OSError, ValueError: A file is missing or damaged.
@@ -132,7 +132,7 @@ def _start_worker(vocabulary: Vocabulary, config: ModelConfig) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Ends a worker whose parent was killed; it would wait for texts forever."""
+    """Ends a worker whose parent was killed, as it would wait for texts forever."""
     parent = parent_process()
     assert parent is not None
     parent.join()

@@ -1,11 +1,11 @@
-"""Makes `<unk>` neutral, so that masking a word acts like removing it: ours, not the paper's.
+"""Makes `<unk>` neutral, so that masking a word acts like removing it. It is not in the paper.
 
-Whether an explanation is faithful is tested by removing its words and predicting what is left. A
-word that is replaced by `<unk>` is not gone: the vector of `<unk>` is attended to and votes. Word
-dropout brings it into training, but never as many of it as in a text where everything but the
-explanation is masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in
-explainability"). So after the training this one vector is changed until a text with masked words
-gets the norms of the text without these words. No other weight changes, and no label is used.
+Faithfulness of explanations is tested by masking words and predicting again. A word that is
+replaced by `<unk>` still has an effect: the vector of `<unk>` gets attention and votes. Training
+with word dropout includes `<unk>`, but never as many as in a text where all words but the
+explanation are masked (Hase, Xie and Bansal 2021, "The out-of-distribution problem in
+explainability"). So after training, this one vector is fitted until a text with masked words gets
+the norms of the text without these words. No other weight changes, and no label is used.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
 
     A random share of the words of each sentence is masked, but never all of them. The loss is the
     squared difference between the class norms of the masked text and those of the text without
-    these words, summed over classes. The same seed and texts give the same vector; all processes
+    these words, summed over classes. It depends on the seed and the texts only, so all processes
     take the same steps.
 
     Args:
         network: Trained, in eval mode; changed in place.
         corpus: Texts that it was trained on.
-        config: Gives the seed, the number of steps and the size of a batch.
+        config: Has the seed, the number of steps and the batch size.
     """
     device = network.fixed_embedding.device
     tables = {
@@ -57,15 +57,17 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
         shares = torch.rand(len(lengths), generator=random)
         masked = dropped_words(lengths, shares, random).numpy()
         with torch.no_grad():
-            wanted = network(tokens.without(masked)).class_norms
-        # Of the batch's own words alone, as the tables are large.
+            targets = network(tokens.without(masked)).class_norms  # (B, J)
+        # Embeddings of the batch's distinct words only, as the tables are large.
         words, ids = np.unique(np.where(masked, UNK, tokens.ids), return_inverse=True)
-        moved = torch.from_numpy(words == UNK)[:, None].to(device)
-        own = torch.from_numpy(words).to(device)
-        rows = {name: torch.where(moved, unk[name], table[own]) for name, table in tables.items()}
+        is_unk = torch.from_numpy(words == UNK)[:, None].to(device)
+        word_ids = torch.from_numpy(words).to(device)
+        rows = {
+            name: torch.where(is_unk, unk[name], table[word_ids]) for name, table in tables.items()
+        }
         renumbered = dataclasses.replace(tokens, ids=ids)
-        found = torch.func.functional_call(network, rows, (renumbered,)).class_norms
-        loss = (found - wanted).square().sum(1).mean()
+        norms = torch.func.functional_call(network, rows, (renumbered,)).class_norms  # (B, J)
+        loss = (norms - targets).square().sum(1).mean()
         for vector, gradient in zip(
             unk.values(), torch.autograd.grad(loss, list(unk.values())), strict=True
         ):

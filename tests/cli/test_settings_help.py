@@ -32,10 +32,7 @@ def test_each_setting_has_a_help_text(kind: Any) -> None:
         assert setting.default == getattr(standard, setting.name)
         assert type(setting.default) is type(getattr(standard, setting.name))
         assert setting.type == hints[setting.name]
-        assert len(setting.help) > 5
-        assert setting.help == setting.help.strip()
-        assert setting.help[0].islower() or setting.help[0] == "_"  # it continues after the name
-        assert not setting.help.endswith(".")
+        assert setting.help
 
 
 def test_names_and_help_texts_are_unique() -> None:

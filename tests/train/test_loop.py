@@ -46,14 +46,14 @@ def test_training_learns_and_calls_its_callbacks() -> None:
     config = TrainConfig(
         batch_size=50, epochs=30, patience=30, learning_rate=0.03, average_decay=0.9
     )
-    course = train(net, training, validation, config, [recorder])
-    assert course.best_accuracy > 0.95
-    assert validate(net, validation).accuracy == pytest.approx(course.best_accuracy)
+    progress = train(net, training, validation, config, [recorder])
+    assert progress.best_accuracy > 0.95
+    assert validate(net, validation).accuracy == pytest.approx(progress.best_accuracy)
     assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 31))
-    assert recorder.epochs == course.history
+    assert recorder.epochs == progress.history
     assert len(recorder.steps) == 30 * 6
     assert recorder.steps[-1].step == recorder.steps[-1].steps == 6
-    assert course.history[-1].loss < course.history[0].loss / 2
+    assert progress.history[-1].loss < progress.history[0].loss / 2
     assert not net.training
     assert torch.equal(net.fixed_embedding, fixed)
 
@@ -61,10 +61,10 @@ def test_training_learns_and_calls_its_callbacks() -> None:
 def test_it_keeps_the_best_epoch_and_stops_after_patience() -> None:
     net = network()
     config = TrainConfig(batch_size=50, epochs=50, patience=2, learning_rate=0.01)
-    course = train(net, toy_corpus(300, 1), toy_corpus(100, 2), config)
-    scores = [epoch.validation_accuracy for epoch in course.history]
-    assert course.best_epoch == scores.index(max(scores)) + 1
-    assert len(scores) == course.best_epoch + 2
+    progress = train(net, toy_corpus(300, 1), toy_corpus(100, 2), config)
+    scores = [epoch.validation_accuracy for epoch in progress.history]
+    assert progress.best_epoch == scores.index(max(scores)) + 1
+    assert len(scores) == progress.best_epoch + 2
 
 
 def test_ctrl_c_keeps_the_best_so_far() -> None:
@@ -76,10 +76,10 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
     net = network()
     validation = toy_corpus(100, 2)
     config = TrainConfig(batch_size=50, epochs=9, learning_rate=0.01)
-    course = train(net, toy_corpus(300, 1), validation, config, [Stop()])
-    assert course.interrupted
-    assert len(course.history) == 2
-    assert validate(net, validation).accuracy == pytest.approx(course.best_accuracy)
+    progress = train(net, toy_corpus(300, 1), validation, config, [Stop()])
+    assert progress.interrupted
+    assert len(progress.history) == 2
+    assert validate(net, validation).accuracy == pytest.approx(progress.best_accuracy)
 
 
 def test_the_average_follows_the_weights_it_averages() -> None:

@@ -18,7 +18,7 @@ from icaps.errors import CheckpointError
 from icaps.model import ICapsNet
 from icaps.train.callbacks import Epoch, Step
 from icaps.train.checkpoint_files import STATE
-from icaps.train.loop import Course, train
+from icaps.train.loop import TrainingProgress, train
 from icaps.train.resume import State, StateFolder, fingerprint
 from icaps.train.signals import DeferredInterrupt
 from tests.conftest import MODEL, make_texts
@@ -48,7 +48,7 @@ class StopAt(Recorder):
 
 def run(
     recorder: Recorder, last: StateFolder | None = None, config: TrainConfig = CONFIG
-) -> tuple[ICapsNet, Course]:
+) -> tuple[ICapsNet, TrainingProgress]:
     net = network()
     return net, train(net, toy_corpus(100, 1), toy_corpus(50, 2), config, [recorder], last)
 
@@ -62,7 +62,7 @@ def same_weights(one: ICapsNet, other: ICapsNet) -> bool:
 def test_a_stopped_training_resumes_exactly(place: tuple[int, int | None], tmp_path: Path) -> None:
     """Stopped in the first epoch, in the middle, at an epoch's last step, and after an epoch."""
     whole = Recorder()
-    expected, course = run(whole)
+    expected, progress = run(whole)
     before, after = StopAt(*place), Recorder()
     assert run(before, StateFolder.open(tmp_path, IDENTITY, False))[1].interrupted
     resumed, rest = run(after, StateFolder.open(tmp_path, IDENTITY, True))
@@ -72,21 +72,21 @@ def test_a_stopped_training_resumes_exactly(place: tuple[int, int | None], tmp_p
     losses = [(step.epoch, step.step, step.loss) for step in whole.steps]
     assert [(s.epoch, s.step, s.loss) for s in before.steps + after.steps] == losses
 
-    def untimed(course: Course) -> Course:
-        history = [dataclasses.replace(epoch, seconds=0) for epoch in course.history]
-        return dataclasses.replace(course, history=history)
+    def untimed(progress: TrainingProgress) -> TrainingProgress:
+        history = [dataclasses.replace(epoch, seconds=0) for epoch in progress.history]
+        return dataclasses.replace(progress, history=history)
 
-    assert untimed(rest) == untimed(course)
+    assert untimed(rest) == untimed(progress)
 
 
 def test_a_finished_training_resumes_without_a_step(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, epochs=9, patience=1)
-    expected, course = run(Recorder(), StateFolder.open(tmp_path, IDENTITY, False), config)
-    assert course.epoch == course.best_epoch + 2
+    expected, progress = run(Recorder(), StateFolder.open(tmp_path, IDENTITY, False), config)
+    assert progress.epoch == progress.best_epoch + 2
     recorder = Recorder()
     resumed, rest = run(recorder, StateFolder.open(tmp_path, IDENTITY, True), config)
     assert same_weights(expected, resumed)
-    assert rest == course
+    assert rest == progress
     assert recorder.steps == []
 
 
@@ -161,8 +161,11 @@ def test_a_state_of_an_earlier_version_resumes_if_its_settings_mean_the_same(
     state = StateFolder.open(tmp_path, IDENTITY, True).state
     assert state is not None
     assert state.facts == {"epoch": 1}
-    course = Course(history=[Epoch(1, 0.5, 0.25, 2.0)], epoch=2)
-    assert Course.from_facts(dataclasses.asdict(course) | {"precision": "float32"}) == course
+    progress = TrainingProgress(history=[Epoch(1, 0.5, 0.25, 2.0)], epoch=2)
+    assert (
+        TrainingProgress.from_facts(dataclasses.asdict(progress) | {"precision": "float32"})
+        == progress
+    )
     old = {"dropout": 0.1, "oov": "mean"}
     StateFolder.open(tmp_path, IDENTITY | {"settings": old}, False).save(State({}, {}))
     with pytest.raises(CheckpointError, match="setting oov was 'mean' and is None"):
