@@ -48,7 +48,7 @@ class View(NamedTuple):
     """A page, what is pressed there for its results, what they are, and other tabs to look at."""
 
     heading: str
-    asked: dict[str, str]
+    address: dict[str, str]
     button: str = ""
     seen: str = ""
     tabs: tuple[str, ...] = ()
@@ -100,14 +100,14 @@ def shop(
         weights = weights_fingerprint(place / "models" / "small")
         evaluate_data(classifier, weights, EvaluationData(data, "test", {}))
     (explanation,) = classifier.explain(make_texts(1, seed=3)[0])
-    told = {"classes": classes, "frequency": [[9, 1, 0], [0, 8, 1], [2, 0, 7]]}
-    told["explanation"] = explanation.to_dict()
+    record = {"classes": classes, "frequency": [[9, 1, 0], [0, 8, 1], [2, 0, 7]]}
+    record["explanation"] = explanation.to_dict()
     write_run(
         place / "runs",
         "first",
         done(),
         progress=[line for epoch in (1, 2) for line in (*steps(epoch), epoch_line(epoch, 0.8))],
-        snapshots=[{"epoch": epoch, **told} for epoch in (1, 2)],
+        snapshots=[{"epoch": epoch, **record} for epoch in (1, 2)],
     )
     with workshop(place) as found:
         yield found
@@ -133,9 +133,9 @@ def data_of(place: Path) -> Path:
 def open_view(page: Page, shop: Workshop, name: str) -> None:
     """Opens a page, and has it show its results."""
     view = VIEWS[name]
-    asked = view.asked | ({"data": str(data_of(shop.place))} if name in OF_DATA else {})
+    address = view.address | ({"data": str(data_of(shop.place))} if name in OF_DATA else {})
     place = "" if name == "explain" else name  # the landing page has no address of its own
-    open_at(page, f"/{place}?{urlencode(asked)}", view.heading)
+    open_at(page, f"/{place}?{urlencode(address)}", view.heading)
     results = main(page).locator(f"{view.seen}:visible").first
     if view.button:
         button = main(page).get_by_role("button", name=re.compile(view.button))

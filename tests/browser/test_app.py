@@ -168,5 +168,5 @@ def test_the_question_outlives_a_visit_to_the_other_page(window: Any) -> None:
     page.get_by_role("link", name="Explain").click()
     wait_for_text(page, COOKING)
     expect(box(page)).to_have_value(COOKING)
-    type_text(page, SAILING)  # the box answers as one types again
+    type_text(page, SAILING)  # the box applies further typing
     expect(page.locator(".verdict")).to_have_text("Sailing")

@@ -40,7 +40,7 @@ def picker(page: Page, label: str) -> Locator:
     return page.get_by_role("combobox", name=re.compile(f"{label}$"))
 
 
-def asked(page: Page) -> dict[str, str]:
+def address_of(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlparse(page.url).query).items()}
 
 
@@ -61,7 +61,7 @@ def hover(page: Page, place: Locator, x: float, y: float) -> dict[str, str]:
 
 
 def words_shown(page: Page) -> list[str]:
-    """The words that the bars are said to show."""
+    """The words of the bars, by the label for screen readers."""
     label = page.get_by_label(re.compile("^The most relevant words: ")).first
     text = label.get_attribute("aria-label")
     assert text is not None
@@ -80,7 +80,7 @@ def expected_words(report: GlobalReport, capsule: int, class_name: str | None) -
 
 def test_a_cell_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/capsules?model=small")
-    before = asked(page)["capsule"]
+    before = address_of(page)["capsule"]
     chart = page.get_by_label(re.compile("^The matrix C")).first
     for x in (0.25, 0.35, 0.45, 0.55, 0.65):
         for y in (0.4, 0.5, 0.6):
@@ -95,23 +95,27 @@ def test_a_cell_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> 
     page.mouse.down()
     page.mouse.up()
     wait_for_capsule(page, int(tip["Capsule"]))
-    assert asked(page)["cell_class"] == tip["Class"]
+    assert address_of(page)["cell_class"] == tip["Class"]
     assert words_shown(page) == expected_words(report, int(tip["Capsule"]), tip["Class"])
 
 
 def test_a_capsule_is_picked_with_the_keyboard(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/capsules?model=small")
     order = report.capsules.sort_values("wins", ascending=False, kind="stable")["capsule"].tolist()
-    assert asked(page)["capsule"] == str(order[0])
+    assert address_of(page)["capsule"] == str(order[0])
     picker(page, "Capsule").focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.wait_for_function(f"new URL(location).searchParams.get('capsule') !== '{order[0]}'")
     wait_for_rest(page)
-    capsule = int(asked(page)["capsule"])
+    capsule = int(address_of(page)["capsule"])
     assert words_shown(page) == expected_words(report, capsule, None)
     again = open_page(page, page.url)  # a link reopens it
-    assert asked(again) == {"model": "small", "capsule": str(capsule), "cell_class": "every class"}
+    assert address_of(again) == {
+        "model": "small",
+        "capsule": str(capsule),
+        "cell_class": "every class",
+    }
     assert words_shown(again) == expected_words(report, capsule, None)
 
 
@@ -159,7 +163,7 @@ def test_from_explain_to_the_capsule_and_back(window: Page) -> None:
     link.first.click()
     page.get_by_role("heading", level=1, name="What the capsules do").wait_for()
     wait_for_rest(page)
-    assert asked(page)["capsule"] == re.sub(r"\D", "", name)
+    assert address_of(page)["capsule"] == re.sub(r"\D", "", name)
     page.get_by_role("tab", name="Typical texts").click()
     page.get_by_role("button", name="Explain").first.click()
     page.get_by_role("heading", level=1, name="Why this class?").wait_for()
@@ -171,7 +175,7 @@ def test_from_explain_to_the_capsule_and_back(window: Page) -> None:
 
 def test_a_query_is_picked_with_the_mouse(window: Page, report: GlobalReport) -> None:
     page = open_page(window, "/queries?model=small")
-    before = asked(page)["capsule"]
+    before = address_of(page)["capsule"]
     chart = page.get_by_label(re.compile("^The queries on a plane")).first
     page.set_viewport_size({"width": 900, "height": 1200})  # all of the chart is in view
     wait_for_rest(page)
@@ -186,4 +190,4 @@ def test_a_query_is_picked_with_the_mouse(window: Page, report: GlobalReport) ->
     page.mouse.down()
     page.mouse.up()
     wait_for_capsule(page, int(tip["Capsule"]))
-    assert asked(page) == {"model": "small", "capsule": tip["Capsule"]}
+    assert address_of(page) == {"model": "small", "capsule": tip["Capsule"]}

@@ -211,14 +211,16 @@ def test_of_two_that_start_one_name_one_is_reported(browser: Any, shop: Workshop
         run = shop.wait("twins", lambda run: bool(run.status.pid))
         with shop.holding(run):
             for page in pages:
-                expect(job(page, "twins")).to_be_visible()  # also where one is told, of the other's
+                expect(
+                    job(page, "twins")
+                ).to_be_visible()  # also for the visitor who sees the message
             # Which of the two comes second isn't known, so that one answer of either is waited for.
             end = time.monotonic() + LONG
-            while not (told := [text for page in pages for text in alerts(page)]):
+            while not (messages := [text for page in pages for text in alerts(page)]):
                 assert time.monotonic() < end
                 pages[0].wait_for_timeout(50)
-            assert len(told) == 1
-            assert "There is a run named twins already; choose another name." in told[0]
+            assert len(messages) == 1
+            assert "There is a run named twins already; choose another name." in messages[0]
             # Another one waits for its turn, and both are seen.
             start(pages[0], "later")
             expect(job_line(pages[0], "later")).to_contain_text("queued")

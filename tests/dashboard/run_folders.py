@@ -43,10 +43,10 @@ def run(at: AppTest) -> AppTest:
     return at
 
 
-def open_page(name: str, **asked: str) -> AppTest:
+def open_page(name: str, **address: str) -> AppTest:
     """A new visitor on a page, with what the address asks."""
     at = AppTest.from_file(str(visitor.HOME), default_timeout=60)
-    at.query_params.update(asked)
+    at.query_params.update(address)
     at.switch_page(f"../pages/{name}.py")
     return run(at)
 
@@ -60,7 +60,7 @@ def write_run(
     progress: Sequence[dict[str, Any]] = (),
     snapshots: Sequence[dict[str, Any]] = (),
     log: str = "",
-    asked_to_stop: bool = False,
+    stop_requested: bool = False,
     resumable: bool = False,
 ) -> RunFolder:
     """The folder of a training whose process is gone, or never was."""
@@ -75,7 +75,7 @@ def write_run(
             folder.append(file, record)
     if log:
         (folder.path / LOG).write_text(log, encoding="utf-8")
-    if asked_to_stop:
+    if stop_requested:
         (folder.path / STOP).touch()
     if resumable:
         (folder.path / "last").mkdir()

@@ -41,7 +41,7 @@ ESTIMATE = Estimate(
 
 @dataclass
 class Started:
-    """What the launcher has asked for."""
+    """The trainings and estimates that the launcher has requested."""
 
     calls: list[tuple[Path, str, list[str], int]] = field(default_factory=list)
     estimates: list[tuple[Any, ...]] = field(default_factory=list)
@@ -104,7 +104,7 @@ def press_start(at: AppTest) -> None:
 
 
 def arguments_of(at: AppTest, started: Started) -> list[str]:
-    """What is started, which is what is shown."""
+    """The arguments of the started training, which are those on the page."""
     shown, place = command(at), launcher.runs_folder()
     name = at.text_input(key="launch name").value
     press_start(at)
@@ -426,7 +426,7 @@ def test_who_is_refused_a_name_sees_whose_training_has_it(
     start = jobs.start
 
     def start_second(place: Path, name: str, arguments: Sequence[str], limit: int) -> Run:
-        """Another visitor has asked for the same name a moment before."""
+        """Another visitor has taken the same name a moment before."""
         write_run(place, name, Status(QUEUED, queued=time.time()))
         return start(place, name, arguments, limit)
 
@@ -516,7 +516,7 @@ def random_settings(random: Random) -> dict[str, str]:
     return {name: str(value) for name, value in drawn.items() if random.random() < 0.6}
 
 
-def asked(data: Path, settings: dict[str, str], preset: str | None = None) -> list[str]:
+def train_arguments(data: Path, settings: dict[str, str], preset: str | None = None) -> list[str]:
     arguments = ["train", "--data", str(data)]
     if preset is not None:
         arguments += ["--preset", preset]
@@ -562,7 +562,7 @@ def test_a_run_that_is_taken_over_has_the_same_settings(started: Started, texts:
     for _ in range(7):
         given = random_settings(random)
         preset = random.choice([None, *PRESETS])
-        arguments = asked(texts, given, preset)
+        arguments = train_arguments(texts, given, preset)
         again = taken_over(at, run_of(arguments), started)
         assert settings_in(again) == settings_in(arguments)
 
@@ -570,7 +570,7 @@ def test_a_run_that_is_taken_over_has_the_same_settings(started: Started, texts:
 @pytest.mark.parametrize("preset", list(PRESETS)[::4])
 def test_each_preset_is_taken_over(preset: str, started: Started, texts: Path) -> None:
     at = AppTest.from_function(taking_script, default_timeout=60)
-    arguments = asked(texts, {}, preset)
+    arguments = train_arguments(texts, {}, preset)
     again = taken_over(at, run_of(arguments), started)
     assert settings_in(again) == settings_in(arguments)
     assert read_arguments(again).preset == preset
@@ -607,7 +607,7 @@ def test_data_beside_the_folder_of_the_command(started: Started, texts: Path) ->
 
 def test_what_was_changed_is_reset_by_taking_over_again(started: Started, texts: Path) -> None:
     at = AppTest.from_function(taking_script, default_timeout=60)
-    old = run_of(asked(texts, {"epochs": "3"}))
+    old = run_of(train_arguments(texts, {"epochs": "3"}))
     at.session_state["take"] = old
     run(at)
     widget(at, "number_input", "epochs").set_value(99)

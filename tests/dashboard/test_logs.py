@@ -1,4 +1,4 @@
-"""What the server writes: lines of JSON, in which nothing is that a visitor wrote."""
+"""The lines of JSON that the server logs, without anything that a visitor wrote."""
 
 import json
 import logging

@@ -95,8 +95,8 @@ def test_the_numbers_of_capsules_and_kgrams(k1: int, k2: int, classifier: ICapsC
 def test_a_link_reopens_text_model_and_settings() -> None:
     at = choose(type_text(open_app(), COOKING), "target", "Gardens")
     at.slider(key="k1").set_value(3)
-    asked = run(at).query_params
-    assert asked == {
+    address = run(at).query_params
+    assert address == {
         "text": COOKING,
         "model": "small",
         "target": "Gardens",
@@ -105,7 +105,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
         "sentences": "1",
         "ranking": "routing",
     }
-    again = open_app(**asked)
+    again = open_app(**address)
     assert again.text_area(key="text").value == COOKING
     assert again.selectbox(key="target").value == "Gardens"
     assert (again.slider(key="k1").value, again.slider(key="k2").value) == (3, 2)
@@ -125,7 +125,7 @@ def test_back_and_forward_work_but_a_late_address_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "address",
     [
         {"k1": "0"},
         {"k1": "9", "k2": "-1"},
@@ -137,8 +137,8 @@ def test_back_and_forward_work_but_a_late_address_is_ignored() -> None:
         {"page": "2", "text[]": "bread"},
     ],
 )
-def test_a_wrong_address_is_ignored(asked: dict[str, str]) -> None:
-    at = open_app(**asked)
+def test_a_wrong_address_is_ignored(address: dict[str, str]) -> None:
+    at = open_app(**address)
     assert shown_text(at) == FIRST
     assert (at.selectbox(key="model").value, at.selectbox(key="target").value) == (
         "small",
@@ -185,7 +185,7 @@ def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     texts = [COOKING, SAILING, "=1+1", "a <b> & c"]
     at.text_area(key="lines").set_value("\n".join(texts))
     assert run(at).button[0].label == "Explain 4 texts"
-    assert not at.dataframe  # only when asked
+    assert not at.dataframe  # only after the button was pressed
     at.button[0].click()
     table = run(at).dataframe[0].value
     assert isinstance(table, pd.DataFrame)

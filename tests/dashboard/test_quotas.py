@@ -202,7 +202,7 @@ def test_no_other_places_where_strangers_come(
         "ag_news",
     ):
         file_access.check_data(value)
-    file_access.check_data("owner/name")  # which may be asked for
+    file_access.check_data("owner/name")  # which may be downloaded
     wrong = ("/etc/passwd", str(outside), f"{root}/../outside.csv", "root/link.csv", "outside.csv")
     wrong += (str(tmp_path / "root2.csv"), "/", "..", ".", "a\0b", "nowhere.csv", "x" * 5_000)
     for value in wrong:

@@ -114,7 +114,7 @@ def test_what_fails_at_the_start_is_logged_and_stops_no_server(
 
     monkeypatch.setattr(ICapsClassifier, "explain", fail)
     serve()
-    server.wait_until_warm()  # nobody waits for ever
+    server.wait_until_warm()  # returns
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[:1] == "{"]
     (failure,) = [line for line in lines if line["event"] == "failure"]
     assert failure["error"] == "RuntimeError"

@@ -129,7 +129,7 @@ ENDED = {"resume", "duplicate", "delete"}
 # The status that is written, whether its process lives, whether a stop was requested: the state and
 # the buttons that are shown.
 STATES: dict[str, tuple[Status | None, bool, bool, str, set[str]]] = {
-    "just asked for": (None, False, False, QUEUED, LIVE),
+    "just requested": (None, False, False, QUEUED, LIVE),
     "queued": (Status(QUEUED, 1), True, False, QUEUED, LIVE),
     "preparing": (Status(PREPARING, 1), True, False, PREPARING, LIVE),
     "training": (
@@ -157,8 +157,8 @@ STATES: dict[str, tuple[Status | None, bool, bool, str, set[str]]] = {
 
 @pytest.mark.parametrize("name", STATES)
 def test_each_state(name: str, place: Path) -> None:
-    status, alive, asked, words, expected = STATES[name]
-    folder = write_run(place, name, status, asked_to_stop=asked, progress=COURSE)
+    status, alive, stop, words, expected = STATES[name]
+    folder = write_run(place, name, status, stop_requested=stop, progress=COURSE)
     with at_work(folder) if alive else nullcontext():
         at = open_page("train")
         assert buttons(at) == expected
@@ -169,7 +169,7 @@ def test_each_state(name: str, place: Path) -> None:
             assert not at.error
         state = TRAINING if words.startswith("epoch") else words
         assert history(at)["state"].tolist() == [state]
-        live = name == "just asked for" or alive
+        live = name == "just requested" or alive
         assert ("Training now" in page_html(at)) == live
 
 
@@ -634,8 +634,8 @@ def test_resuming(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICAPS_JOBS", "4")
     write_run(place, "one", Status(STOPPED, 1), resumable=True)
     write_run(place, "two", Status(FAILED, 1, error="x"))
-    asked: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(jobs, "_launch", lambda *arguments: asked.append(arguments))
+    launched: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(jobs, "_launch", lambda *arguments: launched.append(arguments))
     for name, words in (
         ("one", "exactly from its last saved state"),
         ("two", "Starts from the beginning"),
@@ -645,7 +645,7 @@ def test_resuming(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         press(at, "resume", name)
     request = ["train", "--data", "synthetic"]
     folder = str(place)
-    assert asked == [
+    assert launched == [
         (place.resolve() / "one", [*request, "--resume"], 4, folder),
         (place.resolve() / "two", request, 4, folder),
     ]
@@ -750,7 +750,7 @@ def test_hundreds_of_trainings(place: Path, snapshots: list[dict[str, Any]]) -> 
 
 def test_a_wrong_address_is_ignored(place: Path) -> None:
     write_run(place, "mine", done())
-    for asked in ("<script>", "../small", "x" * 5_000, ""):
-        at = open_page("train", run=asked)
+    for name in ("<script>", "../small", "x" * 5_000, ""):
+        at = open_page("train", run=name)
         assert at.selectbox(key="run").value == "mine"
         assert at.query_params["run"] == "mine"

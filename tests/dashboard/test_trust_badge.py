@@ -74,7 +74,7 @@ def test_the_ranking_is_in_the_link(shipped: ICapsClassifier) -> None:
 
 @pytest.mark.parametrize("text", ["bake the bread and the onion soup, the crew said", HOSTILE])
 def test_words_are_deleted_or_kept_alone(text: str, classifier: ICapsClassifier) -> None:
-    text += " bread the the"  # words that occur twice are told apart
+    text += " bread the the"  # words that occur twice have different pills
     at = open_app(text=text)
     at.session_state["try_words"] = True
     run(at)

@@ -1,4 +1,4 @@
-"""What visitors upload as data: kept and read, or told in a sentence why not."""
+"""What visitors upload as data: it is stored and read, or a message says why not."""
 
 import gzip
 import io

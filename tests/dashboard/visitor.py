@@ -15,10 +15,10 @@ TAGS |= {"table", "tbody", "td", "th", "thead", "tr"}
 ATTRIBUTES = {"aria-label", "class", "dir", "href", "role", "style", "tabindex", "title"}
 
 
-def open_app(**asked: str) -> AppTest:
-    """A new visitor, with what the address asks."""
+def open_app(**address: str) -> AppTest:
+    """A new visitor, who opens an address with these parameters."""
     at = AppTest.from_file(str(HOME), default_timeout=30)
-    at.query_params.update(asked)
+    at.query_params.update(address)
     return run(at)
 
 
