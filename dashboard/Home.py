@@ -33,7 +33,7 @@ if __name__ == "__main__":
             page.run()
             bars = st.sidebar.container()
             launcher.show()
-            with bars:  # last, to show the training that has taken a name which was refused
+            with bars:  # after the form: if it refuses a name, its training is in the bars
                 job_bars.show()
 else:
     app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -119,7 +119,7 @@ def warm_up() -> None:
 class HealthCheck:
     """Runs a check in a thread of its own, at most one at a time, and waits for a limited time.
 
-    A check that hangs, such as on a disk that does not answer, holds no other thread for longer.
+    A check that hangs, such as on a disk that does not respond, blocks no other thread for longer.
     """
 
     def __init__(self, check: Callable[[], dict[str, Any]]) -> None:
@@ -151,7 +151,7 @@ class HealthCheck:
 def health(request: Request) -> JSONResponse:
     """Whether the landing page can be shown, as JSON: status 200 if so, else 503 with an "error".
 
-    Answers within `HEALTH_TIMEOUT` seconds, also while the server starts or a disk hangs.
+    Responds within `HEALTH_TIMEOUT` seconds, also while the server starts or a disk hangs.
     Streamlit's own /_stcore/health says only that the server is up.
     """
     if _warming.locked():

@@ -1,8 +1,8 @@
 """The state of the pages in their address (URL): links, reload, Back and Forward restore it.
 
-Streamlit's own `bind="query-params"` does not do: with it a widget replaces the address without an
-entry in the browser's history, so that Back leaves the app; and a link cannot set a widget that a
-page has in common with the one before.
+Streamlit's own `bind="query-params"` is not enough: with it a widget replaces the address without
+an entry in the browser's history, so that Back leaves the app; and a link cannot set a widget that
+a page has in common with the previous one.
 """
 
 from collections.abc import Callable, Sequence
@@ -145,11 +145,11 @@ def in_address(key: str) -> str:
 
 
 def restore() -> None:
-    """Takes over the address when the session starts, or when the visitor has changed the address.
+    """Reads the address when the session starts, or when the visitor has changed the address.
 
     To be called before any widget. An address that differs from the last one published may also be
     late, sent along with the new value of a widget: then the widget counts. An address with
-    parameters that the page before does not publish is a link to another page, whose widgets no
+    parameters that the previous page does not publish is a link to another page, whose widgets no
     longer exist.
     """
     state = st.session_state
@@ -204,7 +204,7 @@ def landing_request() -> tuple[str, ExplainOptions]:
     return PARAMETERS["text"].default, ExplainOptions(None, k1, k2, sentences)
 
 
-def begin(key: str) -> None:
+def set_default(key: str) -> None:
     """Sets the default of a widget that has no value yet."""
     st.session_state.setdefault(key, PARAMETERS[key].default)
 
@@ -236,7 +236,7 @@ def open_text(text: str) -> None:
     st.session_state.text, st.session_state.example = text, None
 
 
-def pick(chart: str) -> None:
+def pick_capsule(chart: str) -> None:
     """Selects the cell or capsule that was clicked in a chart."""
     for picked in st.session_state[chart].selection[SELECTED]:
         st.session_state.capsule = picked["capsule"]

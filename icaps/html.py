@@ -224,7 +224,7 @@ def shaded_text(
     Each shaded word can be focused, and shows the tooltips of its marks on hover or focus.
 
     Args:
-        text: As typed.
+        text: The text as it was typed.
         words: Start and end of each word that lies under a mark.
         marks: Spans of the text; their ends are ends of words.
         rows: From `sentence_rows`: each row gets a bar as long as its weight. Without rows the text

@@ -64,7 +64,7 @@ def show_heatmap(
         "C",
         f"The matrix C: {tables.VALUES[value]}, by class and primary capsule",
         key="heatmap",
-        on_select=lambda: url_state.pick("heatmap"),
+        on_select=lambda: url_state.pick_capsule("heatmap"),
         selection_mode=charts.SELECTED,
     )
     st.caption(_describe_sample(report))

@@ -47,7 +47,7 @@ def ask_models(models: Mapping[str, ModelFolder]) -> dict[str, ModelFolder]:
 
 def ask_sample(choice: Choice) -> Sample:
     """Asks for the number of texts; from the test split, if there is one."""
-    url_state.begin("compare size")
+    url_state.set_default("compare size")
     size = st.select_slider(
         "Maximum number of texts",
         SIZES,

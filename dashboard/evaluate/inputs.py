@@ -46,7 +46,7 @@ def open_tab() -> tuple[str, DeltaGenerator]:
 
 def ask_cell_values() -> str:
     """Asks what the cells of the confusion matrix show: COUNTS or SHARES."""
-    url_state.begin("cells show")
+    url_state.set_default("cells show")
     chosen = st.segmented_control(
         "Cells show", [COUNTS, SHARES], key="cells show", persist_state="session"
     )

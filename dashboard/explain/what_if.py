@@ -86,7 +86,7 @@ def show_change(explanation: Explanation, scores: Sequence[float], before: str, 
 
 
 def widget_key(name: str, explanation: Explanation) -> str:
-    """Key of a widget that starts anew with another text or other K-grams."""
+    """Key of a widget that is reset with another text or other K-grams."""
     content = repr((explanation.text, [(k.start, k.end) for k in explanation.kgrams]))
     return f"try {name} {crc32(content.encode('utf-8', 'surrogatepass'))}"
 

@@ -20,8 +20,8 @@ def ask_map() -> tuple[str, str, float, int]:
         "Method", METHODS, format_func=_METHODS.__getitem__, key="method", persist_state="session"
     )
     unused = method != "tsne"
-    url_state.begin("perplexity")
-    url_state.begin("map_seed")
+    url_state.set_default("perplexity")
+    url_state.set_default("map_seed")
     left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
     perplexity = left.slider(
         "Perplexity",

@@ -22,7 +22,7 @@ def show_map(report: GlobalReport, query_map: QueryMap) -> None:
         "queries",
         "The queries on a plane, coloured by the class they serve",
         key="query map",
-        on_select=lambda: url_state.pick("query map"),
+        on_select=lambda: url_state.pick_capsule("query map"),
         selection_mode=charts.SELECTED,
     )
     st.caption(

@@ -84,7 +84,7 @@ def _ask_delete(run: Run) -> None:
         st.write(
             error_boundary.plain(f"Delete {run.name} and its model, {size:,.1f} MB, permanently?")
         )
-        # With the name in the key, a click never means a run that has taken its place.
+        # The name is in the key, so that a click never deletes a run that is now in its place.
         if st.button("Delete it", type="primary", key=f"delete {run.name}"):
             quotas.change("nothing can be deleted.")
             jobs.delete(runs_folder(), run.name)

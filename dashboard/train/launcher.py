@@ -27,7 +27,7 @@ _TITLE = "Train a model"
 
 
 def show() -> None:
-    """The form, folded at first."""
+    """The form, collapsed at first."""
     if quotas.read_only():
         with st.sidebar:
             st.caption(quotas.READ_ONLY.format("nothing is trained, uploaded or changed."))

@@ -1,4 +1,4 @@
-"""An input field per setting of a training: the common ones first, the others folded."""
+"""An input field per setting of a training: the common ones first, the others collapsed."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -191,7 +191,7 @@ def _training_table(training: Facts) -> Table:
         for name, value in training.items()
         if name != "training_classes"
     ]
-    return _table("What the training has recorded", ("", "Value"), rows)
+    return _table("Recorded by the training", ("", "Value"), rows)
 
 
 def _data_table(data: Facts) -> Table:

@@ -122,8 +122,8 @@ def make_card(
         classifier: Loaded from the folder.
         folder: The folder of the model.
         data: The texts that it is evaluated on.
-        view: What it has learnt, where that was counted.
-        faithfulness: From `card_faithfulness`, where it was measured.
+        view: Its global view, if that was computed.
+        faithfulness: From `card_faithfulness`, if it was measured.
 
     Raises:
         CheckpointError: The weights cannot be read.

@@ -121,7 +121,7 @@ class TextReport:
         }
 
     def _command(self) -> str:
-        """The command that makes the report again, with TEXT for the text."""
+        """The command that reproduces the report, with TEXT for the text."""
         command = ["icaps", "explain", "--model", self.model.name]
         for name, value in self._settings().items():
             for part in value if isinstance(value, (list, tuple)) else [value]:

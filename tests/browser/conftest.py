@@ -99,12 +99,12 @@ def browser() -> Iterator[Any]:
         pytest.skip("chromium is not installed")
     sync_api.expect.set_options(timeout=WAIT)
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(
+        chromium = playwright.chromium.launch(
             executable_path=path,
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
-        yield found
-        found.close()
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

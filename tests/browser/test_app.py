@@ -1,4 +1,4 @@
-"""Asking and being answered, in a browser."""
+"""Typing a text and reading its explanation, in a browser."""
 
 import re
 from typing import Any
@@ -7,11 +7,11 @@ import pytest
 
 from dashboard.example_texts import EXAMPLES
 from tests.browser.visitor import (
-    answer,
     box,
     link,
     open_app,
     read_text,
+    shown_result,
     tab_until,
     type_text,
     wait_for_rest,
@@ -43,11 +43,11 @@ def test_the_page_loads_and_responds(window: Any) -> None:
     expect(page.get_by_test_id("stAlert")).to_have_count(0)
 
 
-def test_typing_is_answered_and_never_overwritten(window: Any) -> None:
+def test_typing_is_applied_and_never_overwritten(window: Any) -> None:
     page = open_app(window)
     box(page).fill("")
     typed = ""
-    # Around the pause after which the page answers, so that letters fall into every part of it.
+    # Around the pause after which the page updates, so that letters fall into every part of it.
     bursts = (
         ("Simmer the onion", 10),
         (" so", 330),
@@ -68,7 +68,7 @@ def test_typing_is_answered_and_never_overwritten(window: Any) -> None:
     expect(box(page)).to_be_focused()
 
 
-def test_what_is_typed_while_the_page_loads_is_answered(window: Any) -> None:
+def test_what_is_typed_while_the_page_loads_is_applied(window: Any) -> None:
     page = window
     held: list[Any] = []
     page.route(
@@ -105,18 +105,18 @@ def test_hostile_texts_are_shown_as_typed(window: Any) -> None:
     expect(page.locator(".lead")).to_be_visible()
 
 
-def test_reload_and_the_address_give_the_same_answer(window: Any, other_window: Any) -> None:
+def test_reload_and_the_address_give_the_same_result(window: Any, other_window: Any) -> None:
     page = open_app(window)
     type_text(page, f"{COOKING} a+b&c=d #e 100% 👩🏽‍🔬")
     page.get_by_role("slider", name="Capsules (k₁)").press("ArrowRight")
     expect(link(page)).to_have_attribute("href", re.compile("k1=3"))
-    before, address, published = answer(page), page.url, link(page).get_attribute("href")
+    before, address, published = shown_result(page), page.url, link(page).get_attribute("href")
     page.reload()
     link(page).wait_for()
     wait_for_rest(page)
-    assert answer(page) == before
+    assert shown_result(page) == before
     for place in (address, f"/{published}"):
-        assert answer(open_app(other_window, place)) == before
+        assert shown_result(open_app(other_window, place)) == before
         expect(other_window.get_by_role("slider", name="Capsules (k₁)")).to_have_value("3")
 
 
@@ -160,7 +160,7 @@ def test_two_visitors_do_not_mix(window: Any, other_window: Any) -> None:
     expect(two.locator(".verdict")).to_have_text("Sailing")
 
 
-def test_the_question_outlives_a_visit_to_the_other_page(window: Any) -> None:
+def test_the_text_outlives_a_visit_to_the_other_page(window: Any) -> None:
     page = open_app(window)
     type_text(page, COOKING)
     page.get_by_role("link", name="Many texts").click()

@@ -166,7 +166,7 @@ def test_the_embedded_data_is_explored(page: Page) -> None:
     expect(main(page).get_by_role("tab", name="Overview")).to_be_visible()
 
 
-def test_rows_are_found_by_words_patterns_and_kinds(page: Page, rows: Rows) -> None:
+def test_rows_are_filtered_by_words_patterns_and_kinds(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Rows")
     wait_for_count(page, ROWS)
     assert shown_rows(page) == list(range(25))
@@ -232,7 +232,9 @@ def test_a_model_predicts_all_rows_and_finds_label_errors(
     assert {row["predicted"] for row in found[: len(WRONG)]} == {predicted[7], predicted[40]}
 
 
-def test_a_slice_is_kept_under_any_name_and_deleted(page: Page, rows: Rows, shop: Workshop) -> None:
+def test_a_slice_is_saved_under_any_name_and_deleted(
+    page: Page, rows: Rows, shop: Workshop
+) -> None:
     name = "$x$ **soup** <b>"
     open_data(page, rows.folder, "Rows")
     fill(main(page).get_by_role("textbox", name="Words"), "today")

@@ -39,7 +39,7 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
     for _ in range(4):  # the darkest shade
         page.get_by_role("slider", name="K-grams per capsule (k₂)").press("ArrowRight")
     expect(page.locator(".card > .icaps-text mark.l4").first).to_be_visible()
-    # Until the last answer is in place: what is replaced meanwhile has no colours.
+    # Until the script has ended: elements that it replaces have no colours meanwhile.
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert dark == (scheme == "dark")

@@ -281,7 +281,7 @@ def test_writing_can_be_read_and_nothing_is_cut_off(page: Page) -> None:
         assert_looks_good(page, [main(page)], tab)
 
 
-def test_why_a_training_failed_is_told_as_it_is(page: Page, shop: Workshop) -> None:
+def test_the_error_of_a_training_is_shown_literally(page: Page, shop: Workshop) -> None:
     path = shop.place / "$x$ **b** <i> :sunglasses: [a](b).csv"
     write_table(path, HOSTILE)
     with path.open("a", encoding="utf-8") as file:

@@ -116,7 +116,7 @@ def test_a_training_outlives_pages_windows_and_the_server(browser: Any, shop: Wo
             expect(job_line(page, "trial")).to_contain_text(re.compile("epoch [3-7] of 7"))
 
 
-def test_a_training_answers_is_stopped_resumed_and_ends(browser: Any, shop: Workshop) -> None:
+def test_a_training_is_explained_stopped_resumed_and_ends(browser: Any, shop: Workshop) -> None:
     with visiting(browser, shop) as (page,):
         run = shop.wait("trial", lambda run: run.has_model)
         with shop.holding(run):
@@ -214,7 +214,7 @@ def test_of_two_that_start_one_name_one_is_reported(browser: Any, shop: Workshop
                 expect(
                     job(page, "twins")
                 ).to_be_visible()  # also for the visitor who sees the message
-            # Which of the two comes second isn't known, so that one answer of either is waited for.
+            # Which of the two comes second is not known, so a message of either is waited for.
             end = time.monotonic() + LONG
             while not (messages := [text for page in pages for text in alerts(page)]):
                 assert time.monotonic() < end

@@ -18,7 +18,7 @@ _READ = """() => {
 
 
 def open_app(page: Page, address: str = "/") -> Page:
-    """Opens the app and waits for the answer."""
+    """Opens the app and waits for its result."""
     page.goto(address)
     link(page).wait_for()
     wait_for_rest(page)
@@ -26,7 +26,7 @@ def open_app(page: Page, address: str = "/") -> Page:
 
 
 def wait_for_rest(page: Page) -> None:
-    """Waits until the page has all that the app has to say."""
+    """Waits until the script of the app has ended."""
     page.locator('.stApp[data-test-script-state="notRunning"]').wait_for()
 
 
@@ -48,19 +48,19 @@ def read_text(page: Page) -> str:
 
 
 def wait_for_text(page: Page, text: str) -> None:
-    """Waits until the answer is the one to this text."""
+    """Waits until the result is that of this text."""
     page.wait_for_function(f"(text) => ({_READ})() === text", arg=text)
     wait_for_rest(page)
 
 
 def type_text(page: Page, text: str) -> None:
-    """Types without leaving the box, and waits for the answer."""
+    """Types without leaving the box, and waits for its result."""
     box(page).fill(text)
     wait_for_text(page, text)
 
 
-def answer(page: Page) -> list[str]:
-    """All that the page says about the text."""
+def shown_result(page: Page) -> list[str]:
+    """The verdict, its confidence and the shaded text, as HTML."""
     return [
         *page.locator(".verdict").all_inner_texts(),
         *page.locator(".sure").all_inner_texts(),

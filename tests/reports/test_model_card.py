@@ -126,7 +126,7 @@ def test_what_was_not_done_is_said(
     tested = EvaluatedData(str(data_file), "test", evaluated)
     bare = make(classifier, model_folder, tested, None, None)
     text = Page(bare.to_bytes("html")).text
-    assert "This was not counted" in text
+    assert "Capsule statistics were not computed" in text
     assert "This was not measured" in text
     assert bare.facts["training_command"] is None
     for kind in FILE_FORMATS:
