@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import quotas
 from dashboard.bounded_dict import BoundedDict
 from icaps.errors import RunError
-from icaps.runs.jobs import environment, yield_to_others
+from icaps.runs.jobs import environment, lower_priority
 
 _TAIL = 2_000  # bytes of a log
 _TASKS = 50  # entries of `started`
@@ -41,7 +41,7 @@ class Task:
             )
         except (OSError, ValueError) as error:  # such as an argument that no process takes
             raise RunError(f"The command can't be started ({error}).") from error
-        yield_to_others(self._process)
+        lower_priority(self._process)
 
     @property
     def running(self) -> bool:

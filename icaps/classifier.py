@@ -1,4 +1,4 @@
-"""ICapsClassifier: fit, predict, explain, save and load, as a scikit-learn estimator."""
+"""ICapsClassifier: a scikit-learn estimator with fit, predict, explain, save and load."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 
 class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
-    """A prediction is requested from a classifier that is not fitted or loaded."""
+    """The classifier is neither fitted nor loaded."""
 
 
 class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier that explains its predictions by K-grams (Wang, Hu and Ji 2020).
 
-    `X` is a sequence of strings everywhere. Single settings are parameters too, as
-    `model__dropout` or `train__learning_rate`: in `set_params` and in a grid search.
+    `X` is always a sequence of strings. Single settings are parameters too, as `model__dropout` or
+    `train__learning_rate`, for `set_params` and for grid search.
 
     Args:
         model: Sizes and options of the network. `fixed_dim` is the size of vectors that are
-            trained on the texts; the fitted network has that of all its vectors.
-        train: Settings of the training.
+            trained on the texts; in the fitted network it is the total size of all vectors.
+        train: Settings of training.
         vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`),
-            "texts" for vectors trained on the texts themselves, or several of these, to be
-            concatenated. None is "texts".
+            "texts" for vectors trained on the texts themselves, or several of these, which are
+            concatenated. None means "texts".
         device: "auto", or a torch device.
         callbacks: Called during `fit`, see `train.callbacks.Callback`.
 
@@ -63,9 +63,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_: (J,), sorted.
         network_, vocabulary_: The trained network and its vocabulary.
         history_: A record per epoch.
-        metrics_: Facts about the training: sizes, seed, best epoch, coverage of vectors.
+        metrics_: Sizes, seed, best epoch, coverage of vectors, and others.
         interrupted_: Whether Ctrl-C ended the training.
-        inverse_temperature_: See `predict_proba`.
+        inverse_temperature_: The factor of `predict_proba`.
         muted_: Numbers of primary capsules that are switched off; see `without`.
         capsule_names_: Names that users gave to primary capsules, by number.
     """
@@ -96,13 +96,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Texts.
-            y: A label for each: strings, or numbers, or booleans.
+            y: Labels: strings, numbers or booleans.
             state_folder: Where the state of the training is saved after each epoch, every few
-                minutes and at Ctrl-C; None saves none.
+                minutes and at Ctrl-C; None: not saved.
             resume: Whether to continue from the state in `state_folder`.
 
         Raises:
-            DataError: X or y cannot be used, or there are too few texts to hold out a part.
+            DataError: X or y is invalid, or there are too few texts for a validation part.
             VectorsError: The vectors cannot be loaded or trained.
             TrainingError: The loss is NaN or infinite.
             CheckpointError: The state cannot be written, or does not fit this training.
@@ -120,19 +120,18 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state_folder: str | Path | None = None,
         resume: bool = False,
     ) -> ICapsClassifier:
-        """`fit` on any number of texts, which need not fit into memory.
+        """As `fit`, for texts that need not fit into memory.
 
         Args:
             records: Labelled texts, such as `data.source.open_source` returns. They are iterated
                 several times and must be the same each time.
-            workers: Processes that encode texts.
+            workers: Number of processes that encode texts.
             state_folder, resume: As in `fit`.
 
         Raises:
             DataError: Texts cannot be read, there are too few, or they are of one class.
             VectorsError, TrainingError, CheckpointError: As in `fit`.
         """
-
         data = prepare_stream(records, self.model, self.train, workers)
         return self._fit(data, state_folder, resume)
 
@@ -149,7 +148,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """The class norms (texts, J).
 
-        For two classes, as in scikit-learn: the second's norm minus the first's (texts,).
+        For two classes, as in scikit-learn, it is the second norm minus the first (texts,).
         """
         norms = self.class_norms(X)
         return norms[:, 1] - norms[:, 0] if norms.shape[1] == 2 else norms
@@ -158,8 +157,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Calibrated probabilities (texts, J): softmax of the norms times one fitted factor.
 
         Norms do not add up to 1. The factor is positive, so it does not change the order of the
-        classes; it is fitted to the validation texts by likelihood (temperature scaling, Guo et
-        al. 2017). A blank text gets 1 / J for each class.
+        classes. It maximizes the likelihood of the validation texts (temperature scaling, Guo et
+        al. 2017). A blank text has 1 / J for each class.
         """
         return self.calibrated(self.class_norms(X))
 
@@ -181,16 +180,16 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
         **changes: Unpack[ExplainKeywords],
     ) -> Iterator[Explanation]:
-        """Explains texts one by one, as they are computed (section 2.6).
+        """Explains texts, one by one (section 2.6).
 
         Args:
             X: Texts.
             options: The class to explain, and how many capsules, K-grams and sentences to show.
-            changes: Single options as keywords, which replace those of `options`:
-                `explain(X, top_kgrams=3)`.
+            changes: Single options as keyword arguments, such as `explain(X, top_kgrams=3)`, which
+                replace those of `options`.
 
         Raises:
-            ConfigError: `target` is no class of the model, or an option is out of range.
+            ConfigError: `target` is not a class of the model, or an option is out of range.
         """
         options, config = self._options(options, changes), self.network_.config
         for batch in self._read(X):
@@ -210,7 +209,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
         **changes: Unpack[ExplainKeywords],
     ) -> Iterator[Reasons]:
-        """The K-grams of `explain` as columns, one batch of texts at a time, which is faster.
+        """The K-grams of `explain` as arrays per batch of texts, which is faster for many texts.
 
         Arguments and errors are those of `explain`.
         """
@@ -221,11 +220,11 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def without(self, capsules: Iterable[int]) -> ICapsClassifier:
         """A copy of the classifier, sharing its network, with these primary capsules switched off.
 
-        They vote for no class and are not part of explanations. Capsules that are off already stay
-        off. `save` does not store which capsules are off.
+        They vote for no class and are not part of explanations. Capsules that are already off
+        remain off. `save` does not store which capsules are off.
 
         Raises:
-            ConfigError: There is no such capsule, or none would be left.
+            ConfigError: There is no such capsule, or no capsule would remain.
         """
         self._check_fitted()
         number = self.network_.config.num_capsules
@@ -236,7 +235,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{number - 1}."
             )
         if len(muted) == number:
-            raise ConfigError("With all capsules switched off there is no model; keep one.")
+            raise ConfigError("All capsules would be switched off; leave at least one on.")
         other = copy.copy(self)
         other.muted_ = muted
         return other
@@ -244,8 +243,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Writes a checkpoint folder (see `train.checkpoint_files`).
 
-        The checkpoint is that of the whole network: if capsules are switched off, a warning says
-        that they will be on after `load`.
+        The checkpoint has the whole network. If capsules are switched off, a warning says that they
+        will be on after `load`.
 
         Raises:
             CheckpointError: The folder cannot be written, or holds something else.
@@ -274,21 +273,21 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> ICapsClassifier:
-        """A fitted classifier from a checkpoint folder.
+        """Loads a fitted classifier from a checkpoint folder.
 
         Args:
-            folder: What `save` wrote.
-            device: Where the network is.
+            folder: A folder that `save` or `icaps train` wrote.
+            device: "auto", or a torch device.
 
         Raises:
             CheckpointError: The folder is damaged, or is not a checkpoint.
         """
         checkpoint = load_checkpoint(folder, choose_device(device))
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
-        return classifier._set(checkpoint)
+        return classifier._set_fitted(checkpoint)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments, and with `deep` every single setting as `model__NAME`, `train__NAME`."""
+        """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for part in ("model", "train"):
@@ -297,7 +296,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return params
 
     def set_params(self, **params: Any) -> ICapsClassifier:
-        """Sets arguments or single settings; ConfigError where a value is out of range."""
+        """Sets parameters or single settings; raises ConfigError if a value is out of range."""
         known = self.get_params()
         for name in params:
             if name not in known:
@@ -333,12 +332,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.callbacks,
             state_folder,
             resume,
-            as_model=lambda checkpoint: copy.copy(self)._set(checkpoint, data.classes),
+            as_model=lambda checkpoint: copy.copy(self)._set_fitted(checkpoint, data.classes),
         )
-        return self._set(checkpoint, data.classes)
+        return self._set_fitted(checkpoint, data.classes)
 
-    def _set(self, checkpoint: Checkpoint, classes: NDArray[Any] | None = None) -> ICapsClassifier:
-        """Takes over what was fitted; `classes` are the labels as given, if they are at hand."""
+    def _set_fitted(
+        self, checkpoint: Checkpoint, classes: NDArray[Any] | None = None
+    ) -> ICapsClassifier:
+        """Sets the fitted attributes; `classes` are the labels as passed to `fit`."""
         self.classes_ = checkpoint.labels if classes is None else classes
         self.network_ = checkpoint.network
         self.vocabulary_ = checkpoint.vocabulary
@@ -363,10 +364,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_texts(self.network_, self.vocabulary_, check_texts(texts), self.muted_)
 
     def _options(self, options: ExplainOptions, changes: ExplainKeywords) -> ExplainOptions:
-        """The options with changes; ConfigError if their target is not a class of the model."""
+        """Applies changes to options; raises ConfigError if the target is not a class."""
         self._check_fitted()
         options = dataclasses.replace(options, **changes)
-        target = None if options.target is None else str(options.target)  # of a label like 1: "1"
+        target = None if options.target is None else str(options.target)  # a label 1 is "1"
         if target is not None and target not in self._class_names:
             raise ConfigError(
                 f"The model has no class {target!r}; choose {', '.join(self._class_names)}."

@@ -1,7 +1,7 @@
-"""Settings of the network and of its training, and the paper's presets.
+"""Configuration: settings of the network and of training, the paper's presets, explain options.
 
-Each setting has a default, a help text and the paper's symbol (`about`). What the paper leaves open
-is a setting here.
+Each setting has a default, a help text and the paper's symbol (`list_settings`). Choices that the
+paper leaves open are settings too.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 CAPSULE_RANKINGS = ("routing", "contribution")
-VECTOR_STEP = 1 / 64  # frozen vectors are multiples of it, so that a byte stores a number
-LARGEST = 10_000  # sizes and numbers of iterations above it are taken for mistakes
-# Settings of earlier versions, with the values that mean what is now always done.
+VECTOR_STEP = 1 / 64  # frozen vectors are multiples of it, so that a byte stores each number
+MAX_SIZE = 10_000  # larger sizes and numbers of iterations are treated as mistakes
+# Settings of earlier versions, with the values that agree with the current behaviour.
 REMOVED: dict[str, tuple[Any, ...]] = {
     "share_class_weight": (True,),
     "route_gradient": (True,),
     "oov": ("zeros",),
     "product_precision": ("auto", "float32", "bfloat16"),
 }
-LARGEST_SEED = 2**32 - 1  # that numpy, scikit-learn, gensim and torch all accept
+MAX_SEED = 2**32 - 1  # the maximum that numpy, scikit-learn, gensim and torch all accept
 
-Settings = TypeVar("Settings", "ModelConfig", "TrainConfig")
+Config = TypeVar("Config", "ModelConfig", "TrainConfig")
 
 
-def _setting(default: Any, help: str, symbol: str = "") -> Any:
-    """A field of a configuration."""
+def _field(default: Any, help: str, symbol: str = "") -> Any:
+    """A field of a configuration, with its default, help text and the paper's symbol."""
     return dataclasses.field(default=default, metadata={"help": help, "symbol": symbol})
 
 
@@ -54,52 +54,50 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Settings of the network: sizes from the paper's Table 2, and what the paper leaves open.
+    """Settings of the network: sizes from the paper's Table 2, and choices the paper leaves open.
 
     Raises:
-        ConfigError: A value is out of its range, or `region_dim` is not a multiple of `query_dim`.
+        ConfigError: A value is out of range, or `region_dim` is not a multiple of `query_dim`.
     """
 
-    fixed_dim: int = _setting(
-        300, "size of the pre-trained, frozen part of a word embedding", "d_e"
-    )
-    trained_dim: int = _setting(
+    fixed_dim: int = _field(300, "size of the pre-trained, frozen part of a word embedding", "d_e")
+    trained_dim: int = _field(
         32, "size of the part of a word embedding that is trained from random values", "d_e"
     )
-    kernel_size: int = _setting(3, "words per region", "K")
-    region_dim: int = _setting(256, "size of region embeddings", "d_w")
-    query_dim: int = _setting(8, "size of queries and of primary capsules", "d_q = d_p")
-    class_dim: int = _setting(16, "size of class capsules", "d_c")
-    hierarchical: bool = _setting(
+    kernel_size: int = _field(3, "words per region", "K")
+    region_dim: int = _field(256, "size of region embeddings", "d_w")
+    query_dim: int = _field(8, "size of queries and of primary capsules", "d_q = d_p")
+    class_dim: int = _field(16, "size of class capsules", "d_c")
+    hierarchical: bool = _field(
         False, "attention over words, then over sentences: iCapsNets-Long, for long documents"
     )
-    max_words: int | None = _setting(
+    max_words: int | None = _field(
         195, "maximum words per text, or per sentence when hierarchical; none: no limit", "N"
     )
-    max_sentences: int | None = _setting(
+    max_sentences: int | None = _field(
         None, "maximum sentences per text, when hierarchical; none: no limit", "M"
     )
-    language: str = _setting(
+    language: str = _field(
         "en", "language of the sentence splitter, when hierarchical: an ISO 639 code"
     )
-    routing_iterations: int = _setting(3, "iterations of dynamic routing", "r")
-    activation: str = _setting(
+    routing_iterations: int = _field(3, "iterations of dynamic routing", "r")
+    activation: str = _field(
         "none", "activation function after the convolution; the paper names none"
     )
-    squash_primary: bool = _setting(
+    squash_primary: bool = _field(
         False, "squash primary capsules before routing; the paper's equations do not"
     )
-    embedding_dropout: float = _setting(0.3, "dropout on word embeddings, in training only")
-    dropout: float = _setting(0.3, "dropout on region embeddings, in training only")
-    word_dropout: float = _setting(0.2, "share of words replaced by <unk>, in training only")
+    embedding_dropout: float = _field(0.3, "dropout on word embeddings, in training only")
+    dropout: float = _field(0.3, "dropout on region embeddings, in training only")
+    word_dropout: float = _field(0.2, "share of words replaced by <unk>, in training only")
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
             value = getattr(self, name)
-            _check(1 <= value <= LARGEST, name, value, f"at least 1 and at most {LARGEST}")
+            _check(1 <= value <= MAX_SIZE, name, value, f"at least 1 and at most {MAX_SIZE}")
         for name in ("fixed_dim", "trained_dim"):
             value = getattr(self, name)
-            _check(0 <= value <= LARGEST, name, value, f"at least 0 and at most {LARGEST}")
+            _check(0 <= value <= MAX_SIZE, name, value, f"at least 0 and at most {MAX_SIZE}")
         for name in ("embedding_dropout", "dropout", "word_dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.embedding_dim >= 1, "trained_dim", 0, "at least 1 when fixed_dim is 0")
@@ -116,7 +114,7 @@ class ModelConfig:
 
     @property
     def embedding_dim(self) -> int:
-        """d_e, the size of both parts."""
+        """d_e, the size of a word embedding: fixed and trained part."""
         return self.fixed_dim + self.trained_dim
 
     @property
@@ -127,58 +125,54 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of the training: margin loss (section 4), Adam, and the choice of the best epoch.
+    """Settings of training: vocabulary, margin loss (section 4), Adam, and early stopping.
 
     Raises:
-        ConfigError: A value is out of its range.
+        ConfigError: A value is out of range.
     """
 
-    min_frequency: int = _setting(
+    min_frequency: int = _field(
         5, "a word is in the vocabulary if it occurs MORE often than this", "F"
     )
-    vector_epochs: int = _setting(5, "epochs of word vectors that are trained on the texts")
-    learning_rate: float = _setting(2e-3, "maximum learning rate of Adam")
-    # Adam's first steps change all weights by the same amount, which can drive all norms to 1,
-    # where the gradient vanishes.
-    warmup_share: float = _setting(
-        0.1, "share of all steps in which the learning rate rises from 0"
-    )
-    decay: bool = _setting(
+    vector_epochs: int = _field(5, "epochs of word vectors that are trained on the texts")
+    learning_rate: float = _field(2e-3, "maximum learning rate of Adam")
+    # Without warm-up, Adam's first steps change all weights by the same amount, which can drive all
+    # norms to 1, where the gradient vanishes.
+    warmup_share: float = _field(0.1, "share of all steps in which the learning rate rises from 0")
+    decay: bool = _field(
         True, "linear decay of the learning rate after that, to 0 after the last epoch"
     )
-    batch_size: int = _setting(64, "texts per step, over all processes")
-    accumulate: int = _setting(
+    batch_size: int = _field(64, "texts per step, over all processes")
+    accumulate: int = _field(
         1, "parts into which a process splits its texts of a step, to save memory"
     )
-    epochs: int = _setting(12, "maximum passes over the training texts")
-    patience: int = _setting(
+    epochs: int = _field(12, "maximum passes over the training texts")
+    patience: int = _field(
         3, "epochs without a better validation accuracy after which training ends"
     )
-    validation_share: float = _setting(
+    validation_share: float = _field(
         0.1, "share of the texts that is held out for validation, stratified by class"
     )
-    average_decay: float = _setting(
+    average_decay: float = _field(
         0.999, "decay of the moving average of the weights; 0: no averaging"
     )
-    clip_norm: float = _setting(5.0, "maximum gradient norm; 0: no clipping")
-    margin_present: float = _setting(0.9, "norm that the true class should reach", "m+")
-    margin_absent: float = _setting(0.1, "norm that other classes should stay below", "m-")
-    absent_weight: float = _setting(0.5, "weight of the loss of other classes", "λ")
-    # Of `train/objectives.py`:
-    purity_weight: float = _setting(
+    clip_norm: float = _field(5.0, "maximum gradient norm; 0: no clipping")
+    margin_present: float = _field(0.9, "norm that the true class should reach", "m+")
+    margin_absent: float = _field(0.1, "norm that other classes should stay below", "m-")
+    absent_weight: float = _field(0.5, "weight of the loss of other classes", "λ")
+    # For `icaps.train.objectives`:
+    purity_weight: float = _field(
         0.0, "weight of a loss that ties capsules to classes; 0 as in the paper"
     )
-    spread_weight: float = _setting(
+    spread_weight: float = _field(
         0.0, "weight of a loss that makes all capsules be used; 0 as in the paper"
     )
-    winner_sharpness: float = _setting(
-        20.0, "sharpness of the softmax over capsules in both losses"
-    )
-    # Of `train/unk.py`:
-    unk_steps: int = _setting(
+    winner_sharpness: float = _field(20.0, "sharpness of the softmax over capsules in both losses")
+    # For `icaps.train.unk`:
+    unk_steps: int = _field(
         0, "batches on which <unk> is made neutral after all epochs; 0 as in the paper"
     )
-    seed: int = _setting(0, "seed of all random numbers")
+    seed: int = _field(0, "seed of all random numbers")
 
     def __post_init__(self) -> None:
         for name in ("vector_epochs", "batch_size", "accumulate", "epochs", "patience"):
@@ -193,7 +187,7 @@ class TrainConfig:
             "unk_steps",
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        _check(0 <= self.seed <= LARGEST_SEED, "seed", self.seed, f"from 0 to {LARGEST_SEED}")
+        _check(0 <= self.seed <= MAX_SEED, "seed", self.seed, f"from 0 to {MAX_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
@@ -207,7 +201,7 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class Preset:
-    """One row of the paper's tables of settings, by name."""
+    """A row of the paper's tables of settings."""
 
     name: str
     model: ModelConfig
@@ -239,10 +233,10 @@ def _preset(
     learning_rate: float,
     max_sentences: int | None = None,
 ) -> Preset:
-    """A row of Table 2, or of Table 3 when sentences are counted; section 4 gives the rates.
+    """A row of Table 2, or of Table 3 if `max_sentences` is given; learning rates are in section 4.
 
-    The sizes of both tables go by data set: K = 3 for AG's News and else 5; d_w, d_q and d_c half
-    as large for AG's News and DBPedia.
+    The sizes in both tables depend on the data set: K = 3 for AG's News and 5 for the others; d_w,
+    d_q and d_c are half as large for AG's News and DBPedia.
     """
     small = name.startswith(("ag_news", "dbpedia"))
     model = ModelConfig(
@@ -283,18 +277,18 @@ PRESETS: dict[str, Preset] = {
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Which class an explanation is for, and how much of it is shown (section 2.6).
+    """Options of an explanation: its class, and how many K-grams it shows (section 2.6).
 
-    Numbers that are larger than what a text has mean all of it.
+    A number larger than a text has means all.
 
     Attributes:
-        target: Name of the class to explain; None for each text's predicted class.
-        top_capsules: k1, how many primary capsules.
-        top_kgrams: k2, how many K-grams per capsule and sentence.
-        top_sentences: How many sentences per capsule, those with the largest rho, for models that
-            split texts into sentences; the paper takes one.
-        ranking: Which capsules come first: "routing", those with the largest beta_ij, as in the
-            paper; "contribution", those that add most to the class (`inference.contributions`).
+        target: Name of the class to explain; None: each text's predicted class.
+        top_capsules: k1, number of primary capsules.
+        top_kgrams: k2, number of K-grams per capsule and sentence.
+        top_sentences: Number of sentences per capsule, those with the largest rho, for models that
+            split texts into sentences; 1 in the paper.
+        ranking: Order of capsules: "routing", by beta_ij, as in the paper; "contribution", by their
+            contribution to the class (`inference.contributions`).
 
     Raises:
         ConfigError: A number is below 1, or the ranking is unknown.
@@ -323,8 +317,8 @@ class ExplainKeywords(TypedDict, total=False):
     ranking: str
 
 
-class About(NamedTuple):
-    """A setting: name, help text, the paper's symbol or "", type and default."""
+class Setting(NamedTuple):
+    """A setting: name, help text, the paper's symbol or "", type and default value."""
 
     name: str
     help: str
@@ -333,11 +327,11 @@ class About(NamedTuple):
     default: Any
 
 
-def about(kind: type[Settings]) -> list[About]:
+def list_settings(kind: type[Config]) -> list[Setting]:
     """The settings of a configuration, in their order."""
     hints = get_type_hints(kind)
     return [
-        About(field.name, **field.metadata, type=hints[field.name], default=field.default)
+        Setting(field.name, **field.metadata, type=hints[field.name], default=field.default)
         for field in dataclasses.fields(kind)
     ]
 
@@ -353,8 +347,8 @@ def get_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Settings of `kind` from plain data, as `dataclasses.asdict` wrote them.
+def config_from_dict(kind: type[Config], values: Mapping[str, Any]) -> Config:
+    """The inverse of `dataclasses.asdict` for a configuration.
 
     Raises:
         ConfigError: `values` is not a mapping, a name is unknown, or a value has the wrong type or
@@ -366,7 +360,7 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
     for name, value in values.items():
         if name not in hints:
             raise ConfigError(f"There is no setting {name!r}. Choose {_one_of(tuple(hints))}.")
-        if not _fits(value, hints[name]):
+        if not _has_type(value, hints[name]):
             raise ConfigError(
                 f"The setting {name} is {value!r}; it must be {_type_name(hints[name])}."
             )
@@ -374,7 +368,7 @@ def config_from_dict(kind: type[Settings], values: Mapping[str, Any]) -> Setting
 
 
 def removed_setting(values: Mapping[str, Any]) -> str:
-    """Why settings of an earlier version (`REMOVED`) are not supported; empty if they are."""
+    """An error message if a removed setting has an unsupported value (`REMOVED`); else empty."""
     for name, allowed in REMOVED.items():
         if name in values and values[name] not in allowed:
             return (
@@ -385,10 +379,10 @@ def removed_setting(values: Mapping[str, Any]) -> str:
 
 
 def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain data without settings of earlier versions (`REMOVED`).
+    """Settings as plain data, without those of earlier versions (`REMOVED`).
 
     Raises:
-        ConfigError: Such a setting has a value that is not supported any more.
+        ConfigError: Such a setting has a value that is no longer supported.
     """
     if message := removed_setting(values):
         raise ConfigError(message)
@@ -398,7 +392,11 @@ def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
 def override(
     model: ModelConfig, train: TrainConfig, settings: Mapping[str, str]
 ) -> tuple[ModelConfig, TrainConfig]:
-    """Both configurations with single settings replaced, whose values are text.
+    """Both configurations with single settings replaced.
+
+    Args:
+        model, train: The configurations to change.
+        settings: New values as text, by the names of the settings.
 
     Raises:
         ConfigError: A name is unknown, or a value has the wrong type or is out of range.
@@ -408,41 +406,42 @@ def override(
     known = {field.name: config for config in configs for field in dataclasses.fields(config)}
     for key, text in settings.items():
         if key in REMOVED:  # as in a request of an earlier version
-            without_removed({key: _parse(text)})
+            without_removed({key: _parse_value(text)})
             continue
         if key not in known:
             raise ConfigError(f"There is no setting {key!r}. Choose {_one_of(tuple(known))}.")
         kind = type(known[key])
-        values.setdefault(kind.__name__, {})[key] = _read(key, text, get_type_hints(kind)[key])
+        value = _parse_setting(key, text, get_type_hints(kind)[key])
+        values.setdefault(kind.__name__, {})[key] = value
     return (
         dataclasses.replace(model, **values.get("ModelConfig", {})),
         dataclasses.replace(train, **values.get("TrainConfig", {})),
     )
 
 
-def _read(key: str, text: str, hint: Any) -> Any:
-    """The value of a setting from text.
+def _parse_setting(key: str, text: str, hint: Any) -> Any:
+    """Parses the value of a setting.
 
     Raises:
-        ConfigError: It has another type.
+        ConfigError: The value has the wrong type.
     """
-    value = text if hint is str else _parse(text)
+    value = text if hint is str else _parse_value(text)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not _fits(value, hint):
+    if not _has_type(value, hint):
         raise ConfigError(f"The setting {key} is {text!r}; it must be {_type_name(hint)}.")
     return value
 
 
-def _parse(text: str) -> Any:
-    """The value of text: that of JSON (1e-3, true, null) or of "none", otherwise the text."""
+def _parse_value(text: str) -> Any:
+    """Parses JSON (1e-3, true, null) or "none"; other text is returned as it is."""
     try:
         return json.loads({"none": "null"}.get(text.lower(), text.lower()))
     except (ValueError, RecursionError):  # not JSON, or a number of thousands of digits
         return text
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _has_type(value: Any, hint: Any) -> bool:
     kinds = get_args(hint) if get_origin(hint) is not None else (hint,)
     if isinstance(value, bool):
         return bool in kinds

@@ -65,7 +65,7 @@ def show_actions(run: Run) -> None:
                 quotas.waiting(runs_folder())
                 jobs.resume(run, training_jobs.max_running())
                 st.rerun()
-        if run.request is not None and not run.request.of_a_baseline:
+        if run.request is not None and not run.request.is_baseline:
             st.button(
                 "Duplicate with changes",
                 icon=":material/content_copy:",

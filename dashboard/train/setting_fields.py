@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from icaps.config import ACTIVATIONS, About, ModelConfig, TrainConfig, about
+from icaps.config import ACTIVATIONS, ModelConfig, Setting, TrainConfig, list_settings
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
 _CHOICES = {"activation": ACTIVATIONS}
@@ -40,7 +40,7 @@ def ask(
     given_place, given = state.get("setting_given", ("", {}))
     if given_place == place:
         begin |= given
-    fields = [field for kind in (ModelConfig, TrainConfig) for field in about(kind)]
+    fields = [field for kind in (ModelConfig, TrainConfig) for field in list_settings(kind)]
     fields = [field for field in fields if field.name not in _OMITTED]
     where = f"{place} {state.setting_turn}" if given_place == place else place
     values: dict[str, Any] = {"hierarchical": begin["hierarchical"]}
@@ -54,11 +54,11 @@ def ask(
     return {name: _written(value) for name, value in values.items() if value != known[name]}
 
 
-def _rank(field: About) -> int:
+def _rank(field: Setting) -> int:
     return COMMON.index(field.name) if field.name in COMMON else len(COMMON)
 
 
-def _ask_one(field: About, start: Any, place: str) -> Any:
+def _ask_one(field: Setting, start: Any, place: str) -> Any:
     label = field.name.replace("_", " ").capitalize()
     if field.symbol:
         label += f" ({field.symbol})"

@@ -221,7 +221,7 @@ def _settings(run: Run) -> dict[str, str]:
     if run.request is None:
         return {}
     try:
-        if run.request.of_a_baseline:
+        if run.request.is_baseline:
             options = read_arguments(run.request.arguments)
             return {"data": printable(options.data), "baseline": options.name}
         request = TrainRequest.from_arguments(run.request.arguments)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from icaps.config import About, ModelConfig, TrainConfig, about
+from icaps.config import ModelConfig, Setting, TrainConfig, list_settings
 from icaps.html import Table, count, decimals, interval, percent, plain
 from icaps.interpret.controls import SHUFFLES
 
@@ -25,10 +25,10 @@ def page_tables(facts: Facts) -> dict[str, Table]:
         "training": _training_table(facts["training"]),
         "data": _data_table(facts["data"]),
         "model_settings": _setting_table(
-            "The network", facts["model_settings"], about(ModelConfig)
+            "The network", facts["model_settings"], list_settings(ModelConfig)
         ),
         "train_settings": _setting_table(
-            "Its training", facts["train_settings"], about(TrainConfig)
+            "Its training", facts["train_settings"], list_settings(TrainConfig)
         ),
     }
     if facts["capsules"] is not None:
@@ -202,7 +202,7 @@ def _data_table(data: Facts) -> Table:
     return _table("Their classes", ("Class", "Texts", "Share"), rows)
 
 
-def _setting_table(caption: str, values: Facts, settings: Sequence[About]) -> Table:
+def _setting_table(caption: str, values: Facts, settings: Sequence[Setting]) -> Table:
     columns = ("Setting", "Value", "What it is")
     rows = [(setting.name, plain(values[setting.name]), setting.help) for setting in settings]
     return Table(caption, columns, rows, words=columns)

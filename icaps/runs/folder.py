@@ -1,18 +1,18 @@
-"""The folder of a run: the files that a training process writes there, and how others read them.
+"""The folder of a run: reads and writes the files by which a training process reports.
 
 A run is a training (or the fitting of a baseline) as a process. Beside the files of its checkpoint
-(`icaps.train.checkpoint_files`) its folder holds
+(`icaps.train.checkpoint_files`) its folder contains
 
     request.json     the command that started it
     status.json      its state and position; only the training process writes it
     progress.jsonl   a line every few seconds and a line per epoch
     snapshots.jsonl  a line per epoch: the explanation of one text, and how capsules are used
     train.log        the output of the process
-    stop             exists when the run was asked to stop
-    .lock            locked by the process as long as it lives
+    stop             exists if a stop was requested
+    .lock            locked by the process as long as it is alive
 
 The lock shows whether the process is alive: the operating system releases it however the process
-ends, and another process that gets the same number does not hold it.
+ends, and another process that gets the same process id does not hold it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REQUEST, STATUS, PROGRESS, SNAPSHOTS, LOG, STOP, LOCK = RUN_FILES
 
 QUEUED, PREPARING, TRAINING = "queued", "preparing data", "training"
 STOPPING, STOPPED, DONE, FAILED = "stopping", "stopped", "done", "failed"
-INTERRUPTED = "interrupted"  # its process is gone and wrote no reason
+INTERRUPTED = "interrupted"  # the process has ended without writing a reason
 LIVE = (QUEUED, PREPARING, TRAINING, STOPPING)
 
 _LOG_TAIL = 64_000  # bytes of the log that are read
@@ -54,17 +54,17 @@ class Status:
     """The state and position of a run.
 
     Attributes:
-        state: One of the states of this module.
-        pid: Its process; 0 if there is none yet.
+        state: One of the states above.
+        pid: Process id; 0 if there is none yet.
         queued, started, updated: Times, in seconds since 1970.
         epoch, epochs, step, steps: From 1, as in `callbacks.Step`; 0 before the first step.
-        loss: Mean since the last line of the progress.
-        validation_accuracy: The best so far.
+        loss: Mean since the previous line of progress.jsonl.
+        validation_accuracy: Best so far.
         learning_rate: Of the last step.
         texts_per_second: In this epoch.
         eta: Seconds to the end of all epochs; None if unknown.
         memory: Peak memory of the process in bytes.
-        error: Why it failed, as a sentence.
+        error: Reason of a failure, as a sentence.
     """
 
     state: str
@@ -101,20 +101,20 @@ class Status:
 
 @dataclass(frozen=True)
 class Request:
-    """The command of a run: the arguments after `icaps`, and the folder where it was given."""
+    """The command of a run: the arguments after `icaps`, and its working directory."""
 
     arguments: tuple[str, ...]
     folder: str
 
     @property
-    def of_a_baseline(self) -> bool:
-        """Whether it is `icaps baseline`, and not `icaps train`."""
+    def is_baseline(self) -> bool:
+        """Whether it is `icaps baseline` and not `icaps train`."""
         return self.arguments[:1] == ("baseline",)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run and its folder, as they were when they were read."""
+    """A snapshot of a run: name, folder, status and command."""
 
     name: str
     path: Path
@@ -123,17 +123,17 @@ class Run:
 
     @property
     def folder(self) -> RunFolder:
-        """To read more of it."""
+        """The folder, to read more files of the run."""
         return RunFolder(self.path)
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a checkpoint, perhaps that of an epoch of a training under way."""
+        """Whether there is a checkpoint; during a training, it is that of the best epoch so far."""
         return (self.path / CONFIG).is_file()
 
 
 def read_run(path: Path) -> Run | None:
-    """The run of a folder; None if the folder is not that of a run."""
+    """Reads the run in a folder; None if the folder is not that of a run."""
     folder = RunFolder(path)
     request = folder.request()
     if request is None and not folder.has_status:
@@ -141,18 +141,18 @@ def read_run(path: Path) -> Run | None:
     return Run(path.name, path, folder.status(), request)
 
 
-def find_runs(place: Path) -> list[Run]:
-    """All runs whose folders are in `place`, the newest first."""
-    if not place.is_dir():
+def find_runs(root: Path) -> list[Run]:
+    """All runs whose folders are in `root`, the newest first."""
+    if not root.is_dir():
         return []
-    runs = [read_run(path) for path in place.iterdir() if not path.name.startswith(".")]
+    runs = [read_run(path) for path in root.iterdir() if not path.name.startswith(".")]
     return sorted(
         (run for run in runs if run is not None), key=lambda run: (-run.status.queued, run.name)
     )
 
 
 class RunFolder:
-    """Reads and writes the files of one run, whichever of them exist."""
+    """Reads and writes the files of one run, any of which may be missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -161,19 +161,19 @@ class RunFolder:
     def claimed(self) -> Iterator[None]:
         """Locks the folder for this process while the block runs.
 
-        A folder that did not exist before is deleted if the block fails before it contains more
-        than the request and the failure.
+        A new folder is deleted again if the block fails before it contains more than the request
+        and the status.
 
         Raises:
             RunError: Another process has locked it, or the folder cannot be created.
         """
-        from filelock import FileLock, Timeout  # late, as `icaps --help` does not need it
+        from filelock import FileLock, Timeout  # here, as `icaps --help` does not need it
 
         new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / LOCK)
-            lock.acquire(timeout=1, poll_interval=0.005)  # `alive` holds it for a moment
+            lock.acquire(timeout=1, poll_interval=0.005)  # `alive` may hold it for a moment
         except Timeout as error:
             raise RunError(
                 f"Another process trains in {self.path}; wait for it, or choose another folder."
@@ -193,7 +193,7 @@ class RunFolder:
             lock.release()
 
     def delete_scratch(self) -> None:
-        """Deletes unfinished copies that a process, killed while it saved, left beside the folder.
+        """Deletes unfinished copies beside the folder, left by a process killed while saving.
 
         Raises:
             OSError: One cannot be deleted.
@@ -209,7 +209,7 @@ class RunFolder:
             if fcntl is None:
                 return self._locked_on_windows()
             with (self.path / LOCK).open() as file:
-                # Shared, so that readers do not mistake each other for the training.
+                # Shared, so that readers are not mistaken for the training by other readers.
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -229,18 +229,18 @@ class RunFolder:
             return True
 
     def status(self) -> Status:
-        """The state of the run from its status file, its process, and a request to stop.
+        """The status from the status file, corrected by whether the process is alive.
 
         A status file that cannot be read counts as missing.
         """
         status = self._status_file()
         if self.alive():
-            if status.state == INTERRUPTED:  # never written to the file: it cannot be read
+            if status.state == INTERRUPTED:  # never written to the file, so it is unreadable
                 status = Status(QUEUED, queued=self._requested_at())
             if status.live and (self.path / STOP).exists():
                 status = dataclasses.replace(status, state=STOPPING)
             return status
-        status = self._status_file()  # the process may have ended since it was read
+        status = self._status_file()  # again, as the process may have ended meanwhile
         if status.live and status.pid:
             state = STOPPED if (self.path / STOP).exists() else INTERRUPTED
             return dataclasses.replace(status, state=state, eta=None)
@@ -252,12 +252,12 @@ class RunFolder:
         return (self.path / STATUS).exists()
 
     def write_status(self, status: Status) -> None:
-        """Replaces the status file; for the training process only.
+        """Replaces the status file; only the training process may call it.
 
         On a full disk the old file is overwritten in place.
 
         Raises:
-            OSError: The file cannot be written either way.
+            OSError: The file can be neither replaced nor overwritten.
         """
         line = json.dumps(dataclasses.asdict(dataclasses.replace(status, updated=time.time())))
         path, partial = self.path / STATUS, self.path / f".{STATUS}"
@@ -275,7 +275,7 @@ class RunFolder:
         return (self.path / LAST / STATE).is_file()
 
     def request(self) -> Request | None:
-        """The command of the run; None if none was written."""
+        """The command of the run; None if the file is missing or damaged."""
         match _read_object(self.path / REQUEST):
             case {"arguments": [*arguments], "folder": str(folder)}:
                 return Request(tuple(map(str, arguments)), folder)
@@ -292,7 +292,7 @@ class RunFolder:
         partial.replace(self.path / REQUEST)
 
     def append(self, name: str, record: dict[str, Any]) -> None:
-        """Adds a line to PROGRESS or SNAPSHOTS.
+        """Appends a line to PROGRESS or SNAPSHOTS.
 
         Raises:
             OSError: It cannot be written.
@@ -301,10 +301,10 @@ class RunFolder:
             file.write(json.dumps(record) + "\n")
 
     def records(self, name: str) -> list[dict[str, Any]]:
-        """The lines of PROGRESS or SNAPSHOTS, each with its epoch and perhaps its step.
+        """The lines of PROGRESS or SNAPSHOTS, each with its epoch and optionally its step.
 
-        If a training resumed from before its last line, the lines that it wrote twice are returned
-        once. An incomplete line is skipped.
+        Lines that a resumed training wrote again replace the earlier ones. An incomplete line is
+        skipped.
         """
         records: list[dict[str, Any]] = []
         for line in _lines(self.path / name):
@@ -317,7 +317,7 @@ class RunFolder:
         return records
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines of the log; of a line that was overwritten (a bar), its last version."""
+        """The last lines of the log; a line rewritten by carriage returns has its last version."""
         try:
             with (self.path / LOG).open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
@@ -350,7 +350,7 @@ class RunFolder:
             return Status(INTERRUPTED, queued=requested)
 
     def _requested_at(self) -> float:
-        """When it was last started; 0 if unknown."""
+        """Time of the last start, in seconds since 1970; 0 if unknown."""
         try:
             return (self.path / REQUEST).stat().st_mtime
         except OSError:
@@ -367,18 +367,18 @@ _TYPES: dict[Any, Any] = {
 
 
 def _checked(name: str, value: Any) -> Any:
-    """The value, if the status may have it under this name; ValueError otherwise."""
+    """The value of a field of the status; ValueError if its type or range is wrong."""
     if name not in _STATUS_TYPES or not isinstance(value, _TYPES[_STATUS_TYPES[name]]):
         raise ValueError(name)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(name)
-    if isinstance(value, int) and not 0 <= value < 2**63:  # pid -1 would be all processes
+    if isinstance(value, int) and not 0 <= value < 2**63:  # pid -1 would mean all processes
         raise ValueError(name)
     return value
 
 
 def _position(record: dict[str, Any]) -> tuple[int, float]:
-    """Where in the training a line stands; the line of an epoch comes after its steps."""
+    """Sort key of a line: its epoch and step; the line of an epoch comes after its steps."""
     step = record.get("step")
     return record["epoch"], step if isinstance(step, int) else float("inf")
 

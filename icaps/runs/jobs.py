@@ -1,8 +1,8 @@
-"""Starts, stops, resumes and deletes runs: trainings as processes of their own.
+"""Starts, stops, resumes and deletes runs: trainings in separate processes.
 
-A run's folder is the only channel to it. So a training outlives the program that started it, and
-every other program finds it there. Only so many runs train at a time; the others wait in the order
-in which they were started, each in its own process (`logger.wait_for_turn`).
+A run is controlled through its folder alone. So a training outlives the program that started it,
+and any other program can control it. A limited number of runs train at a time; the others wait in
+the order of their starts, each in its own process (`logger.wait_for_turn`).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from pathlib import Path
 from icaps.errors import RunError
 from icaps.runs.folder import LOG, REQUEST, STATUS, STOP, STOPPING, Request, Run, RunFolder
 
-LIMIT = 1  # runs that train at a time
+LIMIT = 1  # number of runs that train at a time
 NAME = re.compile(r"\w[\w .-]{0,59}")
-_NICENESS = 10  # of a training, as in nice(1)
+_NICENESS = 10  # of a training process, see nice(1)
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def start(place: Path, name: str, arguments: Sequence[str], limit: int = LIMIT) -> Run:
-    """Starts a run in the new folder `place / name`.
+def start(root: Path, name: str, arguments: Sequence[str], limit: int = LIMIT) -> Run:
+    """Starts a run in the new folder `root / name`.
 
     Args:
-        place: Folder of all runs.
-        name: Of this one.
+        root: Folder of all runs.
+        name: Name of the run.
         arguments: Of `icaps`, from "train" or "baseline" on, without --out.
-        limit: How many runs may train at a time; this one waits for its turn.
+        limit: Number of runs that may train at a time; this one waits for its turn.
 
     Raises:
         RunError: The name is invalid or taken, or the folder cannot be written.
     """
     if not NAME.fullmatch(name):
         raise RunError(
-            f"The name {name!r} cannot be used. Take at most 60 letters, digits, spaces and _ . -, "
+            f"The name {name!r} cannot be used. Give at most 60 letters, digits, spaces and _ . -, "
             "and begin with a letter or a digit."
         )
-    path = place / name
+    path = root / name
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
         path.mkdir()
         RunFolder(path).write_request(Request(tuple(arguments), str(Path.cwd())))
     except FileExistsError as error:
@@ -57,31 +57,31 @@ def start(place: Path, name: str, arguments: Sequence[str], limit: int = LIMIT) 
     try:
         return _launch(path, arguments, limit)
     except RunError:
-        shutil.rmtree(path, ignore_errors=True)  # so that the name is free
+        shutil.rmtree(path, ignore_errors=True)  # so that the name can be used again
         raise
 
 
 def resume(run: Run, limit: int = LIMIT) -> Run:
-    """Starts a run again, from where it was last saved.
+    """Starts a run again, from its last saved state.
 
     Raises:
         RunError: It is still running, its command is unknown, or it cannot be started.
     """
     if run.folder.alive():
-        raise RunError(f"{run.name} still runs; stop it first.")
+        raise RunError(f"{run.name} is still running; stop it first.")
     if run.request is None:
-        raise RunError(f"{run.path} does not say how it was started; start a new run.")
+        raise RunError(f"{run.path} has no record of its command; start a new run.")
     if not Path(run.request.folder).is_dir():
         raise RunError(
-            f"{run.name} was started in {run.request.folder}, which does not exist any more; start "
-            "a new run."
+            f"{run.name} was started in {run.request.folder}, which no longer exists; start a new "
+            "run."
         )
     again = ["--resume"] if run.folder.resumable else []
     return _launch(run.path, [*run.request.arguments, *again], limit, run.request.folder)
 
 
 def stop(run: Run) -> None:
-    """Asks a run to save and end after its step; the second time, kills it.
+    """Requests a run to save and end after its current step; a second call kills it.
 
     Raises:
         RunError: The system does not permit it.
@@ -93,7 +93,7 @@ def stop(run: Run) -> None:
         (run.path / STOP).touch()
         if status.pid and status.state == STOPPING:
             _kill(status.pid)
-        elif status.pid:  # a process that is only starting looks for the file
+        elif status.pid:  # a process without a pid yet checks the file when it starts
             os.kill(status.pid, signal.SIGTERM)
     except ProcessLookupError:  # it has ended meanwhile
         return
@@ -101,21 +101,21 @@ def stop(run: Run) -> None:
         raise RunError(f"{run.name} cannot be stopped ({error}).") from error
 
 
-def delete(place: Path, name: str) -> None:
+def delete(root: Path, name: str) -> None:
     """Deletes the folder of a run that is not running.
 
     Raises:
-        RunError: There is no such folder in `place` itself, it is in use, or it cannot be deleted.
+        RunError: There is no such folder directly in `root`, it is in use, or it cannot be deleted.
     """
-    path = place / name
-    if path.parent != place or name in ("", ".", "..") or path.is_symlink() or not path.is_dir():
-        raise RunError(f"There is no run {name!r} in {place}.")
+    path = root / name
+    if path.parent != root or name in ("", ".", "..") or path.is_symlink() or not path.is_dir():
+        raise RunError(f"There is no run {name!r} in {root}.")
     if RunFolder(path).alive():
-        raise RunError(f"{name} still runs; stop it first.")
-    hidden = place / f".deleted-{os.getpid()}-{time.monotonic_ns()}"
+        raise RunError(f"{name} is still running; stop it first.")
+    hidden = root / f".deleted-{os.getpid()}-{time.monotonic_ns()}"
     try:
         RunFolder(path).delete_scratch()
-        path.rename(hidden)  # in one step, so that nobody finds a half of it
+        path.rename(hidden)  # atomic, so that nobody reads a partly deleted run
         shutil.rmtree(hidden)
     except OSError as error:
         raise RunError(f"{path} cannot be deleted ({error}).") from error
@@ -136,25 +136,25 @@ def _launch(path: Path, arguments: Sequence[str], limit: int, cwd: str | None = 
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C at the server must not reach it
+                start_new_session=True,  # Ctrl-C in the terminal of the server must not reach it
             )
-    except (OSError, ValueError) as error:  # ValueError: an argument that no process accepts
+    except (OSError, ValueError) as error:  # ValueError: an argument with a null character
         raise RunError(f"The training cannot be started ({error}).") from error
-    yield_to_others(process)
-    # Waits for its end, without which the system would keep it as a zombie.
+    lower_priority(process)
+    # Waits for its end, as it would remain a zombie process otherwise.
     threading.Thread(target=process.wait, daemon=True).start()
     folder = RunFolder(path)
     return Run(path.name, path, folder.status(), folder.request())
 
 
-def yield_to_others(process: subprocess.Popen[bytes]) -> None:
+def lower_priority(process: subprocess.Popen[bytes]) -> None:
     """Lowers the priority of a process, where the system supports it."""
     if hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
 
 
 def environment() -> dict[str, str]:
-    """For a process of `icaps`: this one's, with one core left free and this package first."""
+    """Environment of an `icaps` process: all cores but one, and this package first."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
@@ -166,7 +166,7 @@ def environment() -> dict[str, str]:
 
 
 def _kill(pid: int) -> None:
-    """Kills a process, and its helpers if it leads a process group."""
+    """Kills a process, and its child processes if it leads a process group."""
     if os.getpgid(pid) == pid:
         os.killpg(pid, signal.SIGKILL)
     else:

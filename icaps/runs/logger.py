@@ -1,4 +1,4 @@
-"""A training's own side of its run folder: waits for its turn, writes its status and its end."""
+"""Reports a training to its run folder: waits in the queue, writes status, progress and errors."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from icaps.runs.folder import (
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.signals import sigterm_as_interrupt
 
-STATUS_EVERY = 1.0  # seconds between two versions of the status
-LINE_EVERY = 2.0  # seconds between two lines of the progress, at first
-LINES = 500  # then a training that takes ten times as long gets only so many more
+STATUS_EVERY = 1.0  # seconds between two updates of the status
+LINE_EVERY = 2.0  # minimum seconds between two lines of the progress
+LINES = 500  # the interval is also at least the elapsed time divided by this
 _QUEUE_POLL = 0.5  # seconds
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StatusWriter(Callback):
-    """Writes the status and the progress of a training to the run folder that it has claimed.
+    """Writes the status and the progress of a training to its run folder.
 
     Args:
-        folder: Of the run.
-        resume: Whether the training continues from a state; if so, earlier progress stays.
-        queued: Whether it was started as a job, which may have been asked to stop already.
+        folder: The run folder, claimed by this process.
+        resume: Whether the training continues from a state; if so, earlier progress is not deleted.
+        queued: Whether it was started as a job, for which a stop may have been requested already.
     """
 
     def __init__(self, folder: RunFolder, resume: bool, queued: bool) -> None:
@@ -62,7 +62,7 @@ class StatusWriter(Callback):
         self._write()
 
     def begin(self, limit: int | None) -> None:
-        """Starts preparing the data, if `limit` is given after the turn of this run has come."""
+        """Starts preparing the data; with a `limit`, waits for the turn of this run first."""
         if limit is None:
             self.status = dataclasses.replace(self.status, started=time.time())
             self._change_state(PREPARING)
@@ -70,11 +70,11 @@ class StatusWriter(Callback):
             self.status = wait_for_turn(self.folder, self.status, limit)
 
     def begin_training(self) -> None:
-        """For a training that has no steps to report."""
+        """Sets the state to TRAINING, for a training that reports no steps."""
         self._change_state(TRAINING)
 
     def on_step(self, step: Step) -> None:
-        """Updates the status and the progress, unless it did so just before."""
+        """Updates the status and the progress, at most once per interval."""
         now, done = time.monotonic(), (step.epoch - 1) * step.steps + step.step
         self._first = self._first or (now, done)
         if now - self._last_status >= STATUS_EVERY or step.step == step.steps:
@@ -97,7 +97,7 @@ class StatusWriter(Callback):
             self._last_line = now
 
     def on_epoch(self, epoch: Epoch) -> None:
-        """Adds the epoch to the progress."""
+        """Appends the epoch to the progress."""
         best = max(epoch.validation_accuracy, self.status.validation_accuracy or 0.0)
         self.status = dataclasses.replace(self.status, validation_accuracy=best)
         self.folder.append(PROGRESS, dataclasses.asdict(epoch) | {"time": time.time()})
@@ -105,10 +105,10 @@ class StatusWriter(Callback):
 
     @contextmanager
     def recording_errors(self) -> Iterator[None]:
-        """Writes how the block ends if it raises: stopped by KeyboardInterrupt, or failed and why.
+        """Writes the state if the block raises: stopped by KeyboardInterrupt, or failed and why.
 
         Raises:
-            TrainingError: Memory or the disk ran out in the block.
+            TrainingError: The block ran out of memory or disk space.
         """
         try:
             if (self.folder.path / STOP).exists():
@@ -118,7 +118,7 @@ class StatusWriter(Callback):
             self._change_state(STOPPED)
             raise
         except Exception as error:
-            known = explained(error)
+            known = as_user_error(error)
             message = str(known) if known else f"{type(error).__name__}: {error}"
             self.status = dataclasses.replace(self.status, error=message, eta=None)
             self._change_state(FAILED)
@@ -127,7 +127,7 @@ class StatusWriter(Callback):
             raise known from error
 
     def end(self, interrupted: bool) -> None:
-        """Writes that everything is saved."""
+        """Writes the final state, after everything is saved."""
         self.status = dataclasses.replace(self.status, eta=None)
         self._change_state(STOPPED if interrupted else DONE)
 
@@ -136,7 +136,7 @@ class StatusWriter(Callback):
         self._write()
 
     def _recent_loss(self, step: Step) -> float:
-        """Mean loss since the last line, from the means since the start of the epoch."""
+        """Mean loss since the last line, computed from the means since the start of the epoch."""
         epoch, before, loss = self._line_at
         if epoch != step.epoch or before >= step.step:
             return step.loss
@@ -170,19 +170,19 @@ class StatusWriter(Callback):
 def logged_run(
     folder: RunFolder, arguments: Sequence[str], limit: int | None, resume: bool = False
 ) -> Iterator[StatusWriter]:
-    """Claims a run folder for this process and writes the command and how the block ends.
+    """Runs a block as a run: claims its folder, writes the command, and records errors.
 
     The block itself reports success, by `StatusWriter.end`.
 
     Args:
-        folder: Of the run.
+        folder: The run folder.
         arguments: Of the command, after `icaps`.
-        limit: How many runs may train at a time; None does not wait.
+        limit: Number of runs that may train at a time; None: do not wait.
         resume: See `StatusWriter`.
 
     Raises:
         RunError: Another process has claimed the folder, or it cannot be created.
-        TrainingError: Memory or the disk ran out in the block.
+        TrainingError: The block ran out of memory or disk space.
     """
     with sigterm_as_interrupt(), folder.claimed():
         if not resume:
@@ -194,28 +194,27 @@ def logged_run(
 
 
 def wait_for_turn(folder: RunFolder, status: Status, limit: int) -> Status:
-    """Waits until fewer than `limit` runs beside this one are training or were queued before it.
+    """Waits until fewer than `limit` other runs are training or were queued before this one.
 
-    There is no manager of the queue that could fail: each run looks for itself, under a lock of the
-    folder of all runs.
+    There is no central queue that could fail: each run checks the folder of all runs, under a lock.
 
     Args:
-        folder: Of this process, which has claimed it.
-        status: Its status, which is QUEUED and written.
+        folder: The run folder, claimed by this process.
+        status: Its current status, QUEUED.
         limit: At least 1.
 
     Returns:
-        Its status, which is PREPARING and written.
+        The new status, PREPARING, after it was written.
     """
-    from filelock import FileLock  # late, as `icaps --help` does not need it
+    from filelock import FileLock  # here, as `icaps --help` does not need it
 
-    place = folder.path.resolve().parent
+    root = folder.path.resolve().parent
     own_turn = status.queued, folder.path.name
     while True:
-        with FileLock(place / ".queue.lock"):
+        with FileLock(root / ".queue.lock"):
             ahead = [
                 run
-                for run in find_runs(place)
+                for run in find_runs(root)
                 if run.name != folder.path.name
                 and run.status.live
                 and run.status.pid
@@ -228,21 +227,21 @@ def wait_for_turn(folder: RunFolder, status: Status, limit: int) -> Status:
         time.sleep(_QUEUE_POLL)
 
 
-def explained(error: Exception) -> ICapsError | None:
-    """The error as one that a user can act on; None if it is a fault of this library."""
+def as_user_error(error: Exception) -> ICapsError | None:
+    """Converts an error to one that a user can act on; None if it is a bug of this library."""
     if isinstance(error, ICapsError):
         return error
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
         return TrainingError(
             f"The disk is full ({error.filename or error.strerror}). Make room there, then resume."
         )
-    # On a CPU torch raises a RuntimeError of its allocator, and on a GPU one of a class of its own.
+    # Out of memory: torch raises a RuntimeError of its allocator on a CPU, and a subclass on a GPU.
     if isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "allocate" in str(error) and "memory" in str(error)
     ):
         return TrainingError(
-            "There is not enough memory. Try a smaller batch_size, or take each batch in several "
-            "parts with accumulate; max_words limits the longest text."
+            "There is not enough memory. Try a smaller batch_size, or split each batch into "
+            "several parts with accumulate; max_words limits the longest text."
         )
     return None
 
@@ -250,7 +249,7 @@ def explained(error: Exception) -> ICapsError | None:
 def _peak_memory() -> int:
     """Peak memory of this process in bytes; 0 if unknown."""
     status = Path("/proc/self/status")
-    if status.exists():  # Linux, where ru_maxrss includes what the parent process held
+    if status.exists():  # Linux, where ru_maxrss includes the memory of the parent process
         return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
     try:
         import resource

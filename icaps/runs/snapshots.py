@@ -1,4 +1,4 @@
-"""How explanations develop: one text's explanation and the use of the capsules after each epoch."""
+"""Snapshots after each epoch: the explanation of one text and the use of the capsules."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from icaps.runs.folder import SNAPSHOTS, RunFolder
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint_files import CONFIG
 
-COUNTED = 2_000  # validation texts, at most
+COUNTED = 2_000  # maximum number of validation texts in the matrix C
 
 
 class SnapshotWriter(Callback):
-    """Saves the best model so far to the run folder of a training, and a snapshot of each epoch.
+    """Saves the best model so far and a snapshot of each epoch to the run folder.
 
     Args:
-        folder: Of the run.
-        text: Whose explanation is stored; "" for none.
-        resume: Whether the model in the folder is of this training. One of another training stays
-            until this training has finished.
+        folder: The run folder.
+        text: The text whose explanation is stored; "" for none.
+        resume: Whether a model in the folder is of this training. A model of another training is
+            not replaced before this training has finished.
     """
 
     def __init__(self, folder: RunFolder, text: str, resume: bool) -> None:
@@ -30,23 +30,23 @@ class SnapshotWriter(Callback):
         self._saves = resume or not (folder.path / CONFIG).exists()
 
     def on_validation(self, model: ICapsClassifier, validation: Validation) -> None:
-        """Saves the model if it is the best so far, and adds the snapshot."""
+        """Saves the model if it is the best so far, and appends the snapshot."""
         if self._saves and model.metrics_["best_epoch"] == len(model.history_):
             model.save(self._folder.path)
         self._folder.append(SNAPSHOTS, snapshot(model, validation, self._text))
 
 
 def snapshot(classifier: ICapsClassifier, validation: Validation, text: str) -> dict[str, Any]:
-    """Plain data about a classifier under training.
+    """The state of a classifier during training, as plain data.
 
     Args:
         classifier: With the weights after an epoch.
-        validation: What it predicts for the validation texts, of which the first are counted.
+        validation: Its predictions for the validation texts, the first `COUNTED` of which count.
         text: To explain; "" for none.
 
     Returns:
-        epoch, from 1; classes; frequency, (J, I) counts of the texts that each capsule won, by
-        predicted class (the matrix C, section 2.6); explanation, of the text, or None.
+        epoch, from 1; classes; frequency, the matrix C (J, I) of section 2.6: texts by predicted
+        class and top capsule; explanation, of the text, or None.
     """
     explanation = next(classifier.explain([text])).to_dict() if text else None
     return {

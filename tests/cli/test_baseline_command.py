@@ -46,7 +46,7 @@ def test_it_is_trained_scored_and_told(
     assert RunFolder(out).status().state == DONE
     request = RunFolder(out).request()
     assert request is not None
-    assert request.of_a_baseline
+    assert request.is_baseline
     assert read_arguments(request.arguments).name == "linear"
     assert main([*WORDS, str(data), "--out", str(out)]) == 0  # over itself
     told = capsys.readouterr()

@@ -10,11 +10,11 @@ from icaps.cli.request import read_arguments
 from icaps.cli.train import settings_of
 from icaps.config import (
     ACTIVATIONS,
-    LARGEST_SEED,
+    MAX_SEED,
     REMOVED,
     ModelConfig,
     TrainConfig,
-    about,
+    list_settings,
     override,
 )
 from icaps.errors import ConfigError, RunError
@@ -24,7 +24,7 @@ KINDS = [ModelConfig, TrainConfig]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_setting_has_a_help_text(kind: Any) -> None:
-    found = about(kind)
+    found = list_settings(kind)
     fields = dataclasses.fields(kind)
     assert [setting.name for setting in found] == [field.name for field in fields]
     standard, hints = kind(), get_type_hints(kind)
@@ -36,14 +36,14 @@ def test_each_setting_has_a_help_text(kind: Any) -> None:
 
 
 def test_names_and_help_texts_are_unique() -> None:
-    names = [setting.name for kind in KINDS for setting in about(kind)]
-    helps = [setting.help for kind in KINDS for setting in about(kind)]
+    names = [setting.name for kind in KINDS for setting in list_settings(kind)]
+    helps = [setting.help for kind in KINDS for setting in list_settings(kind)]
     assert len(set(names)) == len(names)
     assert len(set(helps)) == len(helps)
 
 
 def test_symbols_are_those_of_the_paper() -> None:
-    symbols = {s.name: s.symbol for kind in KINDS for s in about(kind) if s.symbol}
+    symbols = {s.name: s.symbol for kind in KINDS for s in list_settings(kind) if s.symbol}
     assert symbols == {
         "fixed_dim": "d_e",
         "trained_dim": "d_e",
@@ -64,7 +64,7 @@ def test_symbols_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_default_can_be_set(kind: Any) -> None:
     """As the launcher writes it, and as JSON has it."""
-    for setting in about(kind):
+    for setting in list_settings(kind):
         texts = {json.dumps(setting.default), str(setting.default)}
         if isinstance(setting.default, str):
             texts = {setting.default}
@@ -80,7 +80,7 @@ def test_all_choices_are_accepted() -> None:
 
 
 def test_settings_of_earlier_versions_are_read_if_they_change_nothing() -> None:
-    assert not {setting.name for kind in KINDS for setting in about(kind)} & set(REMOVED)
+    assert not {setting.name for kind in KINDS for setting in list_settings(kind)} & set(REMOVED)
     for name, values in REMOVED.items():
         for value in values:
             text = value if isinstance(value, str) else json.dumps(value)
@@ -99,8 +99,8 @@ def test_values_that_are_not_numbers(name: str, text: str) -> None:
 
 def test_the_largest_seed() -> None:
     """What numpy, scikit-learn and gensim take; a larger one would fail in the middle."""
-    assert TrainConfig(seed=LARGEST_SEED).seed == 2**32 - 1
-    for seed in (LARGEST_SEED + 1, -1):
+    assert TrainConfig(seed=MAX_SEED).seed == 2**32 - 1
+    for seed in (MAX_SEED + 1, -1):
         with pytest.raises(ConfigError, match=f"seed is {seed}; it must be from 0 to 4294967295"):
             TrainConfig(seed=seed)
 

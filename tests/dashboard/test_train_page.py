@@ -654,7 +654,7 @@ def test_resuming(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_resuming_where_the_folder_of_the_command_is_gone(place: Path) -> None:
     folder = write_run(place, "one", Status(STOPPED, 1))
     damage(folder.path / REQUEST, '{"arguments": ["train"], "folder": "/nowhere/at/all"}')
-    assert "which does not exist any more" in errors(press(open_page("train"), "resume", "one"))[0]
+    assert "which no longer exists" in errors(press(open_page("train"), "resume", "one"))[0]
 
 
 def test_duplicating_opens_the_launcher(place: Path) -> None:

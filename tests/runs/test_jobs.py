@@ -282,9 +282,9 @@ def test_what_may_not_be_deleted(place: Path, data: Path, tmp_path: Path) -> Non
         delete(place, "link")
     start(place, "alive", command(data, "epochs=500", "patience=500"))
     run = wait(place, "alive", lambda run: run.status.pid > 0)
-    with pytest.raises(RunError, match="still runs"):
+    with pytest.raises(RunError, match="is still running"):
         delete(place, "alive")
-    with pytest.raises(RunError, match="still runs"):
+    with pytest.raises(RunError, match="is still running"):
         resume(run)
 
 

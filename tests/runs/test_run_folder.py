@@ -35,7 +35,7 @@ from icaps.runs.folder import (
     RunFolder,
     Status,
 )
-from icaps.runs.logger import StatusWriter, explained
+from icaps.runs.logger import StatusWriter, as_user_error
 from icaps.train.callbacks import Epoch, Step
 from icaps.train.checkpoint_files import check_writable
 
@@ -307,8 +307,8 @@ def test_the_end_is_recorded(
 
 
 def test_a_fault_of_the_library_is_not_explained() -> None:
-    assert explained(RuntimeError("shapes don't fit")) is None
-    assert explained(OSError(errno.EACCES, "Permission denied")) is None
+    assert as_user_error(RuntimeError("shapes don't fit")) is None
+    assert as_user_error(OSError(errno.EACCES, "Permission denied")) is None
 
 
 def test_a_stop_before_the_start_counts(folder: RunFolder) -> None:
