@@ -347,6 +347,23 @@ def get_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
+def build_configs(preset: str, settings: Mapping[str, str]) -> tuple[ModelConfig, TrainConfig]:
+    """The configurations of a preset with single settings replaced.
+
+    Args:
+        preset: Name of the preset; empty for the defaults.
+        settings: New values as text, by the names of the settings.
+
+    Raises:
+        ConfigError: There is no such preset or setting, or a value has the wrong type or is out of
+            range.
+    """
+    if not preset:
+        return override(ModelConfig(), TrainConfig(), settings)
+    row = get_preset(preset)
+    return override(row.model, row.train, settings)
+
+
 def config_from_dict(kind: type[Config], values: Mapping[str, Any]) -> Config:
     """The inverse of `dataclasses.asdict` for a configuration.
 

@@ -13,8 +13,7 @@ from dashboard.training_jobs import command_line, free_name, max_running, path_f
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import TrainRequest
-from icaps.cli.train import base_configs
-from icaps.config import PRESETS
+from icaps.config import PRESETS, build_configs
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
@@ -129,7 +128,7 @@ def _ask_settings(choice: Choice) -> tuple[str, dict[str, str]]:
         }
     preset = "" if base == SUGGESTED else base
     place = f"{choice.value} {kind} {base}"
-    return preset, setting_fields.ask(base_configs(preset), starts, place)
+    return preset, setting_fields.ask(build_configs(preset, {}), starts, place)
 
 
 def _ask_vectors() -> tuple[str, ...]:

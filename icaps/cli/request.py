@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from icaps.cli.baseline import add_parser as add_baseline
 from icaps.cli.data_options import reading_options
 from icaps.cli.train import add_parser as add_train
-from icaps.cli.train import base_configs, given_settings
-from icaps.config import ModelConfig, TrainConfig, override
+from icaps.cli.train import given_settings
+from icaps.config import ModelConfig, TrainConfig, build_configs
 from icaps.errors import RunError
 
 
@@ -71,7 +71,7 @@ class TrainRequest:
         Raises:
             ConfigError: There is no such preset or setting, or a value is out of its range.
         """
-        return override(*base_configs(self.preset), self.settings)
+        return build_configs(self.preset, self.settings)
 
 
 def option(name: str, value: str) -> list[str]:

@@ -14,7 +14,7 @@ from icaps.cli.data_options import (
     say_problems,
 )
 from icaps.cli.options import Commands, add_queue, add_timeout
-from icaps.config import ModelConfig, TrainConfig, get_preset, override
+from icaps.config import ModelConfig, TrainConfig, build_configs
 from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
@@ -69,27 +69,6 @@ def add_parser(commands: Commands) -> None:
     train.set_defaults(command=run)
 
 
-def settings_of(options: argparse.Namespace) -> tuple[ModelConfig, TrainConfig]:
-    """The settings that the options of `icaps train` give.
-
-    Raises:
-        ConfigError: There is no such preset or setting, or a value is out of its range.
-    """
-    return override(*base_configs(options.preset or ""), given_settings(options))
-
-
-def base_configs(preset: str) -> tuple[ModelConfig, TrainConfig]:
-    """The settings of a preset; the defaults if its name is empty.
-
-    Raises:
-        ConfigError: There is no such preset.
-    """
-    if not preset:
-        return ModelConfig(), TrainConfig()
-    settings = get_preset(preset)
-    return settings.model, settings.train
-
-
 def given_settings(options: argparse.Namespace) -> dict[str, str]:
     """The values of --set and --seed, by the names of the settings.
 
@@ -124,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _train_in_group(options: argparse.Namespace, status: StatusWriter | None) -> int:
-    model, train = settings_of(options)  # a wrong setting is reported before torch is imported
+    # Before torch is imported, so that a wrong setting is reported at once.
+    model, train = build_configs(options.preset or "", given_settings(options))
     from icaps.nn.distributed import process_group
 
     with process_group(options.device, options.timeout):

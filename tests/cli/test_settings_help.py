@@ -6,8 +6,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from icaps.cli.request import read_arguments
-from icaps.cli.train import settings_of
+from icaps.cli.request import TrainRequest, read_arguments
 from icaps.config import (
     ACTIVATIONS,
     MAX_SEED,
@@ -111,15 +110,16 @@ def test_the_largest_seed() -> None:
 def test_a_command_is_read_as_a_run_folder_stores_it(given: list[str]) -> None:
     """As it was requested, without --out; and as its process has written it."""
     arguments = ["train", "--data", "d.csv", "--preset", "ag_news-long", "--set", "epochs=2"]
-    options = read_arguments([*arguments, *given])
-    assert (options.data, options.preset, options.seed) == ("d.csv", "ag_news-long", None)
-    model, train = settings_of(options)
+    request = TrainRequest.from_arguments([*arguments, *given])
+    assert (request.data, request.preset) == ("d.csv", "ag_news-long")
+    assert request.settings == {"epochs": "2"}
+    model, train = request.configs()
     assert (model.hierarchical, model.max_words, train.epochs) == (True, 86, 2)
 
 
 def test_the_seed_of_a_command_comes_last() -> None:
-    options = read_arguments(["train", "--data", "d", "--seed", "7", "--set", "seed=3"])
-    assert settings_of(options)[1].seed == 7
+    arguments = ["train", "--data", "d", "--seed", "7", "--set", "seed=3"]
+    assert TrainRequest.from_arguments(arguments).configs()[1].seed == 7
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pandas as pd
 
 from dashboard.model_registry import runs_folder
 from icaps.classifier import ICapsClassifier
-from icaps.cli.request import read_arguments
-from icaps.cli.train import settings_of
+from icaps.cli.request import TrainRequest, read_arguments
 from icaps.runs.folder import DONE, Run, find_runs
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
@@ -42,7 +41,7 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert at.selectbox(key="run").value == "my texts"
     request = run_named("my texts").request
     assert request is not None
-    model, train = settings_of(read_arguments(request.arguments))
+    model, train = TrainRequest.from_arguments(request.arguments).configs()
 
     end = time.monotonic() + WAIT
     while run_named("my texts").status.live and time.monotonic() < end:
@@ -51,7 +50,7 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert found.status.state == DONE, found.folder.log_tail()
     assert [plain for plain in (toast.value for toast in run(at).toast) if "done" in plain]
     assert found.request is not None
-    assert settings_of(read_arguments(found.request.arguments)) == (model, train)
+    assert TrainRequest.from_arguments(found.request.arguments).configs() == (model, train)
     assert read_arguments(found.request.arguments).watch == WATCHED
 
     at.toggle(key="table curve-accuracy").set_value(True)

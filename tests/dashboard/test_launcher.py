@@ -18,8 +18,7 @@ from dashboard.train import launcher
 from dashboard.train.launcher import LONG, SHORT, SUGGESTED
 from dashboard.widgets.data_picker import PATH
 from icaps.cli.data_options import reading_options
-from icaps.cli.request import read_arguments
-from icaps.cli.train import settings_of
+from icaps.cli.request import TrainRequest, read_arguments
 from icaps.config import ACTIVATIONS, PRESETS, ModelConfig, TrainConfig
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
@@ -116,7 +115,7 @@ def arguments_of(at: AppTest, started: Started) -> list[str]:
 
 
 def settings_in(arguments: Sequence[str]) -> tuple[ModelConfig, TrainConfig]:
-    return settings_of(read_arguments(arguments))
+    return TrainRequest.from_arguments(arguments).configs()
 
 
 def test_made_up_texts_with_what_suits_them(started: Started) -> None:
@@ -583,12 +582,13 @@ def test_all_of_a_run_is_taken_over(started: Started, texts: Path) -> None:
     arguments += ["--vectors", "/v.txt", "--seed", "7", "--set", "epochs=3", "--preset"]
     arguments += ["ag_news-short"]
     at = AppTest.from_function(taking_script, default_timeout=60)
-    again = read_arguments(taken_over(at, run_of(arguments, "a name"), started))
+    repeated = taken_over(at, run_of(arguments, "a name"), started)
+    again = read_arguments(repeated)
     given_ = read_arguments(arguments)
     for name in ("data", "text", "label", "encoding", "delimiter", "on_bad_rows", "watch"):
         assert getattr(again, name) == getattr(given_, name), name
     assert again.vectors == ["texts", "/v.txt"]
-    assert settings_of(again) == settings_of(given_)
+    assert settings_in(repeated) == settings_in(arguments)
     assert started.calls[-1][1] == "a name"
     plain = ["train", "--data", str(texts)]  # nothing stays of the run before
     again = read_arguments(taken_over(at, run_of(plain), started))
