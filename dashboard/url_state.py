@@ -44,7 +44,7 @@ COMPARE_TABS = (
     "Published",
 )
 DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
-COMPARE_PLACE = "compare"  # of that of Compare
+COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
 # The session state in the address of each page.
 EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking")

@@ -117,7 +117,7 @@ def show_sizes(predictions: Sequence[TimedPredictions], folders: Mapping[str, Mo
         "text to probabilities. Numbers: all that a model stores, that is weights, frozen vectors "
         "and IDF. MB: the size of its folder."
     )
-    # Files keep the name that this column had first, as scripts may read it.
+    # Scripts may read the file by the earlier name of this column.
     downloads.show_csv(
         table.rename(columns={"texts per second": "texts a second"}), "speed and size"
     )

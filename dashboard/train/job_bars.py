@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard import error_boundary, nav
 from dashboard.model_registry import runs_folder
 from icaps.html import escape
-from icaps.runs.folder import DONE, FAILED, QUEUED, TRAINING, Run, Status, find_runs
+from icaps.runs.folder import DONE, FAILED, TRAINING, Run, Status, find_runs
 
 # Seconds between two reads of the run folders while a training runs; each is a run of the script.
 POLL = 4.0
@@ -51,9 +51,8 @@ def _bar(run: Run) -> None:
     status = run.status
     accuracy = "" if status.validation_accuracy is None else f" · {status.validation_accuracy:.1%}"
     percent = status.share * 100
-    waits = " waits" if status.state == QUEUED else ""
     st.html(
-        f'<div class="job{waits}"><p><b>{escape(run.name)}</b>'
+        f'<div class="job"><p><b>{escape(run.name)}</b>'
         f"<span>{escape(describe(status))}{accuracy}</span></p>"
         f'<div class="bar" role="progressbar" aria-label="{escape(run.name)}" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{percent:.0f}">'

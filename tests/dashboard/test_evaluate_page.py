@@ -386,6 +386,9 @@ def test_points_of_few_texts_are_not_drawn() -> None:
             (SAVED, "mine", few),
         )
     ]
-    chart = charts.slice_chart(charts.slice_table(parts), "#000000")
+    table = charts.slice_table(parts)
+    columns = "kind,slice,texts,accuracy,low,high,random from,random to,than random ones"
+    assert list(table) == columns.split(",")  # of the CSV file, which scripts may read
+    chart = charts.slice_chart(table, "#000000")
     (shown,) = chart.to_dict()["datasets"].values()
     assert [row["slice"] for row in shown] == ["all", "mine"]

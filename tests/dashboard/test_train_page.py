@@ -697,7 +697,7 @@ def test_the_bars_are_on_every_page(place: Path) -> None:
     with at_work(folder):
         for name in ("explain", "many", "capsules", "datasets"):
             at = open_page(name)
-            assert 'class="job waits"' in page_html(at)
+            assert 'class="job"' in page_html(at)
             links = {link.proto.label for link in at.get("page_link")}
             assert "Watch" in links
 
