@@ -194,7 +194,7 @@ def find_published(folder: Path, dataset: Dataset) -> PublishedFiles | None:
         return None
     hub_folders = ("data", "plain_text", *(dataset.hub or "").split("/")[1:])  # by configuration
     for place in (folder, *(folder / name for name in hub_folders)):
-        parquet = whole_parts(file.name for file in place.glob("*.parquet"))
+        parquet = complete_parts(file.name for file in place.glob("*.parquet"))
         if parquet:
             return PublishedFiles(
                 {part: tuple(place / name for name in parquet[part]) for part in PARTS}
@@ -210,8 +210,8 @@ def find_published(folder: Path, dataset: Dataset) -> PublishedFiles | None:
     return None
 
 
-def whole_parts(names: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
-    """The Parquet files per part, of the first folder in which both parts are whole.
+def complete_parts(names: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
+    """The Parquet files per part, of the first folder in which both parts are complete.
 
     Args:
         names: Paths with forward slashes, relative to the data set's folder.
@@ -220,13 +220,13 @@ def whole_parts(names: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
     for name in sorted(names):
         folders[PurePosixPath(name).parent].append(name)
     for files in folders.values():
-        parts = {part: _whole_part(files, part) for part in PARTS}
+        parts = {part: _complete_part(files, part) for part in PARTS}
         if all(parts.values()):
             return parts
     return None
 
 
-def _whole_part(files: list[str], part: str) -> tuple[str, ...]:
+def _complete_part(files: list[str], part: str) -> tuple[str, ...]:
     """The single file of a part, or its shards in order; empty if a shard is missing."""
     shards = {}
     for name in files:

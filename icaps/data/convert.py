@@ -43,7 +43,7 @@ def convert(published: PublishedFiles, dataset: Dataset, folder: Path) -> None:
     """
     for part in PARTS:
         write_part(folder / f"{part}.parquet", _checked_batches(published, dataset, part))
-    write_classes(folder, dataset.classes)
+    write_class_names(folder, dataset.classes)
 
 
 def write_part(file: Path, batches: Iterable[pa.RecordBatch]) -> None:
@@ -53,7 +53,7 @@ def write_part(file: Path, batches: Iterable[pa.RecordBatch]) -> None:
             writer.write_batch(batch, row_group_size=_ROWS)
 
 
-def write_classes(folder: Path, classes: Iterable[str]) -> None:
+def write_class_names(folder: Path, classes: Iterable[str]) -> None:
     """Writes classes.txt, one name per line."""
     text = "".join(f"{name}\n" for name in classes)
     (folder / "classes.txt").write_text(text, encoding="utf-8")
@@ -79,10 +79,10 @@ def _checked_batches(
             raise DataError(
                 f"{file} cannot be read as {part} texts of {dataset.name} ({error})."
             ) from error
-    _check_whole(dataset, part, files[0].parent, rows, labels)
+    _check_complete(dataset, part, files[0].parent, rows, labels)
 
 
-def _check_whole(
+def _check_complete(
     dataset: Dataset, part: str, place: Path, rows: int, labels: set[int | None]
 ) -> None:
     if rows != dataset.rows[part]:

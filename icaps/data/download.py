@@ -13,15 +13,15 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, TypeVar
 
-from icaps.data.catalog import Dataset, find_published, whole_parts
+from icaps.data.catalog import Dataset, complete_parts, find_published
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import ConfigError, DataError
 
 NETWORK_SETTING = "ICAPS_NETWORK"
 ASK, NEVER = "ask", "never"
 HUB_SETTING = "ICAPS_HUB_URL"
-WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the second, third, ... and last try
-_LONGEST_WAIT = 60  # seconds that a server may ask for; more is an error
+WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before each further try
+_LONGEST_WAIT = 60  # seconds that a server may request at most
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 _BAD_RANGE = 416
 _TIMEOUT = 30  # seconds, of the list of files
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def offline() -> bool:
-    """Whether ICAPS_NETWORK is "never", which forbids all downloads.
+    """Whether downloads are forbidden: ICAPS_NETWORK is "never".
 
     Raises:
         ConfigError: It is neither "ask", which is the default, nor "never".
@@ -54,11 +54,11 @@ def hub_url() -> str:
 def download(dataset: Dataset, folder: Path, progress: ProgressReporter = SILENT) -> None:
     """Downloads the published files of one of the paper's data sets to a folder.
 
-    Files that are there are not downloaded again. One that was cut off is kept with the suffix
-    `.part`, and the next call requests only the rest of it.
+    Files that exist are not downloaded again. An incomplete one has the suffix `.part`, and the
+    next call requests only the rest of it.
 
     Raises:
-        DataError: The server cannot be reached or refuses, a file was cut off at every try or is
+        DataError: The server cannot be reached or refuses, a file was incomplete at every try or is
             not the published one, the Hub lists no complete data set under this name, or downloads
             are forbidden.
         OSError: The folder cannot be written, or has too little space.
@@ -73,7 +73,7 @@ def download(dataset: Dataset, folder: Path, progress: ProgressReporter = SILENT
         raise OSError(errno.ENOSPC, message)
     folder.mkdir(exist_ok=True)
     for file in files:
-        if not file.is_whole(folder / file.name):
+        if not file.is_complete(folder / file.name):
             _download_file(file, folder / file.name, progress)
 
 
@@ -86,7 +86,7 @@ class _RemoteFile:
     size: int | None = None  # bytes
     sha256: str | None = None  # hexadecimal
 
-    def is_whole(self, path: Path) -> bool:
+    def is_complete(self, path: Path) -> bool:
         """Whether `path` has the file's size and checksum, as far as they are known."""
         if not path.is_file() or (self.size is not None and path.stat().st_size != self.size):
             return False
@@ -113,7 +113,7 @@ def _list_files(dataset: Dataset) -> list[_RemoteFile]:
             f"{address}: the answer is not that of a Hub, perhaps of a login page or a proxy in "
             f"between; see the environment variable {HUB_SETTING}."
         ) from error
-    parts = whole_parts(entries)
+    parts = complete_parts(entries)
     if parts is None:
         raise DataError(f"{address} lists no Parquet files of a train and a test part.")
     files = []
@@ -132,10 +132,10 @@ def _download_file(file: _RemoteFile, target: Path, progress: ProgressReporter) 
     part = target.with_name(f"{target.name}.part")
     resumed = part.exists()
     _retry(lambda: _receive(file, part, progress), file.url)
-    if resumed and not file.is_whole(part):  # the part was of another version of the file
+    if resumed and not file.is_complete(part):  # the part was of another version of the file
         part.unlink()
         _retry(lambda: _receive(file, part, progress), file.url)
-    if not file.is_whole(part):
+    if not file.is_complete(part):
         part.unlink(missing_ok=True)
         raise DataError(
             f"{file.url} has a wrong size or checksum: it is not the file that was published."
@@ -175,7 +175,7 @@ def _receive(file: _RemoteFile, part: Path, progress: ProgressReporter) -> None:
             if error.errno is not None:  # without a number it is a wrong size, compared later
                 raise
         finally:
-            if file.size != 0 and not out.tell():  # nothing came
+            if file.size != 0 and not out.tell():  # nothing was received
                 part.unlink()
 
 
@@ -202,7 +202,7 @@ def _progress_bar(name: str, progress: ProgressReporter) -> Any:
 
 
 def _retry(action: Callable[[], T], url: str) -> T:
-    """Calls `action`, again after WAITS while the network or the server fails for the moment.
+    """Calls `action`, and retries after WAITS while the network or the server fails temporarily.
 
     Raises:
         DataError: It failed at each try, or in a way that another try does not change.
@@ -220,16 +220,16 @@ def _retry(action: Callable[[], T], url: str) -> T:
             reason = f"the server answers {status} {error.response.reason_phrase}"
             header = error.response.headers.get("Retry-After", "")
             requested = float(header) if header.isdecimal() else 0.0  # the other form is rare
-            passing = status in (*_BUSY, _BAD_RANGE)
+            temporary = status in (*_BUSY, _BAD_RANGE)
             cause: Exception = error
         except httpx2.TransportError as error:
-            passing = not isinstance(error, (httpx2.UnsupportedProtocol, httpx2.ProxyError))
+            temporary = not isinstance(error, (httpx2.UnsupportedProtocol, httpx2.ProxyError))
             reason, cause = _reason(error), error
         except (httpx2.HTTPError, httpx2.InvalidURL, OfflineModeIsEnabled) as error:
-            passing, reason, cause = False, str(error), error
-        wait = next(waits, None) if passing else None
+            temporary, reason, cause = False, str(error), error
+        wait = next(waits, None) if temporary else None
         if wait is None or requested > _LONGEST_WAIT:
-            now = " now" if passing else ""
+            now = " now" if temporary else ""
             raise DataError(f"{url} cannot be downloaded{now}: {reason}.") from cause
         time.sleep(max(wait, requested))
 

@@ -19,7 +19,7 @@ _ROWS = 16_384  # rows in memory at once
 _SPLITS = {"train": ("train",), "test": ("test", "validation")}
 
 
-def load(name: str, progress: ProgressReporter = SILENT) -> Path:
+def load_dataset(name: str, progress: ProgressReporter = SILENT) -> Path:
     """Loads a data set by the `datasets` library to the cache, and returns its folder.
 
     The library's own settings apply, such as HF_ENDPOINT and HF_HOME; it executes no code from the
@@ -107,14 +107,14 @@ def _write_part(split: Any, name: str, file: Path) -> bool:
     import pyarrow.parquet as pq
     from datasets import ClassLabel
 
-    from icaps.data.convert import write_classes
+    from icaps.data.convert import write_class_names
 
     text, label = _columns(split.column_names, name)
     if isinstance(split.features[label], ClassLabel):
         highest = pc.max(split.data.column(label)).as_py()
         if highest is None or highest < 0:
             return False
-        write_classes(file.parent, split.features[label].names)
+        write_class_names(file.parent, split.features[label].names)
     fields = [split.data.schema.field(column) for column in (text, label)]
     schema = pa.schema([fields[0].with_name("text"), fields[1].with_name("label")])
     columns = split.select_columns([text, label]).with_format("arrow")

@@ -37,7 +37,7 @@ _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, N
 class DataFile:
     """A file as its decompressed bytes.
 
-    `name` is that of the file, or of the only member of a zip, without the compression's suffix.
+    `name` is that of the file, or of the member of a zip, without the suffix of the compression.
     """
 
     path: Path

@@ -83,13 +83,13 @@ def generate() -> dict[str, list[tuple[str, int]]]:
 def _fill(folder: Path) -> None:
     import pyarrow as pa
 
-    from icaps.data.convert import SCHEMA, write_classes, write_part
+    from icaps.data.convert import SCHEMA, write_class_names, write_part
 
     for part, rows in generate().items():
         texts, labels = zip(*rows, strict=True)
         batch = pa.RecordBatch.from_pydict({"text": texts, "label": labels}, schema=SCHEMA)
         write_part(folder / f"{part}.parquet", [batch])
-    write_classes(folder, CLASSES)
+    write_class_names(folder, CLASSES)
 
 
 def _rows(rng: random.Random, count: int, seen: set[str]) -> list[tuple[str, int]]:

@@ -94,15 +94,15 @@ class EvaluationReport:
         scores, reliability = self.scores, self.reliability
         chance, error = scores.chance, reliability.error
         lines = [
-            f"{scores.plain['n']} texts, accuracy {percent(scores.accuracy)}, macro F1 "
-            f"{percent(scores.macro['f1'])}",
+            f"{scores.plain['n']} texts, accuracy {_percent(scores.accuracy)}, macro F1 "
+            f"{_percent(scores.macro['f1'])}",
             f"the same predictions in random order: accuracy {chance['accuracy']:.2%}, macro F1 "
             f"{chance['macro_f1']:.2%}",
-            f"calibration error {percent(error)}; a perfect model's {reliability.perfect:.2%}",
+            f"calibration error {_percent(error)}; a perfect model's {reliability.perfect:.2%}",
         ]
         lines += [
-            f"{name}: precision {percent(own['precision'])}, recall {percent(own['recall'])}, "
-            f"F1 {percent(own['f1'])} of {scores.plain['per_class'][name]['support']}"
+            f"{name}: precision {_percent(own['precision'])}, recall {_percent(own['recall'])}, "
+            f"F1 {_percent(own['f1'])} of {scores.plain['per_class'][name]['support']}"
             for name, own in scores.per_class.items()
         ]
         return "\n".join(lines)
@@ -162,6 +162,6 @@ class EvaluationReport:
         return (score_slice(kind, name, correct, mask) for name, mask in masks.items())
 
 
-def percent(share: Interval) -> str:
-    """A share with its interval, such as "92.16% (91.53 to 92.74)"."""
+def _percent(share: Interval) -> str:
+    """A share in percent with its interval, such as "92.16% (91.53 to 92.74)"."""
     return f"{share.value:.2%} ({100 * share.low:.2f} to {100 * share.high:.2f})"

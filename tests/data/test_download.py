@@ -174,11 +174,11 @@ def test_a_conversion_that_was_interrupted_needs_no_network(
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    original = convert.write_classes
-    monkeypatch.setattr(convert, "write_classes", stop)
+    original = convert.write_class_names
+    monkeypatch.setattr(convert, "write_class_names", stop)
     with pytest.raises(KeyboardInterrupt):
         fetch("ag_news")
-    monkeypatch.setattr(convert, "write_classes", original)
+    monkeypatch.setattr(convert, "write_class_names", original)
     assert locate("ag_news") is None
     monkeypatch.setenv("ICAPS_HUB_URL", "http://127.0.0.1:9")
     assert_fetched("ag_news", fetch("ag_news"))

@@ -104,6 +104,6 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     message = r"no file or folder other/name\. other/name can be .* library: pip install datasets"
     with pytest.raises(DataError, match=message):
-        hub.load("other/name")
+        hub.load_dataset("other/name")
     with pytest.raises(DataError, match=message):
         resolve("other/name")

@@ -64,7 +64,7 @@ def test_synthetic_says_that_it_is(cache: Path) -> None:
     ],
 )
 def test_close_names(name: str, close: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "load", None)  # none of these is looked up on the Hub
+    monkeypatch.setattr(hub, "load_dataset", None)  # none of these is looked up on the Hub
     Path("data").mkdir()
     with pytest.raises(DataError, match=f"There is no file or folder .*{close}"):
         by_name(name)
