@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluates the model, unless that is cached, and writes its card."""
+    """Evaluates the model, unless the evaluation is cached, and writes its card."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve

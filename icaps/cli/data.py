@@ -11,14 +11,14 @@ from icaps.cli.options import Commands
 
 
 def add_parser(commands: Commands) -> None:
-    """Adds `icaps data` with its own commands."""
+    """Adds `icaps data` with its subcommands."""
     data = commands.add_parser("data", help="check, fetch and list data sets")
     actions = data.add_subparsers(metavar="ACTION", required=True)
 
     _add_check(actions)
     fetch = actions.add_parser("fetch", help="download a data set, and print its folder")
     fetch.add_argument(
-        "name", metavar="NAME", help="a name of icaps data list, or owner/name on the Hub"
+        "name", metavar="NAME", help="a name from icaps data list, or owner/name on the Hub"
     )
     fetch.set_defaults(command=_fetch)
 

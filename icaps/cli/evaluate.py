@@ -33,7 +33,7 @@ def add_parser(commands: Commands) -> None:
         "--errors", type=int, default=0, metavar="N", help="print the N most confident errors"
     )
     parser.add_argument(
-        "--compare", metavar="DIR", help="a second model to compare on the same texts"
+        "--compare", metavar="DIR", help="a second model to compare with on the same texts"
     )
     parser.add_argument(
         "--runs", metavar="DIR", help="a folder of models: print their learning curves"
@@ -46,7 +46,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluates a model, unless that is cached, and prints its scores."""
+    """Evaluates a model, unless the evaluation is cached, and prints its scores."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve

@@ -44,7 +44,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="test the reason: remove the shaded words, and random ones; find what flips it",
+        help="reason test: remove the shaded words, and random ones; find K-grams that flip it",
     )
     parser.add_argument(
         "--removal",
@@ -56,7 +56,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--format",
         choices=(TEXT, *REPORT_FORMATS),
-        help="lines for a terminal, which is the default, or a report on one text",
+        help="text: lines for a terminal (default); all others: a report on one text",
     )
     parser.add_argument(
         "--out", metavar="FILE", help="write the report to FILE; its suffix may give the format"

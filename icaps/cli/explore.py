@@ -28,16 +28,16 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "explore", help="statistics of a data set of any size, and a search for rows in it"
     )
-    parser.add_argument("data", metavar="DATA", help="what --data of icaps train takes")
+    parser.add_argument("data", metavar="DATA", help="a data set, as --data of icaps train")
     add_reading_options(parser)
     parser.add_argument(
-        "--words", default="", metavar="WORDS", help="words that a text contains, in any case"
+        "--words", default="", metavar="WORDS", help="words that a text contains, ignoring case"
     )
     parser.add_argument(
         "--regex",
         default="",
         metavar="PATTERN",
-        help="a regular expression of RE2 that matches in a text",
+        help="a regular expression (RE2) that matches in the text",
     )
     parser.add_argument(
         "--class",
@@ -48,8 +48,8 @@ def add_parser(commands: Commands) -> None:
         help="class of the rows; repeat it for several classes",
     )
     parser.add_argument("--split", default="", metavar="NAME", help="split: train or test")
-    parser.add_argument("--fewest-words", type=int, metavar="N", help="minimum per text")
-    parser.add_argument("--most-words", type=int, metavar="N", help="maximum per text")
+    parser.add_argument("--fewest-words", type=int, metavar="N", help="least number of words")
+    parser.add_argument("--most-words", type=int, metavar="N", help="largest number of words")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="rows to print (20)")
     parser.add_argument(
         "--save", metavar="NAME", help="save all matching rows as a data set of that name"
@@ -73,7 +73,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Indexes a data set, unless that is cached, and prints statistics or rows of it."""
+    """Builds the index of a data set, unless it is cached, and prints statistics or rows."""
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.explore.index import make_index

@@ -31,7 +31,7 @@ def add_parser(commands: Commands) -> None:
         "--rankings",
         metavar="A,B",
         help="rankings of the words: routing (the paper's), contribution, attention-gradient, "
-        "integrated-gradients, leave-one-out, lime, random; all that are installed by default",
+        "integrated-gradients, leave-one-out, lime, random; by default all that are installed",
     )
     parser.add_argument(
         "--removal", choices=("deletion", "unk"), help="how words are removed; both by default"

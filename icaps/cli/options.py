@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from icaps.config import CAPSULE_RANKINGS, ExplainOptions
 
-# What `add_parser` of a command gets.
+# The argument of `add_parser` of each command.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -36,13 +36,15 @@ def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = F
         "--ranking",
         choices=CAPSULE_RANKINGS,
         default=defaults.ranking,
-        help="of the capsules: routing, as in the paper, or what each adds to the class",
+        help="ranking of the capsules: routing, as in the paper, or contribution to the class",
     )
-    parser.add_argument("--target", metavar="CLASS", help="explain this class, not the predicted")
+    parser.add_argument(
+        "--target", metavar="CLASS", help="class to explain in place of the predicted one"
+    )
 
 
 def read_explain_options(options: argparse.Namespace) -> ExplainOptions:
-    """The options that `add_explain_options` added; ConfigError where one is out of range."""
+    """The options of `add_explain_options` as an object; ConfigError if one is out of range."""
     names = {field.name for field in dataclasses.fields(ExplainOptions)}
     return ExplainOptions(**{name: n for name, n in vars(options).items() if name in names})
 
@@ -66,15 +68,15 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=600,
         metavar="SECONDS",
-        help="under torchrun, how long a process waits for another before it gives up",
+        help="under torchrun, how long a process waits for another before it fails",
     )
 
 
 def add_queue(parser: argparse.ArgumentParser) -> None:
-    """Adds --queue, with which `icaps.runs.jobs` lets a run wait for its turn."""
+    """Adds --queue, by which `icaps.runs.jobs` limits the number of concurrent trainings."""
     parser.add_argument(
         "--queue",
         type=int,
         metavar="N",
-        help="wait until fewer than N others train beside DIR",
+        help="wait until fewer than N others train in the parent folder of DIR",
     )

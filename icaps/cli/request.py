@@ -66,7 +66,7 @@ class TrainRequest:
         )
 
     def configs(self) -> tuple[ModelConfig, TrainConfig]:
-        """The settings that the preset and the changes to it give.
+        """The settings of the preset with the changes to it.
 
         Raises:
             ConfigError: There is no such preset or setting, or a value is out of its range.
@@ -75,7 +75,7 @@ class TrainRequest:
 
 
 def option(name: str, value: str) -> list[str]:
-    """An option of `icaps` with its value, which may look like an option itself."""
+    """An option of `icaps` with its value, which may start with a dash."""
     return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
 
 

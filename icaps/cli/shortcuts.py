@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds `icaps shortcuts` and `icaps check`."""
     shortcuts = commands.add_parser(
-        "shortcuts", help="find words that predictions depend on although they are not the topic"
+        "shortcuts", help="find words off the topic that predictions depend on"
     )
     _add_data(shortcuts)
     shortcuts.add_argument(
@@ -35,13 +35,13 @@ def add_parser(commands: Commands) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="whose texts --save-slice saves; 1 by default",
+        help="number of the finding that --save-slice saves; 1 by default",
     )
     shortcuts.set_defaults(command=run)
     check = commands.add_parser(
         "check", help="run saved checks on a model; exits with 1 if one fails"
     )
-    check.add_argument("file", metavar="FILE", help="from `icaps shortcuts --save-check`")
+    check.add_argument("file", metavar="FILE", help="a file of `icaps shortcuts --save-check`")
     _add_data(check)
     check.set_defaults(command=_check)
 

@@ -37,7 +37,7 @@ def add_parser(commands: Commands) -> None:
     add_reading_options(train)
     add_bad_rows_option(train)
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
-    train.add_argument("--preset", metavar="NAME", help="settings from the paper: icaps presets")
+    train.add_argument("--preset", metavar="NAME", help="settings of the paper; see icaps presets")
     train.add_argument(
         "--vectors",
         action="append",
@@ -45,7 +45,7 @@ def add_parser(commands: Commands) -> None:
         help="a file of word vectors, a gensim-data name, or 'texts' (default) for vectors trained "
         "on the texts; may be repeated, to concatenate several",
     )
-    train.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
+    train.add_argument("--seed", type=int, metavar="N", help="random seed")
     train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     train.add_argument(
         "--set",
@@ -53,7 +53,7 @@ def add_parser(commands: Commands) -> None:
         default=[],
         dest="settings",
         metavar="KEY=VALUE",
-        help="any single setting; may be repeated",
+        help="a single setting; may be repeated",
     )
     train.add_argument(
         "--resume", action="store_true", help="continue a training that was stopped in DIR"
