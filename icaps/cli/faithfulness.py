@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     names = [name for name in names if name not in left_out]
     registry.check_rankings(names)
     classifier = ICapsClassifier.load(options.model)
-    sample = list(draw_texts(options, progress).drawn)
+    sample = list(draw_texts(options, progress).texts)
     texts = read_explained(classifier, sample)
     others = None
     if options.other_model:

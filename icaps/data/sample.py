@@ -28,23 +28,23 @@ class Sample:
     """A random sample of the texts of a source, in random order, with class numbers.
 
     Attributes:
-        texts: Number of texts in the source.
+        total: Number of texts in the source.
         exact: Whether all texts were read; else their number is estimated from the file sizes.
         classes: Sorted class names of all texts that were read.
-        drawn: The texts of the sample.
+        texts: The texts of the sample.
         labels: The class numbers of these texts.
     """
 
-    texts: int
+    total: int
     exact: bool
     classes: tuple[str, ...]
-    drawn: tuple[str, ...]
+    texts: tuple[str, ...]
     labels: tuple[int, ...]
 
     def pairs(self) -> list[tuple[str, str]]:
         """The texts of the sample with their class names."""
         names = (self.classes[label] for label in self.labels)
-        return list(zip(self.drawn, names, strict=True))
+        return list(zip(self.texts, names, strict=True))
 
 
 class Reservoir(Generic[T]):
@@ -95,23 +95,23 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     reservoir = Reservoir[tuple[str, str]](size, seed)
     classes: set[str] = set()
     end = time.monotonic() + seconds
-    texts = None
+    total = None
     for item in source.scan():
         if isinstance(item, Problem):
             continue
         classes.add(item.label)
         reservoir.add((item.text, item.label))
         if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
-            texts = _count(files, item, reservoir.seen)
+            total = _count(files, item, reservoir.seen)
             break
     if not reservoir.seen:
         raise DataError(f"{files[0].file} holds no rows that can be read; add texts with labels.")
     reservoir.shuffle()
     names = tuple(sorted(classes))
     number = {name: n for n, name in enumerate(names)}
-    drawn = tuple(text for text, _ in reservoir.items)
+    texts = tuple(text for text, _ in reservoir.items)
     labels = tuple(number[label] for _, label in reservoir.items)
-    return Sample(texts or reservoir.seen, texts is None, names, drawn, labels)
+    return Sample(total or reservoir.seen, total is None, names, texts, labels)
 
 
 def _is_parquet(files: Sequence[FileDescription]) -> bool:

@@ -147,13 +147,13 @@ def make_sample(
     def fill(folder: Path) -> None:
         source = open_source(place, "train", **reading)
         sample = draw_sample(source, SAMPLE, math.inf)
-        facts = {"classes": sample.classes, "texts": sample.texts}
+        facts = {"classes": sample.classes, "texts": sample.total}
         (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
         with TextFileWriter(folder / _TEXTS) as writer:
-            for text in sample.drawn:
+            for text in sample.texts:
                 writer.add(text)
         np.save(folder / _LABELS, np.array(sample.labels, np.int32))
-        vectors = _directions(text_vectors(classifier, sample.drawn))
+        vectors = _directions(text_vectors(classifier, sample.texts))
         np.save(folder / _VECTORS, vectors.astype(np.float16))
         check_unchanged(place, _PARTS, reading, before)
 

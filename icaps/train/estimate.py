@@ -125,12 +125,12 @@ def estimate(
     """
     sample = draw_sample(source, _SAMPLE_TEXTS, seconds, train.seed)
     if len(sample.classes) < 2:
-        raise DataError(f"All {sample.texts} texts have one class; a classifier needs two.")
-    validated = max(math.ceil(train.validation_share * sample.texts), len(sample.classes))
-    trained = max(1, sample.texts - validated)
+        raise DataError(f"All {sample.total} texts have one class; a classifier needs two.")
+    validated = max(math.ceil(train.validation_share * sample.total), len(sample.classes))
+    trained = max(1, sample.total - validated)
     vocabulary, size = _vocabulary(sample, trained, train.min_frequency)
-    positions = _by_length(sample.drawn, _ENCODED)
-    drawn = [sample.drawn[n] for n in positions]
+    positions = _by_length(sample.texts, _ENCODED)
+    drawn = [sample.texts[n] for n in positions]
     whole = encode(vocabulary, drawn, dataclasses.replace(_WHOLE, language=model.language))
     dim = model.fixed_dim * list_sources(vectors).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + _loaded_dim(vectors))
@@ -146,7 +146,7 @@ def estimate(
     # A step of `fit_unk` has the texts of one of a batch's `accumulate` parts.
     unk = pace.seconds(train.unk_steps, train.unk_steps * train.batch_size * words)
     return Estimate(
-        texts=sample.texts,
+        texts=sample.total,
         exact=sample.exact,
         classes=sample.classes,
         words=_spread(whole.words_per_text),
@@ -157,7 +157,7 @@ def estimate(
         seconds_per_epoch=per_epoch,
         seconds=per_epoch * train.epochs + unk / train.accumulate,
         vector_seconds=_vector_seconds(corpus, vocabulary, dim, train) * trained,
-        suggestion=_suggest(whole, sample.texts),
+        suggestion=_suggest(whole, sample.total),
     )
 
 
@@ -169,9 +169,9 @@ def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0)
     """
     sample = draw_sample(source, _SAMPLE_TEXTS, seconds)
     empty = Vocabulary.build((), 0)  # lengths don't depend on which words are known
-    drawn = [sample.drawn[n] for n in _by_length(sample.drawn, _ENCODED)]
+    drawn = [sample.texts[n] for n in _by_length(sample.texts, _ENCODED)]
     whole = encode(empty, drawn, dataclasses.replace(_WHOLE, language=language))
-    return _suggest(whole, sample.texts)
+    return _suggest(whole, sample.total)
 
 
 def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: int) -> Pace:
@@ -272,8 +272,8 @@ def _above(counts: NDArray[np.int64], least: float) -> float:
 
 def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Vocabulary, int]:
     """The words of the sample, and the number of words that there will be."""
-    counted = _by_length(sample.drawn, _COUNTED)
-    seen = Vocabulary.build((sample.drawn[n] for n in counted), 0)
+    counted = _by_length(sample.texts, _COUNTED)
+    seen = Vocabulary.build((sample.texts[n] for n in counted), 0)
     size = 2 + expected_words(
         np.array(seen.counts[2:], np.int64), training / len(counted), min_frequency
     )

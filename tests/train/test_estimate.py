@@ -159,9 +159,9 @@ def test_a_large_csv_is_extrapolated_by_its_bytes(tmp_path: Path, packed: bool) 
     path.write_bytes(gzip.compress(content, 1) if packed else content)
     sample = draw_sample(open_source(path), 100, seconds=0)
     assert not sample.exact
-    assert sample.texts == pytest.approx(20_000, rel=0.05)
+    assert sample.total == pytest.approx(20_000, rel=0.05)
     assert sample.classes == ("a", "b", "c")
-    assert len(sample.drawn) == len(sample.labels) == 100
+    assert len(sample.texts) == len(sample.labels) == 100
 
 
 def test_an_estimate_of_a_part_is_near_that_of_the_whole(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_several_files_and_their_formats(tmp_path: Path) -> None:
         table = pa.table({"label": ["a"] * len(part), "text": part})
         pq.write_table(table, tmp_path / f"{number}.parquet")
     sample = draw_sample(open_source(str(tmp_path / "*.csv")), 10, seconds=0)
-    assert sample.texts == pytest.approx(3_000, rel=0.05)
+    assert sample.total == pytest.approx(3_000, rel=0.05)
     sample = draw_sample(open_source(str(tmp_path / "*.parquet")), 10, seconds=0)
-    assert (sample.texts, sample.exact) == (3_000, False)
+    assert (sample.total, sample.exact) == (3_000, False)
     lists = (["a"] * 3_000, ["x", "y", "z"] * 1_000)
     assert draw_sample(open_source(lists), 10, seconds=0).exact  # its size is unknown
 
@@ -196,7 +196,7 @@ def test_a_sample_is_of_all_that_was_read() -> None:
     source = open_source(([str(n) for n in range(10_000)], ["x", "y"] * 5_000))
     for seed in range(5):
         sample = draw_sample(source, 1_000, 60, seed)
-        places = np.array([int(text) for text in sample.drawn])
+        places = np.array([int(text) for text in sample.texts])
         assert len(set(places)) == 1_000
         assert abs(places.mean() - 5_000) < 5 * 2_887 / 1_000**0.5
         assert abs(places[:200].mean() - 5_000) < 5 * 2_887 / 200**0.5  # in random order, too
@@ -206,7 +206,7 @@ def test_a_sample_is_of_all_that_was_read() -> None:
 def test_bad_rows_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("text,label\none,a\ntwo,\nthree,b\n")
-    assert draw_sample(open_source(path), 9, 60).texts == 2
+    assert draw_sample(open_source(path), 9, 60).total == 2
     path.write_text("text,label\ntwo,\n")
     with pytest.raises(DataError, match="holds no rows that can be read"):
         draw_sample(open_source(path, text="text", label="label"), 9, 60)
