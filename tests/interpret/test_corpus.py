@@ -215,7 +215,7 @@ def test_what_other_processes_counted_is_added(monkeypatch: pytest.MonkeyPatch) 
     classifier, labelled = untrained(), texts(30)
     whole = count_corpus(classifier, labelled)
     others = [count_corpus(classifier, part) for part in (labelled[:4], labelled[4:10])]
-    monkeypatch.setattr(distributed, "gathered", lambda counts: [counts, *others])
+    monkeypatch.setattr(distributed, "all_gather", lambda counts: [counts, *others])
     found = count_corpus(classifier, labelled[10:])
     assert np.array_equal(found.tally.frequency, whole.tally.frequency)
     assert np.array_equal(found.knock_out.confusion, whole.knock_out.confusion)
