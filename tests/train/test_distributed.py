@@ -248,7 +248,7 @@ assert sys.getrefcount(group) <= 2, sys.getrefcount(group)
 
 
 def test_shares_are_all_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "world", lambda: 3)
+    monkeypatch.setattr(distributed, "world_size", lambda: 3)
     shares = []
     for number in range(3):
         monkeypatch.setattr(distributed, "rank", lambda number=number: number)
