@@ -171,7 +171,7 @@ def train_network(
     for epoch in range(1, config.epochs + 1):
         started = time.perf_counter()
         loss = _train_epoch(network, training, config, optimizers, epoch, callbacks)
-        scores = _scores_of(network.eval(), validation)
+        scores = _predict_corpus(network.eval(), validation)
         accuracy = float((scores.argmax(1).numpy() == validation.labels).mean())
         if best is None or accuracy > best.accuracy:
             best = BestEpoch(epoch, accuracy, scores)
@@ -219,23 +219,23 @@ def _train_epoch(
 
 
 def _loss(network: Network, batch: Corpus, config: TrainConfig) -> Tensor:
-    scores, labels = network(padded(_ids_of(batch))), torch.from_numpy(batch.labels)
+    scores, labels = network(padded(_word_ids(batch))), torch.from_numpy(batch.labels)
     if network.margin_loss:
         return margin_loss(scores, labels, config)
     return F.cross_entropy(scores, labels)
 
 
-def _ids_of(corpus: Corpus) -> list[Tensor]:
+def _word_ids(corpus: Corpus) -> list[Tensor]:
     """The ids (words,) of each text of a corpus that is not split into sentences."""
     return [torch.from_numpy(text.ids).long() for text in corpus.tokens()]
 
 
-def _scores_of(network: Network, corpus: Corpus) -> Tensor:
+def _predict_corpus(network: Network, corpus: Corpus) -> Tensor:
     """Scores (texts, J), with _CHUNK texts in memory at a time."""
     parts = np.array_split(np.arange(len(corpus)), 1 + len(corpus) // _CHUNK)
     classes = int(corpus.all_labels.max()) + 1
     return torch.cat(
-        [predict_scores(network, _ids_of(corpus.select(part)), classes) for part in parts]
+        [predict_scores(network, _word_ids(corpus.select(part)), classes) for part in parts]
     )
 
 

@@ -44,13 +44,13 @@ def record_maker(
 
     @lru_cache(_CACHED_CLASSES, typed=True)
     def class_of(value: Any) -> str | _Fault:
-        return _class_of(value, choice)
+        return _class_name(value, choice)
 
     def make(file: str, line: int, values: Sequence[Any]) -> Record | Problem:
         label = class_of(_plain(values[0]))
         text: str | _Fault = ""
         for value in values[1:]:
-            part = value if type(value) is str else _text_of(value)
+            part = value if type(value) is str else _to_text(value)
             if not isinstance(part, str):
                 text = part
                 break
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
     return type(value)
 
 
-def _class_of(value: Any, choice: ColumnChoice) -> str | _Fault:
+def _class_name(value: Any, choice: ColumnChoice) -> str | _Fault:
     if isinstance(value, type):
         return _wrong_type(value, "label")
     label = "" if value is None else replace_surrogates(str(value).strip())
@@ -100,7 +100,7 @@ def _class_of(value: Any, choice: ColumnChoice) -> str | _Fault:
     )
 
 
-def _text_of(value: Any) -> str | _Fault:
+def _to_text(value: Any) -> str | _Fault:
     if value is ABSENT:
         return _Fault("missing text", "the row has no such field; an empty text is an empty field.")
     value = _plain(value)

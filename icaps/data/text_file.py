@@ -92,13 +92,13 @@ class TextFile:
         """
 
         def keep(first: int, texts: Any) -> None:
-            own = mask[first : first + len(texts)]
-            rows = np.flatnonzero(own)
-            if len(rows) < len(own):
+            block_mask = mask[first : first + len(texts)]
+            rows = np.flatnonzero(block_mask)
+            if len(rows) < len(block_mask):
                 texts = texts.take(pa.array(rows))
             # As strings, so that "." matches a character; for RE2 a lone surrogate is one, too.
             matches = pc.match_substring_regex(texts.view(pa.string()), pattern)
-            own[rows] = matches.to_numpy(zero_copy_only=False)
+            block_mask[rows] = matches.to_numpy(zero_copy_only=False)
 
         self._scan(keep, mask)
 

@@ -101,8 +101,10 @@ def by_saved(texts: TextFile, saved: Iterable[Slice]) -> dict[str, Mask]:
     masks = {}
     hashes = texts.hashes(np.ones(len(texts), bool))
     for part in saved:
-        own = np.array([text_hash(record.text) for record in open_source(part.path)], np.uint64)
-        mask = np.isin(hashes, own)
+        slice_hashes = np.array(
+            [text_hash(record.text) for record in open_source(part.path)], np.uint64
+        )
+        mask = np.isin(hashes, slice_hashes)
         if mask.any():
             masks[part.name] = mask
     return masks

@@ -222,8 +222,8 @@ def _read(folder: Path, index: Index) -> Duplicates:
     table = pq.read_table(folder / _PAIRS)
 
     def pairs(name: str) -> Pairs:
-        own = table.filter(pc.field("table") == name)
-        columns: list[NDArray[Any]] = [own.column(column).to_numpy() for column in _COLUMNS]
+        rows = table.filter(pc.field("table") == name)
+        columns: list[NDArray[Any]] = [rows.column(column).to_numpy() for column in _COLUMNS]
         return Pairs(*facts["totals"][name], *columns)
 
     exact = {split: pairs(f"duplicates {split}") for split in index.splits}

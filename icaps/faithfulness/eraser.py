@@ -189,23 +189,25 @@ def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRo
     def mean(values: NDArray[np.float64] | None) -> Interval | None:
         return None if values is None else bootstrap_mean(values, seed)
 
-    by_kind = {(one.ranking, one.words, one.removal): one.effects for one in results}
+    effects_by_key = {
+        (result.ranking, result.words, result.removal): result.effects for result in results
+    }
     rows = []
-    for one in results:
-        effects = one.effects
-        paper = by_kind.get((PAPER, one.words, one.removal))
-        control = by_kind.get((RANDOM, one.words, one.removal))
+    for result in results:
+        effects = result.effects
+        paper = effects_by_key.get((PAPER, result.words, result.removal))
+        control = effects_by_key.get((RANDOM, result.words, result.removal))
         gain = None if paper is None else effects.comprehensiveness - paper.comprehensiveness
         rows.append(
             RankingRow(
-                ranking=one.ranking,
-                words=one.words,
-                removal=one.removal,
+                ranking=result.ranking,
+                words=result.words,
+                removal=result.removal,
                 comprehensiveness=bootstrap_mean(effects.comprehensiveness, seed),
                 sufficiency=bootstrap_mean(effects.sufficiency, seed),
                 flips=bootstrap_mean(effects.flips, seed),
                 covered=bootstrap_mean(effects.covered, seed),
-                agreement=mean(one.agreement),
+                agreement=mean(result.agreement),
                 gain=mean(gain),
                 control=mean(control.comprehensiveness if control else None),
                 control_sufficiency=mean(control.sufficiency if control else None),

@@ -187,9 +187,9 @@ def measure_effects(
 ) -> tuple[dict[str, Effect], Effect]:
     """The effects of masking a K-gram, by removal, and of adding it."""
     words, target = candidate[:2]
-    own, others = _sample(texts, candidate, seed)
-    masked = {how: mask(texts, own, words, target, how, seed) for how in REMOVALS}
-    return masked, insert(texts, others, words, target, seed)
+    with_kgram, without_kgram = _sample(texts, candidate, seed)
+    masked = {how: mask(texts, with_kgram, words, target, how, seed) for how in REMOVALS}
+    return masked, insert(texts, without_kgram, words, target, seed)
 
 
 def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding | None:
@@ -207,7 +207,7 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         own_signs = (Sign(alone), *own_signs)
     if not own_signs:
         return None
-    own = int((texts.right[rows] & (texts.labels[rows] == target)).sum())
+    right = int((texts.right[rows] & (texts.labels[rows] == target)).sum())
     return Finding(
         kind=KGRAM,
         words=texts.spell(words),
@@ -218,7 +218,7 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         signs=own_signs,
         masked=masked,
         inserted=inserted,
-        lost=own * float(np.mean([effect.above.value for effect in masked.values()])),
+        lost=right * float(np.mean([effect.above.value for effect in masked.values()])),
     )
 
 
@@ -240,12 +240,13 @@ def _sort_key(finding: Finding) -> tuple[bool, float, float, str]:
 def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:
     """Whether enough predictions flip without the slow controls, which only reduce the effect."""
     words, target = candidate[:2]
-    own, others = _sample(texts, candidate, seed)
-    without = norms_without(texts, own, words)
+    with_kgram, without_kgram = _sample(texts, candidate, seed)
+    without = norms_without(texts, with_kgram, words)
     masked = (without.argmax(1) != target) | ~without.any(1)
-    inserted = norms_with(texts, others, words).argmax(1) == target
+    inserted = norms_with(texts, without_kgram, words).argmax(1) == target
     return bool(
-        masked.sum() > MASKED_MOST * len(own) or inserted.sum() > INSERTED_MOST * len(others)
+        masked.sum() > MASKED_MOST * len(with_kgram)
+        or inserted.sum() > INSERTED_MOST * len(without_kgram)
     )
 
 
@@ -253,9 +254,9 @@ def _sample(texts: PredictedTexts, candidate: Candidate, seed: int) -> tuple[Num
     """Texts (n,) in which the K-gram is masked, and those to which it is added: all right."""
     _, target, rows, _ = candidate
     random = np.random.default_rng(seed)
-    own = rows[texts.right[rows] & (texts.labels[rows] == target)]
-    others = np.setdiff1d(np.flatnonzero(texts.right & (texts.labels != target)), rows)
-    return _draw(own, MASKED, random), _draw(others, INSERTED, random)
+    with_kgram = rows[texts.right[rows] & (texts.labels[rows] == target)]
+    without_kgram = np.setdiff1d(np.flatnonzero(texts.right & (texts.labels != target)), rows)
+    return _draw(with_kgram, MASKED, random), _draw(without_kgram, INSERTED, random)
 
 
 def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterator[Finding]:
@@ -267,14 +268,14 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
     for finding in kgrams:
         target = texts.classes.index(finding.label)
         right = np.flatnonzero(texts.right & (texts.labels == target))
-        own = _draw(right, MASKED, np.random.default_rng(seed))
+        sample = _draw(right, MASKED, np.random.default_rng(seed))
         words = tuple(texts.vocabulary.id(word) for word in finding.words)
         contains = np.array([words in _parts(kgrams[0]) for kgrams in texts.kgrams])
         for capsule in range(count):
             rows = np.flatnonzero(texts.capsules == capsule)
             if len(rows) < FEWEST or contains[rows].mean() < SAME_WORDS or count == 1:
                 continue
-            off = _switched_off(texts, own, capsule, target, seed)
+            off = _switched_off(texts, sample, capsule, target, seed)
             if not is_above(off, MASKED_MOST):
                 continue
             share = contains[rows].mean()

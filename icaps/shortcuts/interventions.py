@@ -172,10 +172,10 @@ def _masks(
 
 def _with_words(text: TokenBatch, words: NDArray[np.integer]) -> TokenBatch:
     """The text once per row of `words` (variants, n), which come first in its first sentence."""
-    variants, more = words.shape
+    variants, added = words.shape
     ids = np.hstack([words, np.tile(text.ids, (variants, 1))]).astype(np.int32)
     lengths = text.words_per_sentence.copy()
-    lengths[0] += more
+    lengths[0] += added
     counts = np.full(variants, len(lengths))
     return TokenBatch(ids.ravel(), np.tile(lengths, variants), counts)
 
