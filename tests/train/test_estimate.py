@@ -1,20 +1,16 @@
 """What a training will take, and the settings that suit its texts."""
 
 import dataclasses
-import gzip
 import random
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import PRESETS, TrainConfig
-from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.train import estimate as estimation
@@ -152,18 +148,6 @@ def test_blank_texts_and_few() -> None:
         estimate(open_source((["a", "b"], ["x", "x"])), model, TrainConfig())
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_large_csv_is_extrapolated_by_its_bytes(tmp_path: Path, packed: bool) -> None:
-    content = ("label,text\n" + "".join(lines_of(20_000))).encode()
-    path = tmp_path / ("x.csv.gz" if packed else "x.csv")
-    path.write_bytes(gzip.compress(content, 1) if packed else content)
-    sample = draw_sample(open_source(path), 100, seconds=0)
-    assert not sample.exact
-    assert sample.total == pytest.approx(20_000, rel=0.05)
-    assert sample.classes == ("a", "b", "c")
-    assert len(sample.texts) == len(sample.labels) == 100
-
-
 def test_an_estimate_of_a_part_is_near_that_of_the_whole(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("label,text\n" + "".join(lines_of(20_000)))
@@ -175,41 +159,6 @@ def test_an_estimate_of_a_part_is_near_that_of_the_whole(tmp_path: Path) -> None
     assert part.texts == pytest.approx(20_000, rel=0.05)
     assert part.words.mean == pytest.approx(whole.words.mean, rel=0.1)
     assert part.vocabulary == pytest.approx(whole.vocabulary, rel=0.3)
-
-
-def test_several_files_and_their_formats(tmp_path: Path) -> None:
-    rows = lines_of(3_000)
-    for number, part in enumerate((rows[:1_000], rows[1_000:])):
-        (tmp_path / f"{number}.csv").write_text("label,text\n" + "".join(part))
-        table = pa.table({"label": ["a"] * len(part), "text": part})
-        pq.write_table(table, tmp_path / f"{number}.parquet")
-    sample = draw_sample(open_source(str(tmp_path / "*.csv")), 10, seconds=0)
-    assert sample.total == pytest.approx(3_000, rel=0.05)
-    sample = draw_sample(open_source(str(tmp_path / "*.parquet")), 10, seconds=0)
-    assert (sample.total, sample.exact) == (3_000, False)
-    lists = (["a"] * 3_000, ["x", "y", "z"] * 1_000)
-    assert draw_sample(open_source(lists), 10, seconds=0).exact  # its size is unknown
-
-
-def test_a_sample_is_of_all_that_was_read() -> None:
-    """The mean place of a thousand texts of ten thousand, five times: within five deviations."""
-    source = open_source(([str(n) for n in range(10_000)], ["x", "y"] * 5_000))
-    for seed in range(5):
-        sample = draw_sample(source, 1_000, 60, seed)
-        places = np.array([int(text) for text in sample.texts])
-        assert len(set(places)) == 1_000
-        assert abs(places.mean() - 5_000) < 5 * 2_887 / 1_000**0.5
-        assert abs(places[:200].mean() - 5_000) < 5 * 2_887 / 200**0.5  # in random order, too
-        assert [sample.classes[label] for label in sample.labels] == ["xy"[n % 2] for n in places]
-
-
-def test_bad_rows_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("text,label\none,a\ntwo,\nthree,b\n")
-    assert draw_sample(open_source(path), 9, 60).total == 2
-    path.write_text("text,label\ntwo,\n")
-    with pytest.raises(DataError, match="holds no rows that can be read"):
-        draw_sample(open_source(path, text="text", label="label"), 9, 60)
 
 
 @pytest.mark.parametrize("least", [0, 1, 5, 50])
