@@ -44,7 +44,7 @@ HARD = [
 ]
 
 
-def test_it_learns_what_can_be_learnt(classifier: ICapsClassifier) -> None:
+def test_fit_learns_the_labels(classifier: ICapsClassifier) -> None:
     texts, labels = make_texts(120, seed=2)
     assert (classifier.predict(texts) == np.array(labels)).mean() > 0.95
     assert classifier.classes_.tolist() == ["Cooking", "Gardens", "Sailing"]
@@ -52,7 +52,7 @@ def test_it_learns_what_can_be_learnt(classifier: ICapsClassifier) -> None:
     assert len(classifier.history_) >= classifier.metrics_["best_epoch"]
 
 
-def test_nothing_is_learnt_from_shuffled_labels() -> None:
+def test_shuffled_labels_are_not_learnt() -> None:
     texts, labels = make_texts(360, seed=3)
     random.Random(0).shuffle(labels)
     test_texts, test_labels = make_texts(120, seed=4)
@@ -161,7 +161,7 @@ def test_the_same_seed_gives_the_same_model() -> None:
     np.testing.assert_array_equal(first.decision_function(texts), second.decision_function(texts))
 
 
-def test_scikit_learn_tools_take_it() -> None:
+def test_it_works_with_scikit_learn_tools() -> None:
     texts, labels = make_texts(90, seed=8)
     small = ICapsClassifier(MODEL, TrainConfig(min_frequency=0, epochs=1), device="cpu")
     assert clone(small).get_params() == small.get_params()
@@ -190,7 +190,7 @@ def test_bad_data_says_what_to_do(texts: object, labels: list[str], message: str
         ICapsClassifier(MODEL, TRAIN).fit(texts, labels)
 
 
-def test_unfitted() -> None:
+def test_an_unfitted_classifier_raises() -> None:
     with pytest.raises(NotFittedError, match="call fit, or load"):
         ICapsClassifier().predict(["a"])
     assert issubclass(NotFittedError, ICapsError)
@@ -206,7 +206,7 @@ def test_integer_labels_come_back_as_given() -> None:
     assert fitted.predict(texts[:5]).dtype.kind == "i"
 
 
-def test_vectors_from_a_file_are_named_without_their_place(tmp_path: Path) -> None:
+def test_vector_files_are_named_without_their_folder(tmp_path: Path) -> None:
     words = " ".join(TOPICS.values()).split()
     lines = "\n".join(f"{word} {n / 7:.3f} {n % 5 - 2} 0.5" for n, word in enumerate(words))
     (tmp_path / "mine.txt").write_text(f"{len(words)} 3\n{lines}\n", encoding="utf-8")
@@ -218,7 +218,7 @@ def test_vectors_from_a_file_are_named_without_their_place(tmp_path: Path) -> No
     assert 0.3 < fitted.metrics_["vector_coverage"] < 1
 
 
-def test_vectors_of_several_sources_stand_side_by_side(tmp_path: Path) -> None:
+def test_vectors_of_several_sources_are_concatenated(tmp_path: Path) -> None:
     words = TOPICS["Cooking"].split()
     lines = "\n".join(f"{word} {n + 1} -2" for n, word in enumerate(words))
     (tmp_path / "mine.txt").write_text(f"{len(words)} 2\n{lines}\n", encoding="utf-8")

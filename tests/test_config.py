@@ -89,7 +89,7 @@ def test_round_trip_through_json(kind: type) -> None:
         ({"validation_share": "1"}, "between 0 and 1"),
     ],
 )
-def test_impossible_settings_say_what_to_do(settings: dict[str, str], message: str) -> None:
+def test_invalid_settings_raise(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         override(ModelConfig(), TrainConfig(), settings)
 
@@ -113,7 +113,7 @@ def test_override_reads_each_type() -> None:
     assert isinstance(train.clip_norm, float)
 
 
-def test_what_is_no_object_is_refused() -> None:
+def test_settings_that_are_not_a_mapping_raise() -> None:
     for values in (7, None, [], "dropout"):
         with pytest.raises(ConfigError, match="not an object with their names"):
             config_from_dict(ModelConfig, values)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_what_is_no_object_is_refused() -> None:
 @pytest.mark.parametrize(
     "values", [{"dropout": "0.1"}, {"seed": 1.5}, {"squash_primary": 1}, {"other": 1}]
 )
-def test_foreign_data_is_refused(values: dict[str, object]) -> None:
+def test_unknown_settings_raise(values: dict[str, object]) -> None:
     kind = TrainConfig if "seed" in values else ModelConfig
     with pytest.raises(ConfigError, match=next(iter(values))):
         config_from_dict(kind, values)

@@ -1,4 +1,4 @@
-"""The time, memory and size of a training, measured on a sample of its texts before it starts."""
+"""Estimates time, memory and model size of a training, by steps on a sample of its texts."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from icaps.train.optimizer import AveragedAdam
 from icaps.train.recipe import Suggestion, suggest
 
 _SAMPLE_TEXTS = 20_000
-# Characters of the sample whose words are counted, and that are encoded.
+# Maximum characters of the sample for counting words, and for encoding.
 _COUNTED, _ENCODED = 4_000_000, 800_000
-_STEP_SECONDS = 1.0  # for which steps are measured
+_STEP_SECONDS = 1.0  # duration of the measured steps
 _MIN_STEPS = 4  # however long they take; the first, which allocates memory, is not counted
 # Fitted to the peak memory of processes that trained both kinds of networks.
-_LIBRARIES = 520_000_000  # bytes of a process that trains next to nothing
-_STEP_SHARE = 2.5  # memory of a step over what its forward pass stores for the gradient
+_LIBRARIES = 520_000_000  # bytes of a process that trains a tiny network
+_STEP_SHARE = 2.5  # memory of a step, relative to what its forward pass stores for the gradient
 _VALIDATION_SHARE = 0.7  # the same for a batch without gradients
-_MAX_FALL = 0.99  # of the exponent by which words grow, per doubling
-_VECTOR_TEXTS = 250  # on which the training of word vectors is timed
-_WHOLE = ModelConfig(hierarchical=True, max_words=None)  # to measure texts: nothing is truncated
+_MAX_FALL = 0.99  # maximum factor of the exponent of vocabulary growth, per doubling
+_VECTOR_TEXTS = 250  # number of texts on which the training of word vectors is timed
+_WHOLE = ModelConfig(hierarchical=True, max_words=None)  # to measure texts without truncation
 
 
 class Spread(NamedTuple):
@@ -54,21 +54,21 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a training will take on this machine.
+    """The estimated cost of a training on this machine.
 
     Attributes:
-        texts: Number of texts, with the validation texts.
-        exact: Whether all texts were read; otherwise everything is extrapolated from a part.
+        texts: Number of texts, including the validation texts.
+        exact: Whether all texts were read; otherwise all values are extrapolated from a part.
         classes: Names, sorted.
         words: Words per text, before truncation.
         vocabulary: V, the number of words with `<pad>` and `<unk>`.
         parameters: Number of trained parameters.
-        checkpoint_bytes: Size of the folder, about.
-        peak_bytes: Memory of the process, about.
-        seconds_per_epoch: With validation.
+        checkpoint_bytes: Approximate size of the checkpoint folder.
+        peak_bytes: Approximate peak memory of the process.
+        seconds_per_epoch: Including validation.
         seconds: Of all epochs, if `patience` does not end them earlier, and of `unk_steps`.
         vector_seconds: Of training word vectors on the texts before the first epoch; 0 if there are
-            none. The time to read the texts, which is shorter, is in neither.
+            none. The shorter time of reading the texts is not included anywhere.
         suggestion: Settings that suit these texts.
     """
 
@@ -102,7 +102,7 @@ class Pace(NamedTuple):
     stored: float
 
     def seconds(self, steps: int, words: float) -> float:
-        """Of so many steps with so many words in total."""
+        """Duration of a number of steps with a total number of words."""
         return self.step * steps + self.word * words
 
 
@@ -113,11 +113,11 @@ def estimate(
     vectors: Sources = None,
     seconds: float = 2.0,
 ) -> Estimate:
-    """Reads for at most `seconds`, then takes real training steps for about one more.
+    """Estimates the cost of a training from a sample of texts and real training steps.
 
-    The steps are those of a network of the real size on texts drawn from all that were read.
-    Torch's random state is restored. Vectors from a file are loaded to know their size, and those
-    with a name are downloaded, as the training would do.
+    Reads texts for at most `seconds`, then trains a network of the real size for about one second,
+    on texts drawn from all that were read. Torch's random state is restored. Vectors from a file
+    are loaded to determine their size, and those with a name are downloaded, as in the training.
 
     Raises:
         DataError: A file cannot be read, there is no text, or all are of one class.
@@ -162,7 +162,7 @@ def estimate(
 
 
 def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0) -> Suggestion:
-    """Settings that suit the texts, of which a sample is read for at most `seconds`.
+    """Recommends settings from a sample of the texts, read for at most `seconds`.
 
     Raises:
         DataError: A file cannot be read, or there is no text.
@@ -175,15 +175,15 @@ def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0)
 
 
 def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: int) -> Pace:
-    """Takes training steps on batches drawn from a corpus.
+    """Measures training steps on batches drawn from a corpus.
 
-    The network is changed, and so is torch's random state.
+    It changes the network and torch's random state.
 
     Args:
-        network: Of the sizes that will be trained, on its device.
-        corpus: Texts like those to train on, at least one.
+        network: A network of the real size, on its device.
+        corpus: A sample of the training texts, at least one.
         train: Settings.
-        texts: How many texts will be trained on.
+        texts: Number of training texts.
     """
     random = np.random.default_rng(train.seed)
 
@@ -202,7 +202,7 @@ def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: i
         optimizer.step()
         times.append(time.perf_counter() - started)
         words.append(len(batch.tokens().ids))
-    # Least squares with neither below 0, which a line through few points might be.
+    # Non-negative least squares, as a line through few points might have a negative coefficient.
     rows = np.stack([np.ones(len(words) - 1), words[1:]], axis=1)
     step, word = nnls(rows, np.array(times[1:]))[0].tolist()
     batch, started = draw(), time.perf_counter()
@@ -229,7 +229,7 @@ def _stored_bytes(network: ICapsNet, batch: Corpus) -> float:
 
 
 def expected_words(counts: NDArray[np.int64], growth: float, min_frequency: int) -> int:
-    """The number of words that a corpus has more than F times, from their counts in a sample.
+    """Extrapolates the vocabulary size of a corpus from word counts in a sample.
 
     If frequencies of words followed Zipf's power law, a corpus would have as many words more than F
     times as a part of 1 / g of it has more than F / g times, as long as F / g is at least 1. Beyond
@@ -259,19 +259,19 @@ def expected_words(counts: NDArray[np.int64], growth: float, min_frequency: int)
 
 
 def _in_part(counts: NDArray[np.int64], share: float, least: int) -> float:
-    """The expected number of words that a share of the texts has more than `least` times."""
+    """The expected number of words with more than `least` occurrences in a share of the texts."""
     return float(binom.sf(least, counts, share).sum())
 
 
 def _above(counts: NDArray[np.int64], least: float) -> float:
-    """The number of counts above `least`, interpolated linearly between whole numbers."""
+    """The number of counts above `least`, interpolated linearly between integers."""
     whole = int(least)
     below, next_ = (float((counts > n).sum()) for n in (whole, whole + 1))
     return below + (next_ - below) * (least - whole)
 
 
 def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Vocabulary, int]:
-    """The words of the sample, and the number of words that there will be."""
+    """The vocabulary of the sample, and the estimated size of that of the corpus."""
     counted = _by_length(sample.texts, _COUNTED)
     seen = Vocabulary.build((sample.texts[n] for n in counted), 0)
     size = 2 + expected_words(
@@ -281,10 +281,10 @@ def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Voca
 
 
 def _by_length(texts: Sequence[str], characters: int) -> NDArray[np.int64]:
-    """Positions, sorted, of texts that have about so many characters in total.
+    """Positions, sorted, of texts with about this number of characters in total.
 
-    They are evenly spaced in the order of lengths, so that few texts represent the lengths of all:
-    in a random choice a few long ones would make most of the difference.
+    They are evenly spaced in the order of lengths, so that few texts represent all lengths: in a
+    random sample, the total would depend mostly on a few long texts.
     """
     sizes = np.array([len(text) for text in texts])
     number = math.ceil(len(texts) * min(1.0, characters / max(int(sizes.sum()), 1)))
@@ -307,14 +307,14 @@ def _loaded_dim(vectors: Sources) -> int:
 
 
 def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: TrainConfig) -> float:
-    """Seconds per text, measured on some; 0 if `dim` is 0."""
+    """Seconds per text of training vectors, measured on a few texts; 0 if `dim` is 0."""
     if not dim:
         return 0.0
-    some = KnownWords(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
+    sample = KnownWords(corpus.select(np.arange(min(len(corpus), _VECTOR_TEXTS))), vocabulary)
     train_vectors([["word"]], dim, seed=train.seed)  # imports gensim, which should not be timed
     started = time.perf_counter()
-    train_vectors(some, dim, seed=train.seed, epochs=train.vector_epochs)
-    return (time.perf_counter() - started) / len(some.corpus)
+    train_vectors(sample, dim, seed=train.seed, epochs=train.vector_epochs)
+    return (time.perf_counter() - started) / len(sample.corpus)
 
 
 def _count(tensors: Iterable[Tensor]) -> int:
@@ -322,7 +322,7 @@ def _count(tensors: Iterable[Tensor]) -> int:
 
 
 def _checkpoint_bytes(network: ICapsNet) -> int:
-    """Four bytes per weight, one per frozen number, about twelve for the line of a word."""
+    """Four bytes per weight, one per frozen number, and about twelve per word of the vocabulary."""
     words = len(network.fixed_embedding)
     return 4 * _count(network.parameters()) + network.fixed_embedding.numel() + 12 * words
 
@@ -332,8 +332,8 @@ def _peak_bytes(
 ) -> int:
     """Libraries, weights, and the larger of the longest step and the longest validation batch.
 
-    Each weight has a gradient, an average, a best value and two numbers of Adam; the frozen numbers
-    have a copy.
+    Each weight has a gradient, an average, a best value and two moments of Adam; the frozen numbers
+    are stored twice.
     """
     random = np.random.default_rng(train.seed)
 

@@ -24,9 +24,7 @@ from icaps.runs.jobs import delete, start, stop
 
 
 @pytest.mark.parametrize("argument", ["a\0b", "half \ud83d", "x" * 3_000_000])
-def test_an_argument_that_no_process_accepts_leaves_no_folder(
-    argument: str, tmp_path: Path
-) -> None:
+def test_an_invalid_argument_leaves_no_folder(argument: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be started"):
         start(tmp_path, "mine", ["train", "--data", argument])
     assert find_runs(tmp_path) == []
@@ -64,7 +62,7 @@ def test_a_status_with_impossible_numbers_counts_as_missing(
 
 
 def test_large_numbers_are_numbers(tmp_path: Path) -> None:
-    """As of a training with a learning rate that is far too high."""
+    """As in a training with a much too high learning rate."""
     status = Status(TRAINING, 7, learning_rate=1e38, loss=1e300, memory=10**15, eta=0.0)
     (tmp_path / STATUS).write_text(json.dumps(dataclasses.asdict(status)))
     folder = RunFolder(tmp_path)
@@ -75,7 +73,7 @@ def test_large_numbers_are_numbers(tmp_path: Path) -> None:
 def test_an_impossible_process_is_not_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the system -1 means all processes."""
+    """For the operating system, -1 means all processes."""
     monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("stopped"))
     monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("stopped"))
     (tmp_path / STATUS).write_text('{"state": "stopping", "pid": -1}')

@@ -92,7 +92,7 @@ def in_epoch(number: int) -> Callable[[Run], bool]:
 
 
 def assert_no_zombies() -> None:
-    """Every process of ours that has ended was waited for."""
+    """No zombie processes remain."""
     command = ["ps", "--ppid", str(os.getpid()), "-o", "pid=,stat="]
     end = time.monotonic() + WAIT
     zombies = ["not looked yet"]
@@ -102,7 +102,7 @@ def assert_no_zombies() -> None:
     assert zombies == []
 
 
-def test_killed_stopped_and_resumed_it_ends_as_an_undisturbed_run(place: Path, data: Path) -> None:
+def test_a_killed_and_stopped_run_resumes_to_the_same_model(place: Path, data: Path) -> None:
     arguments = [*command(data, "epochs=8", "patience=8"), "--watch", "We bake bread."]
     start(place, "whole", arguments)
     whole = wait_for_end(place, "whole")
@@ -178,7 +178,7 @@ def test_twenty_starts_in_a_row(place: Path, data: Path) -> None:
 
 
 def test_a_second_stop_ends_it_at_once(place: Path, data: Path) -> None:
-    """Also if its process is halted and ignores the first."""
+    """Also if its process is suspended and ignores the first stop."""
     start(place, "stuck", command(data, "epochs=500", "patience=500"))
     run = wait(place, "stuck", lambda run: run.status.pid > 0)
     os.kill(run.status.pid, signal.SIGSTOP)
@@ -222,7 +222,7 @@ def test_one_name_is_one_run(place: Path, data: Path) -> None:
         (("kernel=3",), None, "There is no setting 'kernel'"),
     ],
 )
-def test_a_failure_is_a_sentence(
+def test_a_failure_has_a_message_for_the_user(
     settings: tuple[str, ...],
     file: str | None,
     words: str,
@@ -274,7 +274,7 @@ def test_invalid_names_of_runs(name: str, place: Path) -> None:
     assert (place.parent / "x").is_dir()
 
 
-def test_what_may_not_be_deleted(place: Path, data: Path, tmp_path: Path) -> None:
+def test_folders_that_cannot_be_deleted(place: Path, data: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     place.mkdir()
     (place / "link").symlink_to(tmp_path / "elsewhere")

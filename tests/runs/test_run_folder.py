@@ -1,4 +1,4 @@
-"""What is read from a run folder, however the process that wrote it ended."""
+"""Run folders: status, progress and log, however the process ended."""
 
 import dataclasses
 import errno
@@ -264,8 +264,10 @@ def test_the_status_writer_reports_the_course(
     assert lines[1]["loss"] == pytest.approx((0.2 * 5 - 1.0) / 4)
 
 
-def test_lines_become_rarer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day has few more lines than an hour."""
+def test_the_interval_of_progress_lines_grows(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training of a day has few more lines than one of an hour."""
     now = [0.0]
     monkeypatch.setattr("icaps.runs.logger.time.monotonic", lambda: now[0])
     monkeypatch.setattr("icaps.runs.logger.STATUS_EVERY", 1e9)
@@ -336,7 +338,7 @@ def test_live_states_are_live() -> None:
 
 
 def test_scratch_folders_of_a_killed_process_are_deleted(folder: RunFolder) -> None:
-    """Its unfinished copies of the folder alone, and not those of another run of a like name."""
+    """Only its own unfinished copies, and not those of runs with similar names."""
     place = folder.path.parent
     gone = [place / ".run-ab12_xyz", place / ".run-ab12_xyz-old"]
     unrelated = [place / ".run-2-ab12_xyz", place / "run-ab12_xyz", place / ".running-ab12_xyz"]

@@ -1,4 +1,4 @@
-"""What is stored after each epoch: the explanation of a text and the use of the capsules."""
+"""Snapshots after each epoch: the explanation of a text and the use of the capsules."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""What a training will take, and the settings that suit its texts."""
+"""The estimated cost of a training, and recommended settings."""
 
 import dataclasses
 import random

@@ -1,4 +1,4 @@
-"""Labels that `fit` accepts are the labels of the loaded model: names and types survive a file."""
+"""Labels survive saving and loading: class names and types."""
 
 import dataclasses
 import json
@@ -42,7 +42,7 @@ def fitted(labels: list[Any]) -> tuple[ICapsClassifier, list[str]]:
 @example(["a", ""])
 @example(["a", "b\r"])
 @example(["a", "\ud800"])
-def test_names_that_fit_accepts_come_back(
+def test_class_names_survive_a_round_trip(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
     try:
@@ -70,7 +70,7 @@ def lone(name: str) -> bool:
         (" \t", r"name ' \\t' is empty"),
     ],
 )
-def test_a_name_that_no_file_holds_is_refused_before_training(name: str, message: str) -> None:
+def test_an_unstorable_class_name_raises_before_training(name: str, message: str) -> None:
     texts, _ = make_texts(16, seed=1)
     with pytest.raises(DataError, match=message):
         ICapsClassifier(MODEL, TRAIN).fit(texts, ["z", name] * 8)
@@ -100,7 +100,7 @@ def test_odd_names_survive_a_checkpoint(tmp_path: Path) -> None:
     ],
     ids=repr,
 )
-def test_labels_keep_their_type(labels: Any, tmp_path: Path) -> None:
+def test_labels_retain_their_type(labels: Any, tmp_path: Path) -> None:
     given = np.tile(labels, 8) if isinstance(labels, np.ndarray) else list(labels) * 8
     texts, _ = make_texts(len(given), seed=1)
     classifier = ICapsClassifier(MODEL, BRIEF, device="cpu").fit(texts, given)

@@ -1,4 +1,4 @@
-"""The term that gives capsules subjects, against its formula in plain Python."""
+"""The specialisation loss, compared with its formula in plain Python."""
 
 import dataclasses
 import math
@@ -28,7 +28,7 @@ def expected(routing: torch.Tensor, labels: list[int], config: TrainConfig) -> f
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 3.0, 40.0])
-def test_it_is_its_formula(sharpness: float) -> None:
+def test_the_loss_equals_its_formula(sharpness: float) -> None:
     torch.manual_seed(0)
     routing = torch.rand(7, 5, 3, dtype=torch.float64).softmax(2)
     labels = [0, 2, 2, 0, 0, 2, 2]  # one class is missing
@@ -37,7 +37,7 @@ def test_it_is_its_formula(sharpness: float) -> None:
     assert float(actual) == pytest.approx(expected(routing, labels, config), abs=1e-12)
 
 
-def test_its_best_and_its_worst() -> None:
+def test_its_minimum_and_maximum() -> None:
     config = TrainConfig(purity_weight=1, spread_weight=0, winner_sharpness=1e4)
     labels = torch.tensor([0, 1, 0, 1])
     own = torch.zeros(4, 2, 2, dtype=torch.float64)
@@ -51,7 +51,7 @@ def test_its_best_and_its_worst() -> None:
     assert float(specialisation_loss(same, labels, spread)) == pytest.approx(0, abs=1e-9)
 
 
-def test_gradients_are_right_where_nobody_wins() -> None:
+def test_gradients_without_a_winner() -> None:
     config = TrainConfig(purity_weight=0.5, spread_weight=0.5, winner_sharpness=200)
     labels = torch.tensor([0, 1, 1])
     torch.manual_seed(1)
@@ -78,7 +78,7 @@ def test_training_with_it_makes_capsules_pure(classifier: ICapsClassifier) -> No
     assert controls.alive(pure).sum() >= controls.alive(plain).sum()
 
 
-def test_off_is_the_papers_training(classifier: ICapsClassifier) -> None:
+def test_zero_weights_change_nothing(classifier: ICapsClassifier) -> None:
     off = fitted(winner_sharpness=7).network_.state_dict()
     for name, value in classifier.network_.state_dict().items():
         assert torch.equal(off[name], value)

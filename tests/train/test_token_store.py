@@ -1,4 +1,4 @@
-"""A stream of records is prepared as texts in memory are, with its numbers in files."""
+"""Encoded texts in files: a stream is prepared like texts in memory."""
 
 import dataclasses
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_texts_without_words_are_stored(tmp_path: Path) -> None:
     assert (tokens.ids.tolist(), tokens.sentences_per_text.tolist()) == ([], [0, 0])
 
 
-def test_a_stream_is_prepared_as_texts_in_memory_are() -> None:
+def test_a_stream_is_prepared_like_texts_in_memory() -> None:
     records = rows()
     texts, names = zip(*records, strict=True)
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
@@ -110,14 +110,12 @@ def test_words_are_those_of_the_vocabulary() -> None:
     assert "zzz" not in vocabulary
 
 
-def test_one_class_is_no_classifier() -> None:
+def test_texts_of_one_class_raise() -> None:
     with pytest.raises(DataError, match="All 2 texts have one class"):
         prepare_stream([Row("a", "x")] * 2, MODEL, TRAIN)
 
 
-def test_fitting_a_stream_is_fitting_its_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fit_stream_equals_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
     records = rows(120)
     train = dataclasses.replace(TRAIN, epochs=2)
