@@ -100,7 +100,7 @@ def test_what_can_not_be_switched_off(classifier: ICapsClassifier) -> None:
         classifier.without([6])
     with pytest.raises(ConfigError, match="they are 0 to 5"):
         classifier.without([-1])
-    with pytest.raises(ConfigError, match="keep one"):
+    with pytest.raises(ConfigError, match="leave at least one on"):
         classifier.without(range(6))
 
 
