@@ -383,10 +383,22 @@ def assert_looks_good(page: Page, places: Iterable[Locator], at: str) -> None:
             pytest.fail(f"{at}, {scheme}: {found}")
     page.set_viewport_size({"width": 420, "height": 900})
     for place in ("html", ".stMain"):
-        room = page.locator(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
-        if room[0] > room[1]:
-            pytest.fail(f"{at}: {place} has {room[0]} pixels in {room[1]}")
+        assert_fits(page, place, at)
     page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def assert_fits(page: Page, place: str, at: str) -> None:
+    """No content is wider than `place`, once tables and charts have adapted to the window."""
+    from playwright.sync_api import TimeoutError as TooLate
+
+    try:
+        page.wait_for_function(
+            "e => document.querySelector(e).scrollWidth <= document.querySelector(e).clientWidth",
+            arg=place,
+        )
+    except TooLate:
+        room = page.locator(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
+        pytest.fail(f"{at}: {place} has {room[0]} pixels in {room[1]}")
 
 
 # Elements with writing of their own that is seen, but for what can't be used just now.
