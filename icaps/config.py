@@ -24,6 +24,10 @@ from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 CAPSULE_RANKINGS = ("routing", "contribution")
+CLASS_WEIGHTS = ("none", "balanced")
+ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
+SCORE_NAMES = {ACCURACY: "accuracy", MACRO_F1: "macro F1"}
+SCORES = ("auto", *SCORE_NAMES)
 VECTOR_STEP = 1 / 64  # frozen vectors are multiples of it, so that a byte stores each number
 MAX_SIZE = 10_000  # larger sizes and numbers of iterations are treated as mistakes
 # Settings of earlier versions, with the values that agree with the current behaviour.
@@ -33,6 +37,8 @@ REMOVED: dict[str, tuple[Any, ...]] = {
     "oov": ("zeros",),
     "product_precision": ("auto", "float32", "bfloat16"),
 }
+# Settings that earlier versions lack, with the values that agree with their behaviour.
+ADDED: dict[str, Any] = {"class_weight": "none", "score": "auto"}
 MAX_SEED = 2**32 - 1  # the maximum that numpy, scikit-learn, gensim and torch all accept
 
 Config = TypeVar("Config", "ModelConfig", "TrainConfig")
@@ -147,8 +153,12 @@ class TrainConfig:
         1, "parts into which a process splits its texts of a step, to save memory"
     )
     epochs: int = _field(12, "maximum passes over the training texts")
-    patience: int = _field(
-        3, "epochs without a better validation accuracy after which training ends"
+    patience: int = _field(3, "epochs that are no better than the best, after which training ends")
+    score: str = _field(
+        "auto",
+        "validation score by which an epoch is better than another: accuracy, macro_f1, or auto: "
+        "macro_f1 if class_weight is balanced, else accuracy. If it is equal, the epoch with the "
+        "lower validation loss is better",
     )
     validation_share: float = _field(
         0.1, "share of the texts that is held out for validation, stratified by class"
@@ -160,6 +170,11 @@ class TrainConfig:
     margin_present: float = _field(0.9, "norm that the true class should reach", "m+")
     margin_absent: float = _field(0.1, "norm that other classes should stay below", "m-")
     absent_weight: float = _field(0.5, "weight of the loss of other classes", "λ")
+    class_weight: str = _field(
+        "none",
+        "weight of a text in the loss, by its class. none: 1; balanced: training texts / (classes "
+        "times texts of the class), so that all classes count the same, however rare",
+    )
     # For `icaps.train.objectives`:
     purity_weight: float = _field(
         0.0, "weight of a loss that ties capsules to classes; 0 as in the paper"
@@ -187,6 +202,8 @@ class TrainConfig:
             "unk_steps",
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        for name, names in (("score", SCORES), ("class_weight", CLASS_WEIGHTS)):
+            _check(getattr(self, name) in names, name, getattr(self, name), _one_of(names))
         _check(0 <= self.seed <= MAX_SEED, "seed", self.seed, f"from 0 to {MAX_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
@@ -197,6 +214,13 @@ class TrainConfig:
             self.validation_share,
             "between 0 and 1",
         )
+
+    @property
+    def epoch_score(self) -> str:
+        """ACCURACY or MACRO_F1, the validation score by which the epoch is chosen."""
+        if self.score != "auto":
+            return self.score
+        return MACRO_F1 if self.class_weight == "balanced" else ACCURACY
 
 
 @dataclass(frozen=True)

@@ -367,13 +367,18 @@ class ICapsNet(nn.Module):
         return ids.masked_fill(dropped, UNK)
 
 
-def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
+def margin_loss(
+    class_norms: Tensor, labels: Tensor, config: TrainConfig, weights: Tensor | None = None
+) -> Tensor:
     """Margin loss, summed over classes and averaged over texts (eq. 16).
 
     Args:
         class_norms: ||cc_j|| (B, J).
         labels: j* (B,), class numbers.
         config: Has m+, m- and lambda.
+        weights: (B,), the factor of each text's loss; None: 1. The sum over texts is divided by B
+            and not by the sum of the weights, so that the mean over batches does not depend on
+            which texts are in one batch.
     """
     present = F.one_hot(labels, class_norms.shape[1]).to(
         class_norms.dtype
@@ -381,4 +386,5 @@ def margin_loss(class_norms: Tensor, labels: Tensor, config: TrainConfig) -> Ten
     too_small = (config.margin_present - class_norms).clamp(min=0).square()  # (B, J)
     too_large = (class_norms - config.margin_absent).clamp(min=0).square()  # (B, J)
     losses = present * too_small + config.absent_weight * (1 - present) * too_large  # L_j, eq. 16
-    return losses.sum(1).mean()
+    text_losses = losses.sum(1)  # (B,)
+    return (text_losses if weights is None else weights * text_losses).mean()

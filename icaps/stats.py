@@ -1,4 +1,4 @@
-"""Confidence intervals: Wilson's for a share, and the bootstrap for everything else."""
+"""Confidence intervals: Wilson's for a share, the bootstrap for everything else; macro F1."""
 
 from __future__ import annotations
 
@@ -35,6 +35,24 @@ def wilson(hits: int, total: int) -> Interval:
     low = max(centre - half, 0.0) if hits else 0.0
     high = min(centre + half, 1.0) if hits < total else 1.0
     return Interval(hits / total, low, high)
+
+
+def macro_f1(
+    labels: NDArray[np.integer[Any]], predicted: NDArray[np.integer[Any]], classes: int
+) -> float:
+    """Mean over all classes of F1 = 2 hits / (texts of the class + predictions of the class).
+
+    F1 is 0 for a class that has no text and is never predicted.
+
+    Args:
+        labels, predicted: (texts,), class numbers.
+        classes: J, the number of classes.
+    """
+    true, guesses, hits = (
+        np.bincount(numbers, minlength=classes)
+        for numbers in (labels, predicted, labels[labels == predicted])
+    )
+    return float((2 * hits / np.maximum(true + guesses, 1)).mean())
 
 
 def bootstrap(

@@ -30,6 +30,7 @@ from icaps.baselines.networks import (
 from icaps.config import ModelConfig, TrainConfig
 from icaps.errors import ConfigError, TrainingError
 from icaps.model import margin_loss
+from icaps.stats import macro_f1
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split
@@ -172,12 +173,15 @@ def train_network(
         started = time.perf_counter()
         loss = _train_epoch(network, training, config, optimizers, epoch, callbacks)
         scores = _predict_corpus(network.eval(), validation)
-        accuracy = float((scores.argmax(1).numpy() == validation.labels).mean())
+        predicted = scores.argmax(1).numpy()
+        accuracy = float((predicted == validation.labels).mean())
+        f1 = macro_f1(validation.labels, predicted, scores.shape[1])
         if best is None or accuracy > best.accuracy:
             best = BestEpoch(epoch, accuracy, scores)
             best_weights = copy.deepcopy(network.state_dict())
         for callback in callbacks:
-            callback.on_epoch(Epoch(epoch, loss, accuracy, time.perf_counter() - started))
+            seconds = time.perf_counter() - started
+            callback.on_epoch(Epoch(epoch, loss, accuracy, seconds, f1))
         if epoch - best.number >= config.patience:
             break
     assert best is not None

@@ -89,6 +89,6 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
 def _summary(metrics: dict[str, object]) -> str:
     lines = [f"validation accuracy {metrics['validation_accuracy']:.2%}"]
     match metrics:
-        case {"test": {"accuracy": float(accuracy), "n": int(texts)}}:
-            lines.append(f"test accuracy {accuracy:.2%} of {texts:,} texts")
+        case {"test": {"accuracy": float(accuracy), "macro_f1": float(f1), "n": int(texts)}}:
+            lines.append(f"test accuracy {accuracy:.2%}, macro F1 {f1:.2%}, of {texts:,} texts")
     return "\n".join(lines)

@@ -45,9 +45,11 @@ class Progress(Callback):
 
     def on_epoch(self, epoch: Epoch) -> None:
         """Writes a line about the epoch."""
+        f1 = epoch.validation_macro_f1
         self.say(
             f"epoch {epoch.epoch}: loss {epoch.loss:.4f}, validation accuracy "
-            f"{epoch.validation_accuracy:.2%}, {epoch.seconds:.0f} s"
+            f"{epoch.validation_accuracy:.2%}, {'' if f1 is None else f'macro F1 {f1:.2%}, '}"
+            f"{epoch.seconds:.0f} s"
         )
 
     def on_bytes(self, file: str, done: int, total: int | None) -> None:

@@ -14,7 +14,7 @@ from icaps.cli.data_options import (
     say_problems,
 )
 from icaps.cli.options import Commands, add_queue, add_timeout
-from icaps.config import ModelConfig, TrainConfig, build_configs
+from icaps.config import CLASS_WEIGHTS, ModelConfig, TrainConfig, build_configs
 from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
@@ -46,6 +46,12 @@ def add_parser(commands: Commands) -> None:
         "on the texts; may be repeated, to concatenate several",
     )
     train.add_argument("--seed", type=int, metavar="N", help="random seed")
+    train.add_argument(
+        "--class-weight",
+        choices=CLASS_WEIGHTS,
+        help="balanced: a text of a rare class counts more, so that each class counts the same in "
+        "the loss, and the epoch is chosen by macro F1; for unbalanced classes",
+    )
     train.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     train.add_argument(
         "--set",
@@ -70,7 +76,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, str]:
-    """The values of --set and --seed, by the names of the settings.
+    """The values of --set, --seed and --class-weight, by the names of the settings.
 
     Raises:
         ConfigError: A --set has no value.
@@ -78,6 +84,8 @@ def given_settings(options: argparse.Namespace) -> dict[str, str]:
     settings = dict(_setting(text) for text in options.settings)
     if options.seed is not None:
         settings["seed"] = str(options.seed)
+    if options.class_weight is not None:
+        settings["class_weight"] = options.class_weight
     return settings
 
 
@@ -158,5 +166,7 @@ def _fit_and_test(
         if first:
             say_problems(test, "test")
             classifier.save(options.out)
-            progress.say(f"test accuracy {scores['accuracy']:.2%}")
+            progress.say(
+                f"test accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
+            )
     return 0

@@ -65,6 +65,7 @@ class Status:
         eta: Seconds to the end of all epochs; None if unknown.
         memory: Peak memory of the process in bytes.
         error: Reason of a failure, as a sentence.
+        validation_macro_f1: Best so far.
     """
 
     state: str
@@ -83,6 +84,7 @@ class Status:
     eta: float | None = None
     memory: int = 0
     error: str = ""
+    validation_macro_f1: float | None = None
 
     @property
     def live(self) -> bool:

@@ -98,8 +98,14 @@ class StatusWriter(Callback):
 
     def on_epoch(self, epoch: Epoch) -> None:
         """Appends the epoch to the progress."""
-        best = max(epoch.validation_accuracy, self.status.validation_accuracy or 0.0)
-        self.status = dataclasses.replace(self.status, validation_accuracy=best)
+        accuracy, f1 = self.status.validation_accuracy, self.status.validation_macro_f1
+        if epoch.validation_macro_f1 is not None:
+            f1 = max(epoch.validation_macro_f1, f1 or 0.0)
+        self.status = dataclasses.replace(
+            self.status,
+            validation_accuracy=max(epoch.validation_accuracy, accuracy or 0.0),
+            validation_macro_f1=f1,
+        )
         self.folder.append(PROGRESS, dataclasses.asdict(epoch) | {"time": time.time()})
         self._write()
 

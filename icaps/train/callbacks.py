@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from icaps.config import ACCURACY
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -38,12 +40,29 @@ class Step:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A record of the history: an epoch (from 1), its mean loss, and its validation."""
+    """A record of the history: an epoch (from 1), its mean loss, and its validation.
+
+    The macro F1 and the loss of the validation are None in records of earlier versions.
+    """
 
     epoch: int
     loss: float
     validation_accuracy: float
     seconds: float
+    validation_macro_f1: float | None = None
+    validation_loss: float | None = None
+
+    def score(self, name: str) -> float:
+        """ACCURACY or MACRO_F1 of the validation; 0 if it was not recorded."""
+        return self.validation_accuracy if name == ACCURACY else self.validation_macro_f1 or 0.0
+
+    def is_better(self, other: Epoch, score: str) -> bool:
+        """Whether the score is higher than another epoch's, or equal with a lower loss."""
+        own, others = self.score(score), other.score(score)
+        losses = self.validation_loss, other.validation_loss
+        if own != others or losses[0] is None or losses[1] is None:
+            return own > others
+        return losses[0] < losses[1]
 
 
 class Validation(NamedTuple):
@@ -67,6 +86,16 @@ class Validation(NamedTuple):
         """Share of the texts whose true class has the largest norm."""
         predicted = self.class_norms.argmax(1).numpy()
         return float((predicted == self.corpus.labels).mean())
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean over all classes of the F1 score (`stats.macro_f1`)."""
+        from icaps.stats import (
+            macro_f1,  # imports numpy, which the command line should not wait for
+        )
+
+        predicted = self.class_norms.argmax(1).numpy()
+        return macro_f1(self.corpus.labels, predicted, self.class_norms.shape[1])
 
 
 class Callback:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icaps.config import ModelConfig, TrainConfig
+from icaps.config import SCORE_NAMES, ModelConfig, TrainConfig
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
@@ -19,6 +19,7 @@ from icaps.text.vectors import Sources, fixed_embedding, source_names
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
+from icaps.train.class_weights import describe_imbalance
 from icaps.train.dataset import KnownWords, TrainingData
 from icaps.train.loop import TrainingProgress, choose_device, train, validate
 from icaps.train.resume import StateFolder, fingerprint
@@ -64,6 +65,15 @@ def fit_checkpoint(
 
     training, validation = data.training, data.validation
     log(f"{len(training)} training and {len(validation)} validation texts")
+    counts = np.bincount(training.labels, minlength=len(data.classes)).tolist()
+    class_counts = dict(zip(map(str, data.classes), counts, strict=True))
+    if imbalance := describe_imbalance(class_counts):
+        balanced = config.class_weight == "balanced"
+        effect = "lets" if balanced else "would let"
+        log(
+            f"the classes are unbalanced: {imbalance}; class_weight=balanced {effect} each class "
+            "count the same in the loss"
+        )
     identity = {
         "settings": dataclasses.asdict(model) | dataclasses.asdict(config),
         "data": data.content,
@@ -86,14 +96,13 @@ def fit_checkpoint(
     network = ICapsNet(
         model, len(data.vocabulary), len(data.classes), torch.from_numpy(frozen.matrix)
     ).to(choose_device(device))
-    counts = np.bincount(training.labels, minlength=len(data.classes))
     facts: dict[str, Any] = {
         "vectors": source_names(vectors),
         "vector_coverage": frozen.coverage,
         "seed": config.seed,
         "training_texts": len(training),
         "validation_texts": len(validation),
-        "training_classes": dict(zip(map(str, data.classes), counts.tolist(), strict=True)),
+        "training_classes": class_counts,
         "vocabulary_size": len(data.vocabulary),
     }
 
@@ -111,6 +120,7 @@ def fit_checkpoint(
                 **facts,
                 "best_epoch": progress.best_epoch,
                 "validation_accuracy": validation.accuracy,
+                "validation_macro_f1": validation.macro_f1,
                 "interrupted": progress.interrupted,
             },
             history=[dataclasses.asdict(record) for record in progress.history],
@@ -126,6 +136,9 @@ def fit_checkpoint(
         states,
         as_model=lambda *epoch: as_model(checkpoint_of(*epoch)),
     )
+    best, score = progress.best, config.epoch_score
+    if best is not None:
+        log(f"epoch {best.epoch} chosen by validation {SCORE_NAMES[score]} {best.score(score):.2%}")
     if config.unk_steps and not progress.interrupted:
         log("fitting <unk> so that it has no effect")
         fit_unk(network, training, config)

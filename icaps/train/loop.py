@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icaps.config import TrainConfig
 from icaps.errors import TrainingError
 from icaps.model import ICapsNet, margin_loss
 from icaps.nn import distributed
 from icaps.train.callbacks import Callback, Epoch, Step, Validation
+from icaps.train.class_weights import balanced_weights
 from icaps.train.dataset import Corpus
 from icaps.train.objectives import specialisation_loss
 from icaps.train.optimizer import AveragedAdam
@@ -34,7 +36,6 @@ class TrainingProgress:
     Attributes:
         history: The finished epochs.
         best_epoch: From 1; 0 before the first epoch has finished.
-        best_accuracy: Validation accuracy of that epoch.
         interrupted: Whether Ctrl-C ended the training.
         epoch: The current epoch, from 1.
         step: Number of its steps that are done.
@@ -44,7 +45,6 @@ class TrainingProgress:
 
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
-    best_accuracy: float = 0.0
     interrupted: bool = False
     epoch: int = 1
     step: int = 0
@@ -58,6 +58,11 @@ class TrainingProgress:
         history = [Epoch(**record) for record in facts["history"]]
         return cls(**{name: facts[name] for name in known & facts.keys()} | {"history": history})
 
+    @property
+    def best(self) -> Epoch | None:
+        """The record of the best epoch; None before the first epoch has finished."""
+        return self.history[self.best_epoch - 1] if self.best_epoch else None
+
 
 def train(
     network: ICapsNet,
@@ -70,10 +75,11 @@ def train(
 ) -> TrainingProgress:
     """Trains `network` in place; at the end it has the weights of the best epoch, in eval mode.
 
-    The averaged weights are validated after each epoch. Training ends after `config.patience`
-    epochs without a better accuracy, or after the step in which Ctrl-C was pressed. The same seed,
-    data, machine and number of processes give the same weights, also if the training was stopped
-    and resumed.
+    The averaged weights are validated after each epoch. An epoch is better than another if its
+    validation score (`config.epoch_score`) is higher, or equal with a lower validation loss.
+    Training ends after `config.patience` epochs without a better one, or after the step in which
+    Ctrl-C was pressed. The same seed, data, machine and number of processes give the same weights,
+    also if the training was stopped and resumed.
 
     Args:
         network: Initialised with the seed.
@@ -119,6 +125,10 @@ class Trainer:
             -len(corpus) // config.batch_size
         )  # per epoch; the last batch may be smaller
         self.optimizer = AveragedAdam(network, config, self.steps)
+        self.class_weights: Tensor | None = None  # (J,)
+        if config.class_weight == "balanced":
+            weights = balanced_weights(corpus.labels, network.num_classes)
+            self.class_weights = torch.from_numpy(weights).to(network.fixed_embedding.device)
         self.progress = TrainingProgress()
         self.interrupt = DeferredInterrupt()
         self._callbacks = callbacks if distributed.rank() == 0 else ()
@@ -130,7 +140,7 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the last `patience` did not improve the accuracy."""
+        """Whether all epochs are done, or the last `patience` were not better."""
         done = self.progress.epoch - 1
         return done == self.config.epochs or done - self.progress.best_epoch >= self.config.patience
 
@@ -162,7 +172,7 @@ class Trainer:
         # Dropout is a function of the seed, step and process only, so no random state is saved.
         seeds = [self.config.seed, progress.epoch, progress.step, distributed.rank()]
         torch.manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
-        loss = backward(self.network, batch, self.config)
+        loss = backward(self.network, batch, self.config, self.class_weights)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"The loss is NaN or infinite in step {progress.step + 1} of epoch "
@@ -180,12 +190,18 @@ class Trainer:
         progress, started = self.progress, time.perf_counter()
         average = self.optimizer.average
         validation = validate(average, validation_corpus)
-        accuracy = validation.accuracy
-        seconds = progress.seconds + time.perf_counter() - started
-        record = Epoch(progress.epoch, progress.loss / len(self.corpus), accuracy, seconds)
+        record = Epoch(
+            epoch=progress.epoch,
+            loss=progress.loss / len(self.corpus),
+            validation_accuracy=validation.accuracy,
+            seconds=progress.seconds + time.perf_counter() - started,
+            validation_macro_f1=validation.macro_f1,
+            validation_loss=self._validation_loss(validation),
+        )
+        best = progress.best
         progress.history.append(record)
-        if not progress.best_epoch or accuracy > progress.best_accuracy:
-            progress.best_epoch, progress.best_accuracy = progress.epoch, accuracy
+        if best is None or record.is_better(best, self.config.epoch_score):
+            progress.best_epoch = progress.epoch
             self.optimizer.store_best()
         progress.epoch, progress.step, progress.loss, progress.seconds = (
             progress.epoch + 1,
@@ -209,6 +225,12 @@ class Trainer:
             self._state_folder.save(State(self.optimizer.state_tensors(), facts))
             self._saved = time.perf_counter()
 
+    def _validation_loss(self, validation: Validation) -> float:
+        """The mean margin loss of the validation texts, with the class weights of the training."""
+        labels = torch.from_numpy(validation.corpus.labels)
+        weights = None if self.class_weights is None else self.class_weights.cpu()[labels]
+        return margin_loss(validation.class_norms, labels, self.config, weights).item()
+
     def _report_step(self, seen: int) -> None:
         progress = self.progress
         step = Step(
@@ -229,12 +251,15 @@ class Trainer:
         return distributed.total(self.interrupt.requested) > 0
 
 
-def backward(network: ICapsNet, batch: Corpus, config: TrainConfig) -> float:
+def backward(
+    network: ICapsNet, batch: Corpus, config: TrainConfig, class_weights: Tensor | None = None
+) -> float:
     """Forward and backward pass of a batch: accumulates gradients and returns the mean loss.
 
     Under torchrun each process takes its share of the texts, and `AveragedAdam.step` sums the
     gradients. The share is split into `config.accumulate` parts. The loss of a part is weighted by
     its share of the batch, so that losses and gradients add up to the mean over the batch.
+    `class_weights` (J,) are factors of the margin loss of a text, by its class.
     """
     device, loss = network.fixed_embedding.device, 0.0
     texts = np.arange(len(batch))[distributed.share()]
@@ -244,7 +269,8 @@ def backward(network: ICapsNet, batch: Corpus, config: TrainConfig) -> float:
         part = batch.select(numbers)
         activity = network(part.tokens())
         labels = torch.from_numpy(part.labels).to(device)
-        part_loss = margin_loss(activity.class_norms, labels, config)
+        weights = None if class_weights is None else class_weights[labels]
+        part_loss = margin_loss(activity.class_norms, labels, config, weights)
         if config.purity_weight or config.spread_weight:
             part_loss = part_loss + specialisation_loss(activity.routing, labels, config)
         weighted = part_loss * (len(part) / len(batch))

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from icaps.config import removed_setting, without_removed
+from icaps.config import ADDED, removed_setting, without_removed
 from icaps.errors import CheckpointError
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import STATE, check_resumable
@@ -125,6 +125,7 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     before, now = dict(old["settings"]), new["settings"]
     if not removed_setting(before):  # as in a state of an earlier version
         before = without_removed(before)
+    before = {name: value for name, value in ADDED.items() if name in now} | before
     for name in sorted(before | now):
         if before.get(name) != now.get(name):
             return f"the setting {name} was {before.get(name)!r} and is {now.get(name)!r}"

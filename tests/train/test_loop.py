@@ -47,8 +47,9 @@ def test_training_learns_and_calls_its_callbacks() -> None:
         batch_size=50, epochs=30, patience=30, learning_rate=0.03, average_decay=0.9
     )
     progress = train(net, training, validation, config, [recorder])
-    assert progress.best_accuracy > 0.95
-    assert validate(net, validation).accuracy == pytest.approx(progress.best_accuracy)
+    assert progress.best is not None
+    assert progress.best.validation_accuracy > 0.95
+    assert validate(net, validation).accuracy == pytest.approx(progress.best.validation_accuracy)
     assert [epoch.epoch for epoch in recorder.epochs] == list(range(1, 31))
     assert recorder.epochs == progress.history
     assert len(recorder.steps) == 30 * 6
@@ -62,7 +63,9 @@ def test_it_keeps_the_best_epoch_and_stops_after_patience() -> None:
     net = network()
     config = TrainConfig(batch_size=50, epochs=50, patience=2, learning_rate=0.01)
     progress = train(net, toy_corpus(300, 1), toy_corpus(100, 2), config)
-    scores = [epoch.validation_accuracy for epoch in progress.history]
+    scores = [
+        (epoch.validation_accuracy, -(epoch.validation_loss or 0)) for epoch in progress.history
+    ]
     assert progress.best_epoch == scores.index(max(scores)) + 1
     assert len(scores) == progress.best_epoch + 2
 
@@ -79,7 +82,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
     progress = train(net, toy_corpus(300, 1), validation, config, [Stop()])
     assert progress.interrupted
     assert len(progress.history) == 2
-    assert validate(net, validation).accuracy == pytest.approx(progress.best_accuracy)
+    assert validate(net, validation).accuracy == pytest.approx(progress.best.validation_accuracy)
 
 
 def test_the_average_follows_the_weights_it_averages() -> None:
