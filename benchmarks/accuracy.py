@@ -26,15 +26,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import fasttext
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
+from icaps.baselines.fasttext import import_fasttext
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig, override
 from icaps.data.source import LabelledTexts, read_part
@@ -70,21 +70,30 @@ def share_right(predict: Predictor, data: LabelledTexts) -> float:
     return 100 * float(np.mean([a == b for a, b in zip(guesses, data.labels, strict=True)]))
 
 
+def fit_linear_pipeline(
+    kind: Callable[..., Any],
+    strengths: tuple[float, ...],
+    train: LabelledTexts,
+    part: LabelledTexts,
+    held: LabelledTexts,
+) -> Pipeline:
+    """TF-IDF of words and bigrams with a linear model; C is chosen on the validation part."""
+
+    def fit(strength: float, data: LabelledTexts) -> Pipeline:
+        features = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+        return make_pipeline(features, kind(C=strength)).fit(data.texts, data.labels)
+
+    best = max(strengths, key=lambda strength: share_right(fit(strength, part).predict, held))
+    return fit(best, train)
+
+
 def linear(
     kind: Callable[..., Any], name: str, strengths: tuple[float, ...]
 ) -> Callable[..., Predictor]:
-    """TF-IDF of words and bigrams with a linear model; C is chosen on the validation part."""
+    """The predictions of `fit_linear_pipeline`, as a function of the three parts of the data."""
 
     def fit(train: LabelledTexts, part: LabelledTexts, held: LabelledTexts) -> Predictor:
-        def model(strength: float) -> Predictor:
-            features = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-            pipeline = make_pipeline(features, kind(C=strength))
-            return pipeline.fit(chosen.texts, chosen.labels).predict
-
-        chosen = part
-        best = max(strengths, key=lambda strength: share_right(model(strength), held))
-        chosen = train
-        return model(best)
+        return fit_linear_pipeline(kind, strengths, train, part, held).predict
 
     fit.__name__ = name
     return fit
@@ -120,7 +129,7 @@ class FastText:
             file.writelines(f"{numbers[label]} {line(text)}\n" for label, text in rows)
             file.flush()
             prepared = time.perf_counter()
-            self._fitted = fasttext.train_supervised(
+            self._fitted = import_fasttext().train_supervised(
                 file.name, wordNgrams=2, lr=rate, epoch=passes, thread=threads, seed=0, verbose=0
             )
             self.preparing, self.training = prepared - started, time.perf_counter() - prepared
@@ -165,10 +174,10 @@ def take(data: LabelledTexts, rows: np.ndarray) -> LabelledTexts:
     )
 
 
-def hold_out(train: LabelledTexts) -> list[LabelledTexts]:
+def hold_out(train: LabelledTexts, seed: int = 0) -> list[LabelledTexts]:
     """Splits into nine tenths, and the tenth on which settings of a baseline are chosen."""
     rows = train_test_split(
-        np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=0
+        np.arange(len(train.texts)), test_size=0.1, stratify=train.labels, random_state=seed
     )
     return [take(train, row) for row in rows]
 
