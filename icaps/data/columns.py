@@ -53,6 +53,33 @@ def choose_columns(
     return ColumnChoice(texts, label, names if numbers else None, base)
 
 
+def choose_text(
+    table: RawTable, text: Sequence[str], label: str | None = None
+) -> tuple[tuple[str, ...], str]:
+    """Chooses the text columns of a table of which labels are not read.
+
+    These are the only column, or those in `text` that the table has, or as in `choose_columns`.
+
+    Returns:
+        The text columns, and the column of labels; empty if there is none.
+
+    Raises:
+        FileError: The columns are unclear.
+    """
+    about = table.about
+    if len(about.columns) == 1:
+        return about.columns, ""
+    given = tuple(name for name in text if name in about.columns)
+    label = label if label in about.columns and label not in given else None
+    texts, column = _text_and_label(table, given, label)
+    if not texts or column in texts:
+        raise FileError(
+            "unclear columns", about.file, f"{_columns(about)}; name that of the texts with --text."
+        )
+    known = about.class_first or column == label or (column or "").strip().lower() in LABEL_COLUMNS
+    return texts, (column or "") if known else ""
+
+
 def _text_and_label(
     table: RawTable, text: tuple[str, ...], label: str | None
 ) -> tuple[tuple[str, ...], str | None]:

@@ -48,23 +48,46 @@ def record_maker(
 
     def make(file: str, line: int, values: Sequence[Any]) -> Record | Problem:
         label = class_of(_plain(values[0]))
-        text: str | _Fault = ""
-        for value in values[1:]:
-            part = value if type(value) is str else _to_text(value)
-            if not isinstance(part, str):
-                text = part
-                break
-            text = f"{text} {part}" if text and part else text or part
+        text = _joined(values[1:])
         if not isinstance(label, str):
             return Problem(label.kind, file, line, choice.label, label.reason, about.unit)
         if not isinstance(text, str):
-            column = ", ".join(choice.text)
-            return Problem(text.kind, file, line, column, text.reason, about.unit)
-        if about.class_first:
-            text = text.replace("\\n", "\n")
-        return Record(text, label, file, line)
+            return _text_problem(text, file, line, choice.text, about)
+        return Record(_with_line_ends(text, about), label, file, line)
 
     return make
+
+
+def text_of(
+    file: str, line: int, values: Sequence[Any], columns: Sequence[str], about: FileDescription
+) -> str | Problem:
+    """The text in the values of the text columns of a row, or its problem."""
+    text = _joined(values)
+    if not isinstance(text, str):
+        return _text_problem(text, file, line, columns, about)
+    return _with_line_ends(text, about)
+
+
+def _joined(values: Sequence[Any]) -> str | _Fault:
+    """The values of the text columns, joined by a space."""
+    text = ""
+    for value in values:
+        part = value if type(value) is str else _to_text(value)
+        if not isinstance(part, str):
+            return part
+        text = f"{text} {part}" if text and part else text or part
+    return text
+
+
+def _with_line_ends(text: str, about: FileDescription) -> str:
+    """The text with its line ends, which Zhang et al.'s layout writes as a backslash and an n."""
+    return text.replace("\\n", "\n") if about.class_first else text
+
+
+def _text_problem(
+    fault: _Fault, file: str, line: int, columns: Sequence[str], about: FileDescription
+) -> Problem:
+    return Problem(fault.kind, file, line, ", ".join(columns), fault.reason, about.unit)
 
 
 def _plain(value: Any) -> Any:

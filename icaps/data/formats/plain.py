@@ -1,8 +1,8 @@
-"""Plain text: fastText's labelled lines, and folders with a subfolder per class."""
+"""Plain text: fastText's labelled lines, lines without labels, and folders of text files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from icaps.data.encoding import (
@@ -14,12 +14,14 @@ from icaps.data.encoding import (
     lines,
     text_blocks,
 )
+from icaps.data.formats.csv import CsvRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import FileDescription, Row
 from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file
 
 PREFIX = "__label__"
 _COLUMNS = ("label", "text")
+_NO_DELIMITER = "\x1f"  # a control character that stands for "no delimiter" of the csv module
 
 
 class FastTextTable:
@@ -66,17 +68,61 @@ class FastTextTable:
         return label.removeprefix(PREFIX), text
 
 
+class LinesTable:
+    """A file with one text per line, or a CSV file with a single column, which may be quoted.
+
+    Args:
+        file: The file.
+        encoding: Encoding of its text.
+        names: Names of a text column, in lower case; a first line with one of them is a header.
+    """
+
+    def __init__(self, file: DataFile, encoding: str, names: Collection[str]) -> None:
+        self._file = file
+        self._name = str(file.path)
+        self._quoted = file.suffix in (".csv", ".tsv")
+        self._names = names
+        self.about = FileDescription(
+            self._name, "lines of text", ("text",), compression=file.compression, encoding=encoding
+        )
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
+        """Yields the text of each line in order, or the problem of a bad one.
+
+        Raises:
+            FileError: The rest of the file cannot be read.
+        """
+        text = lines(text_blocks(self._file, self.about.encoding or ""), self._name)
+        first = True
+        for item in CsvRows(text, self._name, _NO_DELIMITER, self._quoted):
+            if isinstance(item, Problem):
+                yield item
+                continue
+            number, cells = item
+            line = _NO_DELIMITER.join(cells)
+            if not (first and line.strip().lower() in self._names):
+                yield self._name, number, [line] * len(columns)
+            first = False
+
+    def class_names(self, column: str) -> None:
+        """None: such a file has no labels."""
+
+
 class FolderTable:
     """A folder whose subfolders are the classes, with one file per text.
 
     Args:
         folder: The folder.
         encoding: Encoding of all files; None to detect that of each.
+        groups: The folders of the files; None: the subfolders of `folder`.
     """
 
-    def __init__(self, folder: Path, encoding: str | None) -> None:
+    def __init__(
+        self, folder: Path, encoding: str | None, groups: Sequence[Path] | None = None
+    ) -> None:
         self._folder = folder
         self._encoding = encoding
+        self._groups = groups
         self.about = FileDescription(
             str(folder), "folder of texts by class", _COLUMNS, encoding=encoding
         )
@@ -88,7 +134,8 @@ class FolderTable:
             FileError: The folder cannot be read.
         """
         order = [_COLUMNS.index(column) for column in columns]
-        for group in class_folders(self._folder):
+        groups = class_folders(self._folder) if self._groups is None else self._groups
+        for group in groups:
             for path in sorted(_visible(group)):
                 text = self._text(path)
                 if isinstance(text, Problem):
@@ -115,6 +162,12 @@ class FolderTable:
         except FileError as error:  # of one row, not of the whole folder
             return error.problem
         return damage(text, name) or text
+
+
+def has_texts(folder: Path) -> bool:
+    """Whether a folder has text files, and no subfolder."""
+    files = list(_visible(folder))
+    return any(map(_is_text, files)) and not any(file.is_dir() for file in files)
 
 
 def class_folders(folder: Path) -> list[Path]:

@@ -1,0 +1,135 @@
+"""Texts without labels as a stream, from files of any format; labels in them are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from icaps.data.columns import TEXT_COLUMNS, choose_text
+from icaps.data.encoding import detect_encoding
+from icaps.data.formats.detect import open_table
+from icaps.data.formats.plain import FolderTable, LinesTable, has_texts
+from icaps.data.part_files import find_files, has_part
+from icaps.data.problems import FileError, Problem, Problems
+from icaps.data.raw_table import RawTable
+from icaps.data.records import text_of
+from icaps.data.streams import data_file
+from icaps.errors import DataError
+
+_DELIMITED = ("CSV", "TSV")
+_OF_LINES = (".txt", "")  # suffixes of files that have one text per line, unless a header says more
+
+
+class UnlabelledTexts:
+    """A stream of texts without labels that is read anew in each iteration, in bounded memory.
+
+    Created by `open_unlabelled`.
+
+    Attributes:
+        problems: The bad rows of the current or last iteration.
+        notes: What is not read, as sentences: the columns of labels, one sentence per file.
+    """
+
+    def __init__(
+        self, files: Sequence[Path], text: Sequence[str], label: str | None, strict: bool
+    ) -> None:
+        self.problems = Problems()
+        self.notes: list[str] = []
+        self._files, self._text, self._label, self._strict = files, text, label, strict
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields the texts in order.
+
+        Raises:
+            DataError: A file cannot be read, its text column is unclear, or there is no text. If
+                strict, also for a bad row; the rest is then read to count such rows.
+        """
+        self.problems = problems = Problems()
+        self.notes = []
+        good = 0
+        for item in self._scan():
+            if isinstance(item, Problem):
+                problems.add(item)
+                continue
+            good += 1
+            if not (self._strict and problems):
+                yield item
+        if self._strict and problems:
+            raise problems.error(good)
+        if not good:
+            raise DataError(f"{self._files[0]} holds no text that can be read; add some.")
+
+    def _scan(self) -> Iterator[str | Problem]:
+        for file in self._files:
+            table = _open_table(file, self._text)
+            columns, label = choose_text(table, self._text, self._label)
+            if label and not _is_folder_of_texts(file):
+                self.notes.append(f"{file}: its labels ({label!r}) are not read")
+            for row in table.rows(columns):
+                yield row if isinstance(row, Problem) else text_of(*row, columns, table.about)
+
+
+def open_unlabelled(
+    path: str | Path,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    on_bad_rows: str = "strict",
+) -> UnlabelledTexts:
+    """Opens texts without labels.
+
+    A file is of any format of `source.open_source`, with a single column or more, or has one text
+    per line. A folder has text files, or is a data set, of which the train part is read. Formats
+    and encodings are detected.
+
+    Args:
+        path: A file, a folder or a pattern.
+        text: Text columns, as for labelled texts; those that a file lacks are ignored.
+        label: The label column of labelled texts; it is not read.
+        on_bad_rows: "strict" or "skip", see `source.open_source`.
+
+    Raises:
+        DataError: The data does not exist. What is wrong inside a file is raised while reading it.
+    """
+    texts = (text,) if isinstance(text, str) else tuple(text or ())
+    folder = Path(path)
+    if _is_folder_of_texts(folder) and not has_part(folder, "train"):
+        files = [folder]
+    else:
+        files = find_files(path, "train")
+    return UnlabelledTexts(files, texts, label, on_bad_rows == "strict")
+
+
+def _is_folder_of_texts(path: Path) -> bool:
+    return path.is_dir() and has_texts(path)
+
+
+def _open_table(path: Path, text: Sequence[str]) -> RawTable:
+    """Opens a file as a table, or as lines of text if it has no columns.
+
+    Raises:
+        FileError: It is empty or of none of the supported formats.
+    """
+    if _is_folder_of_texts(path):
+        return FolderTable(path, None, groups=[path])
+    names = {*TEXT_COLUMNS, *(name.lower() for name in text)}
+    try:
+        table = open_table(path, None, None, text)
+    except FileError as error:
+        suffix = data_file(path).suffix
+        of_lines = suffix in (*_OF_LINES, ".csv", ".tsv")
+        if error.problem.kind == "unknown format" and of_lines:
+            return _lines(path, names)
+        if error.problem.kind == "unclear header" and suffix in _OF_LINES:
+            return _lines(path, names)
+        raise
+    about = table.about
+    if about.format not in _DELIMITED or data_file(path).suffix not in _OF_LINES:
+        return table
+    named = about.header and names & {column.lower() for column in about.columns}
+    return table if named else _lines(path, names)
+
+
+def _lines(path: Path, names: set[str]) -> LinesTable:
+    file = data_file(path)
+    return LinesTable(file, detect_encoding(file), names)

@@ -1,0 +1,142 @@
+"""Texts without labels, from files of any format."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icaps.data.unlabelled import UnlabelledTexts, open_unlabelled
+from icaps.errors import DataError
+
+TEXTS = ["soup, with bread", 'a "small" boat', "third text"]
+
+
+def read(path: Path, **options: str) -> tuple[list[str], UnlabelledTexts]:
+    source = open_unlabelled(path, **options)
+    texts = list(source)
+    assert list(source) == texts  # it is read anew
+    return texts, source
+
+
+def write_csv(path: Path, table: dict[str, list[str]], sep: str = ",") -> Path:
+    pd.DataFrame(table).to_csv(path, index=False, sep=sep)
+    return path
+
+
+def test_one_text_per_line(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join([*TEXTS, "", "a, b, c", "d, e, f"]) + "\n")
+    texts, source = read(path)
+    assert texts == [*TEXTS, "a, b, c", "d, e, f"]
+    assert not source.notes
+
+
+def test_lines_that_look_like_columns_are_whole_texts(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    lines = ["1, a small boat", "2, an old boat", "1, a new boat"]
+    path.write_text("\n".join(lines))
+    assert read(path)[0] == lines
+
+
+def test_a_header_in_a_text_file_names_its_columns(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "texts.txt", {"id": ["1", "2", "3"], "text": TEXTS}, sep="\t")
+    assert read(path)[0] == TEXTS
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv"])
+def test_a_single_column(suffix: str, tmp_path: Path) -> None:
+    """Its header is no text, and quotes around a text are removed."""
+    path = write_csv(tmp_path / f"texts{suffix}", {"text": TEXTS})
+    texts, source = read(path)
+    assert texts == TEXTS
+    assert not source.notes
+
+
+def test_a_single_column_with_a_name_of_the_user(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "texts.csv", {"utterance": TEXTS})
+    assert read(path, text="utterance")[0] == TEXTS
+
+
+def test_labels_are_not_read_and_that_is_said(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "texts.csv", {"text": TEXTS, "label": ["a", "", "b"]})
+    texts, source = read(path)
+    assert texts == TEXTS
+    assert source.notes == [f"{path}: its labels ('label') are not read"]
+    path = write_csv(tmp_path / "named.csv", {"text": TEXTS, "kind": ["a", "b", "b"]})
+    assert read(path, label="kind")[1].notes == [f"{path}: its labels ('kind') are not read"]
+    assert not read(path)[1].notes
+
+
+def test_other_columns_are_not_read(tmp_path: Path) -> None:
+    table = {"id": ["1", "2", "3"], "date": ["x", "y", "z"], "review": TEXTS}
+    assert read(write_csv(tmp_path / "texts.csv", table))[0] == TEXTS
+    table = {"id": ["1", "2", "3"], "date": ["x", "x", "x"], "words": TEXTS}
+    path = write_csv(tmp_path / "other.csv", table)
+    assert read(path, text="words")[0] == TEXTS
+    with pytest.raises(DataError, match="id, date, words; name that of the texts with --text"):
+        read(path)
+
+
+def test_fasttext_and_zhang_et_al(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"__label__{n} {text}\n" for n, text in enumerate(TEXTS)))
+    texts, source = read(path)
+    assert (texts, len(source.notes)) == (TEXTS, 1)
+    path = tmp_path / "zhang.csv"
+    path.write_text('"1","title","one\\ntwo"\n"2","other","three"\n')
+    texts, source = read(path)
+    assert (texts, len(source.notes)) == (["title one\ntwo", "other three"], 1)
+
+
+def test_json_and_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(json.dumps({"a": t}) + "\n" for t in TEXTS).encode()))
+    assert read(path)[0] == TEXTS
+    pd.DataFrame({"text": TEXTS}).to_parquet(tmp_path / "texts.parquet")
+    assert read(tmp_path / "texts.parquet")[0] == TEXTS
+
+
+def test_folders_and_patterns(tmp_path: Path) -> None:
+    for name, text in zip(("a.txt", "b.txt", "c.txt"), TEXTS, strict=True):
+        (tmp_path / name).write_text(text)
+    texts, source = read(tmp_path)
+    assert (texts, source.notes) == (TEXTS, [])
+    assert read(Path(f"{tmp_path}/[ab].txt"))[0] == TEXTS[:2]
+    folder = tmp_path / "set"
+    folder.mkdir()
+    write_csv(folder / "train.csv", {"text": TEXTS, "label": ["a", "b", "a"]})
+    texts, source = read(folder)
+    assert (texts, len(source.notes)) == (TEXTS, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "it is empty"),
+        ("a.txt", b" \n\n", "it is empty"),
+        ("a.csv", b"text\n", "no text that can be read"),
+        ("a.png", b"\x89PNG\r\n", "a PNG image"),
+        ("a.json", b'{\n"a": 1}', "one JSON object over several lines"),
+        ("a.parquet", b"PAR1 and nothing", "damaged Parquet file"),
+        ("a.txt", b"one\n" * 99 + b"t\0wo\n", "1 of 100 rows cannot be read"),
+        ("a.csv", b"text,id\none,1\ntwo\n", "1 of 2 rows cannot be read"),
+    ],
+)
+def test_bad_files(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        list(open_unlabelled(tmp_path / name))
+
+
+def test_bad_rows_can_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,id\none,1\ntwo\nthree,3\n")
+    texts, source = read(path, on_bad_rows="skip")
+    assert (texts, source.problems.total) == (["one", "three"], 1)
+
+
+def test_data_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no file or folder"):
+        open_unlabelled(tmp_path / "absent.txt")
