@@ -15,7 +15,7 @@ sample that differs by seed, as a CSV file with the names of the classes. With -
 other training texts are given to one more `icaps train`, without their labels.
 
 After each training its measurement is written to --results. A later call with the same file
-continues there; measurements of an older commit are reported as well, and --again repeats them.
+continues there; measurements of another commit are reported as well, and --again repeats them.
 """
 
 from __future__ import annotations
@@ -144,6 +144,9 @@ class Bench:
         scratch: An empty folder, for files that are not needed later.
         models: A folder in which the models of icaps stay; None deletes them.
         reasons: Whether K-grams are compared with random words.
+
+    Attributes:
+        code: The commit of the code.
     """
 
     def __init__(
@@ -151,7 +154,7 @@ class Bench:
     ) -> None:
         self._folder, self._scratch, self._models = folder, scratch, models
         self._reasons = reasons
-        self._code = _commit()
+        self.code = _commit()
 
     def measure(self, name: str, system: str, seed: int) -> Measurement:
         """Trains and tests a system.
@@ -186,7 +189,7 @@ class Bench:
             accuracy=test["accuracy"],
             macro_f1=test["macro_f1"],
             seconds=seconds,
-            code=self._code,
+            code=self.code,
             **capsules,
         )
 
@@ -307,15 +310,15 @@ def _say(line: str) -> None:
 def measure_all(bench: Bench, options: argparse.Namespace) -> tuple[list[Measurement], bool]:
     """The measurements that the options select, in order, and whether none has failed."""
     repeated = {UNLABELLED if name == "unlabelled" else name for name in options.again}
-    stored = {run.key: run for run in read_results(options.results) if run.system not in repeated}
+    stored = {run.key: run for run in read_results(options.results)}
     wanted = list(
         cells(options.data, options.systems, options.seeds, unlabelled=options.unlabelled)
     )
     failed = False
     for key in wanted:
-        if key in stored:
-            continue
         name, system, seed = key
+        if key in stored and (system not in repeated or stored[key].code == bench.code):
+            continue
         try:
             run = stored[key] = bench.measure(name, system, seed)
         except (CommandError, ICapsError) as error:
@@ -351,7 +354,7 @@ def _options() -> argparse.Namespace:
         nargs="+",
         default=[],
         choices=(*SYSTEMS, "unlabelled"),
-        help="measure these systems again, although they are in FILE",
+        help="measure these systems again where FILE has measurements of another commit",
     )
     parser.add_argument("--models", type=Path, metavar="DIR", help="a folder for the models")
     parser.add_argument(

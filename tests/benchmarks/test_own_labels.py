@@ -259,7 +259,14 @@ def test_a_finished_measurement_is_not_repeated(
     (stored,) = own_labels.read_results(results)
     assert run() == (printed, "")
     assert own_labels.read_results(results) == [stored]
+    assert run("--again", "logistic") == (printed, "")  # it is of this commit
+    others = [dataclasses.replace(stored, code="old"), measured(system="logistic")]
+    own_labels.write_results(results, others)
+    assert run("--again", "linear")[1] == ""
     assert run("--again", "logistic")[1].startswith("topics, logistic regression, seed 0: ")
+    again, other = own_labels.read_results(results)
+    assert (again.code, again.accuracy) == (stored.code, stored.accuracy)
+    assert other == others[1]  # not one of the data sets of this call
     quick, log = run("--quick", "--json")
     assert json.loads(quick) == {"topics": {"logistic": stored.accuracy}}
 
