@@ -21,7 +21,7 @@ from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.results import Explanation
 from icaps.text.sentences import encode
-from icaps.text.vectors import Sources
+from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
 from icaps.train.dataset import (
@@ -32,7 +32,7 @@ from icaps.train.dataset import (
     prepare_stream,
     prepare_texts,
 )
-from icaps.train.fit import fit_checkpoint
+from icaps.train.fit import fit_checkpoint, logger
 from icaps.train.loop import choose_device
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         train: Settings of training.
         vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`),
             "texts" for vectors trained on the texts themselves, or several of these, which are
-            concatenated. None means "texts".
+            concatenated, "texts" last. None means "texts". Words that are rare or absent in the
+            texts are read by their pre-trained vectors, as many as fit into
+            `vectors.MAX_VECTOR_WORDS_BYTES`; the fitted network holds these.
         device: "auto", or a torch device.
         callbacks: Called during `fit`, see `train.callbacks.Callback`.
 
@@ -109,7 +111,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         texts = check_texts(X)
         classes, labels = encode_labels(texts, y)
-        data = prepare_texts(texts, classes, labels, self.model, self.train)
+        data = prepare_texts(texts, classes, labels, self.model, self.train, self._load_vectors)
         return self._fit(data, state_folder, resume)
 
     def fit_stream(
@@ -132,7 +134,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             DataError: Texts cannot be read, there are too few, or they are of one class.
             VectorsError, TrainingError, CheckpointError: As in `fit`.
         """
-        data = prepare_stream(records, self.model, self.train, workers)
+        data = prepare_stream(records, self.model, self.train, workers, self._load_vectors)
         return self._fit(data, state_folder, resume)
 
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
@@ -319,6 +321,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+    def _load_vectors(self) -> LoadedVectors:
+        return LoadedVectors(self.vectors, logger(self.callbacks))
 
     def _fit(
         self, data: TrainingData, state_folder: str | Path | None, resume: bool

@@ -96,6 +96,9 @@ class ModelConfig:
     embedding_dropout: float = _field(0.3, "dropout on word embeddings, in training only")
     dropout: float = _field(0.3, "dropout on region embeddings, in training only")
     word_dropout: float = _field(0.2, "share of words replaced by <unk>, in training only")
+    trained_dropout: float = _field(
+        0.0, "share of words whose trained part is set to zero, in training only"
+    )
 
     def __post_init__(self) -> None:
         for name in ("kernel_size", "region_dim", "query_dim", "class_dim", "routing_iterations"):
@@ -104,7 +107,7 @@ class ModelConfig:
         for name in ("fixed_dim", "trained_dim"):
             value = getattr(self, name)
             _check(0 <= value <= MAX_SIZE, name, value, f"at least 0 and at most {MAX_SIZE}")
-        for name in ("embedding_dropout", "dropout", "word_dropout"):
+        for name in ("embedding_dropout", "dropout", "word_dropout", "trained_dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.embedding_dim >= 1, "trained_dim", 0, "at least 1 when fixed_dim is 0")
         for name in ("max_words", "max_sentences"):

@@ -202,7 +202,8 @@ def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
         return activity
     ids = network.word_ids(batch)
     layout = lay_out(batch.words_per_sentence, network.config.kernel_size, ids.device)
-    embeddings, attention = table.embed_sentences(ids, layout)
+    project = network.project_words if len(network.vector_words) else None
+    embeddings, attention = table.embed_sentences(ids, layout, project)
     attended = network.attention.join_sentences(embeddings, attention, batch.sentences_per_text)
     return network.route(attended, mask)
 
@@ -231,7 +232,7 @@ def build_lookup_table(network: ICapsNet) -> LookupTable | None:
         return None
     return LookupTable(
         network.project_words,
-        vocabulary_size=size,
+        trained_words=size,
         kernel_size=kernel_size,
         queries=network.attention.effective_queries(),
         value_weight=network.attention.value_weight,

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from icaps.config import ModelConfig, TrainConfig
+from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig
 from icaps.nn.dropout import dropout
 from icaps.nn.lookup import LookupCache
 from icaps.nn.packing import Layout, lay_out
@@ -284,28 +284,42 @@ class ICapsNet(nn.Module):
 
     Args:
         config: Sizes and options.
-        vocabulary_size: V, `<pad>` and `<unk>` included.
+        trained_words: V_t, the number of words with a trained part, `<pad>` and `<unk>` included.
         num_classes: J.
-        vectors: (V, fixed_dim), the frozen first part of word embeddings; zeros by default.
+        vectors: (V_t, fixed_dim), the frozen first part of word embeddings; zeros by default.
+        vector_words: (V_x, at most fixed_dim), vectors of words that follow the trained ones, int8
+            multiples of `VECTOR_STEP`; missing columns are zeros. By default there are none.
+        trained_rows: (V_x,), the trained word whose trained part such a word shares; -1 for none,
+            so that its trained part is zero.
     """
 
     fixed_embedding: Tensor
+    vector_words: Tensor
+    trained_rows: Tensor
 
     def __init__(
         self,
         config: ModelConfig,
-        vocabulary_size: int,
+        trained_words: int,
         num_classes: int,
         vectors: Tensor | None = None,
+        vector_words: Tensor | None = None,
+        trained_rows: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.config = config
         self.num_classes = num_classes
         if vectors is None:
-            vectors = torch.zeros(vocabulary_size, config.fixed_dim)
-        assert vectors.shape == (vocabulary_size, config.fixed_dim), vectors.shape
+            vectors = torch.zeros(trained_words, config.fixed_dim)
+        assert vectors.shape == (trained_words, config.fixed_dim), vectors.shape
+        if vector_words is None:
+            vector_words = torch.zeros(0, config.fixed_dim, dtype=torch.int8)
+        if trained_rows is None:
+            trained_rows = torch.full((len(vector_words),), -1)
         self.register_buffer("fixed_embedding", vectors)
-        self.trained_embedding = nn.Embedding(vocabulary_size, config.trained_dim)
+        self.register_buffer("vector_words", vector_words, persistent=len(vector_words) > 0)
+        self.register_buffer("trained_rows", trained_rows, persistent=False)  # of the vocabulary
+        self.trained_embedding = nn.Embedding(trained_words, config.trained_dim)
         nn.init.uniform_(self.trained_embedding.weight, -0.25, 0.25)
         self.region = RegionEmbedding(config.embedding_dim, config.region_dim, config.kernel_size)
         self.activation = _ACTIVATIONS[config.activation]()
@@ -352,9 +366,27 @@ class ICapsNet(nn.Module):
     def project_words(self, words: Tensor) -> Tensor:
         """Embeddings e_n of words (n,) times each slice of the kernel: (n, K, d_w)."""
         share = self.config.embedding_dropout
-        fixed = dropout(self.fixed_embedding.index_select(0, words), share, self.training)
-        trained = dropout(self.trained_embedding(words), share, self.training)
+        fixed, trained = self.embed_words(words)
+        if self.training and self.config.trained_dropout:
+            retained = torch.rand(len(words), 1, device=words.device) >= self.config.trained_dropout
+            trained = trained * retained
+        fixed = dropout(fixed, share, self.training)
+        trained = dropout(trained, share, self.training)
         return self.region.project(fixed, trained)
+
+    def embed_words(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Word embeddings e_n of words (n,): fixed (n, fixed_dim) and trained (n, trained_dim)."""
+        if not len(self.vector_words):
+            return self.fixed_embedding.index_select(0, words), self.trained_embedding(words)
+        count = len(self.fixed_embedding)  # V_t
+        numbers = (words - count).clamp(min=0)  # of vector words
+        rows = torch.where(words < count, words, self.trained_rows[numbers])
+        known = rows.clamp(min=0)
+        fixed = self.fixed_embedding.index_select(0, known)
+        vectors = self.vector_words[numbers].to(fixed.dtype) * VECTOR_STEP
+        vectors = F.pad(vectors, (0, fixed.shape[1] - vectors.shape[1]))
+        fixed = torch.where((words < count)[:, None], fixed, vectors)
+        return fixed, self.trained_embedding(known) * (rows >= 0)[:, None]
 
     def word_ids(self, batch: TokenBatch) -> Tensor:
         """Word ids (T,) of a batch, on the network's device."""

@@ -20,22 +20,27 @@ from torch import Tensor
 from icaps.nn.packing import Layout
 
 MAX_BYTES = 256_000_000  # of a table; a network that would need a larger one gets none
-MIN_READS = 2  # a table is built after the network has read this many times V words
+MIN_READS = 2  # a table is built after the network has read this many times V_t words
 _CHUNK = 4_096  # words that are computed at a time
 
+Project = Callable[[Tensor], Tensor]  # word ids (n,) to (n, K, d_w), as `ICapsNet.project_words`
 
-def table_bytes(vocabulary_size: int, kernel_size: int, value_weight: Tensor) -> int:
+
+def table_bytes(trained_words: int, kernel_size: int, value_weight: Tensor) -> int:
     """Size in bytes of the `LookupTable` of a network with such weights."""
     heads, size = value_weight.shape[:2]
-    return 4 * (vocabulary_size + 1) * kernel_size * heads * (1 + size)
+    return 4 * (trained_words + 1) * kernel_size * heads * (1 + size)
 
 
 class LookupTable:
-    """Attention scores and values of each word at each position in a window.
+    """Attention scores and values of each trained word at each position in a window.
+
+    Vector words have no row, as they are many and each is rare: what a batch needs of them is
+    computed when it is read.
 
     Args:
         project: Maps word ids (n,) to their embeddings times each slice of the kernel (n, K, d_w).
-        vocabulary_size: V.
+        trained_words: V_t; larger ids are those of vector words.
         kernel_size: K.
         queries: q_i (I, d_w).
         value_weight: W^v_i (I, d_p, d_w).
@@ -44,30 +49,36 @@ class LookupTable:
 
     def __init__(
         self,
-        project: Callable[[Tensor], Tensor],
-        vocabulary_size: int,
+        project: Project,
+        trained_words: int,
         kernel_size: int,
         queries: Tensor,
         value_weight: Tensor,
         bias: Tensor,
     ) -> None:
         self._heads, self._size = value_weight.shape[:2]
+        self._trained_words = trained_words
         with torch.inference_mode():
             values = value_weight.transpose(0, 1).flatten(0, 1)  # (d_p I, d_w)
-            columns = torch.cat([queries, values]).T  # (d_w, I + d_p I)
-            # One row per word, and a last one of zeros as padding: (V + 1, K, I + d_p I).
-            rows = columns.new_zeros(vocabulary_size + 1, kernel_size, columns.shape[1])
-            for ids in torch.arange(vocabulary_size, device=columns.device).split(_CHUNK):
-                rows[ids] = project(ids) @ columns
-            self._rows = rows.flatten(0, 1)
+            self._columns = torch.cat([queries, values]).T  # (d_w, I + d_p I)
+            ids = torch.arange(trained_words, device=queries.device)
+            self._rows = self._compute(project, ids, kernel_size)
             self._bias = value_weight @ bias  # (I, d_p)
-        self._offsets = torch.arange(kernel_size, device=rows.device)
-        self._padding = torch.tensor([vocabulary_size], dtype=torch.int32, device=rows.device)
+        self._offsets = torch.arange(kernel_size, device=queries.device)
+        self._padding = torch.tensor([trained_words], dtype=torch.int32, device=queries.device)
 
-    def embed_sentences(self, ids: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """As `TrainableAttention.embed_sentences` up to rounding, from word ids (T,)."""
-        words = torch.cat([ids, self._padding])[layout.windows]  # (C, K); -1 is the padding
-        sums = F.embedding_bag(words * len(self._offsets) + self._offsets, self._rows, mode="sum")
+    def embed_sentences(
+        self, ids: Tensor, layout: Layout, project: Project | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As `TrainableAttention.embed_sentences` up to rounding, from word ids (T,).
+
+        `project` is that of the constructor, for vector words; None if the network has none.
+        """
+        # The row after the trained words is padding, which vector words are read as at first.
+        trained = torch.cat([ids.clamp(max=self._trained_words), self._padding])
+        sums = self._add_windows(trained[layout.windows], self._rows)
+        if project is not None:
+            self._add_vector_words(sums, ids, layout.windows, project)
         scores, values = sums.split([self._heads, self._heads * self._size], dim=1)
         weights = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3
         values = values.unflatten(1, (self._size, self._heads))  # (C, d_p, I)
@@ -78,6 +89,34 @@ class LookupTable:
         bias = layout.has_words()[:, None, None] * self._bias  # (S, I, d_p)
         # Contiguous capsules, or their norms take longer than everything before.
         return pooled.transpose(1, 2).contiguous() + bias, attention
+
+    def _compute(self, project: Project, ids: Tensor, kernel_size: int) -> Tensor:
+        """A row per word and position, and K rows of zeros as padding: ((n + 1) K, I + d_p I)."""
+        rows = self._columns.new_zeros(len(ids) + 1, kernel_size, self._columns.shape[1])
+        for start in range(0, len(ids), _CHUNK):
+            part = ids[start : start + _CHUNK]
+            rows[start : start + len(part)] = project(part) @ self._columns
+        return rows.flatten(0, 1)
+
+    def _add_windows(self, words: Tensor, rows: Tensor) -> Tensor:
+        """Scores and values (n, I + d_p I) of windows (n, K) of positions in `rows`."""
+        bags = words * len(self._offsets) + self._offsets
+        return F.embedding_bag(bags, rows, mode="sum")
+
+    def _add_vector_words(
+        self, sums: Tensor, ids: Tensor, windows: Tensor, project: Project
+    ) -> None:
+        """Adds the scores and values of vector words to the sums (C, I + d_p I) in place."""
+        others = ids >= self._trained_words
+        if not others.any():
+            return
+        words, places = ids[others].unique(return_inverse=True)
+        numbers = torch.full((len(ids) + 1,), len(words), device=ids.device)  # the padding
+        numbers[:-1][others] = places
+        numbers = numbers[windows]  # (C, K)
+        cells = (numbers < len(words)).any(1).nonzero()[:, 0]
+        rows = self._compute(project, words, len(self._offsets))
+        sums.index_add_(0, cells, self._add_windows(numbers[cells], rows))
 
 
 class LookupCache:
@@ -92,7 +131,7 @@ class LookupCache:
     def get(
         self,
         words: int,
-        vocabulary_size: int,
+        trained_words: int,
         weights: Sequence[Tensor],
         build: Callable[[], LookupTable | None],
     ) -> LookupTable | None:
@@ -103,7 +142,7 @@ class LookupCache:
 
         Args:
             words: Added to the count of words since the weights last changed.
-            vocabulary_size: V.
+            trained_words: V_t.
             weights: The weights that the table is computed from.
             build: Builds the table; returns None if this network cannot have one.
         """
@@ -114,7 +153,7 @@ class LookupCache:
         if entry.versions != versions:
             entry = self._entry = _Entry(versions)
         entry.words += words
-        enough = entry.words >= MIN_READS * vocabulary_size
+        enough = entry.words >= MIN_READS * trained_words
         if entry.table is None and enough and entry.building.acquire(blocking=False):
             try:
                 entry.table = entry.table or build()

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
 TEXTS = "texts"  # the source for vectors that are trained on the training texts
+
+MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the vectors of words that are not trained
 
 Sources = str | Path | Sequence[str | Path] | None
 
@@ -82,16 +85,32 @@ class AlignedVectors:
         return float(self.counts[self.found].sum() / max(int(self.counts.sum()), 1))
 
 
-class FixedEmbedding(NamedTuple):
-    """The frozen first part of word embeddings.
+class FrozenVectors(NamedTuple):
+    """Frozen vectors of the words of a vocabulary, all scaled to one length (`equal_lengths`).
 
     Attributes:
-        matrix: (V, dim).
-        coverage: Share of the vocabulary's words that have a vector in some source.
+        trained: (V_t, dim), of the trained words.
+        others: (V_x, dim), of the vector words, int8 multiples of `VECTOR_STEP`.
+        found: (V_t,), whether a trained word has a vector.
     """
 
-    matrix: NDArray[np.float32]
-    coverage: float
+    trained: NDArray[np.float32]
+    others: NDArray[np.int8]
+    found: NDArray[np.bool_]
+
+    @classmethod
+    def join(cls, parts: Sequence[FrozenVectors], vocabulary: Vocabulary) -> FrozenVectors:
+        """Concatenates vectors of the same words, so that `dim` is the sum; there may be none."""
+        words = vocabulary.trained_words
+        trained = [np.zeros((words, 0), np.float32), *(part.trained for part in parts)]
+        others = [np.zeros((vocabulary.vector_words, 0), np.int8), *(part.others for part in parts)]
+        found = [np.zeros(words, np.bool_), *(part.found for part in parts)]
+        return cls(np.hstack(trained), np.hstack(others), np.any(found, axis=0))
+
+    @property
+    def coverage(self) -> float:
+        """Share of the trained words that have a vector; 0 if there is none."""
+        return float(self.found[2:].mean()) if len(self.found) > 2 else 0.0
 
 
 def list_sources(vectors: Sources) -> tuple[str | Path, ...]:
@@ -109,49 +128,92 @@ def source_names(vectors: Sources) -> str:
     )
 
 
-def fixed_embedding(
-    vectors: Sources,
-    words: Iterable[list[str]],
-    vocabulary: Vocabulary,
-    *,
-    texts_dim: int,
-    texts_epochs: int,
-    seed: int,
-    log: Callable[[str], None],
-) -> FixedEmbedding:
-    """The concatenated vectors of all sources, all scaled to one length (`equal_lengths`).
+class LoadedVectors:
+    """The vectors of all sources but `TEXTS`, whole; they are needed only until `select`.
 
     Args:
         vectors: A path or gensim-data name, `TEXTS`, or several of these; None means `TEXTS`.
-        words: The training texts as lists of words; read several times.
-        vocabulary: The words that get vectors.
-        texts_dim: Size of vectors that are trained on the texts; 0 for none.
-        texts_epochs: Epochs of that training.
-        seed: Of that training.
         log: Called with one line per step.
 
     Raises:
-        VectorsError: Vectors cannot be loaded or trained.
+        VectorsError: Vectors cannot be loaded.
     """
-    parts: list[AlignedVectors] = []
-    for source in list_sources(vectors):
-        if source != TEXTS:
-            loaded = load_vectors(source, log)
-        elif texts_dim:
-            log("training word vectors on the texts")
-            loaded = train_vectors(words, texts_dim, seed=seed, epochs=texts_epochs)
-        else:
-            continue
-        aligned = align_vectors(loaded, vocabulary)
-        log(
-            f"{source_names(source)}: vectors for {aligned.vocabulary_coverage:.1%} of "
-            f"{len(vocabulary)} words, {aligned.token_coverage:.1%} of the running words"
+
+    def __init__(self, vectors: Sources, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._tables = [
+            (source_names(source), load_vectors(source, log))
+            for source in list_sources(vectors)
+            if source != TEXTS
+        ]
+
+    @property
+    def dim(self) -> int:
+        """Size of the concatenated vectors."""
+        return sum(int(table.vector_size) for _, table in self._tables)
+
+    @property
+    def words(self) -> list[str]:
+        """All words that have a vector: those of the first source in their order there, etc."""
+        return list(dict.fromkeys(chain(*(table.index_to_key for _, table in self._tables))))
+
+    @property
+    def max_vector_words(self) -> int:
+        """The number of vector words that fit into `MAX_VECTOR_WORDS_BYTES`."""
+        return MAX_VECTOR_WORDS_BYTES // self.dim if self.dim else 0
+
+    def build_vocabulary(self, texts: Iterable[str], min_frequency: int) -> Vocabulary:
+        """The vocabulary of a network with these vectors; see `Vocabulary.build`."""
+        return Vocabulary.build(
+            texts, min_frequency, self.words, self.max_vector_words, backs_off=True
         )
-        parts.append(aligned)
-    nothing = np.zeros((len(vocabulary), 0), dtype=np.float32)
-    matrix = np.hstack([nothing, *(equal_lengths(part.matrix) for part in parts)])
-    found = np.any([np.zeros(len(vocabulary), dtype=bool), *(p.found for p in parts)], axis=0)
-    return FixedEmbedding(matrix, float(found[2:].mean()) if len(found) > 2 else 0.0)
+
+    def select(self, vocabulary: Vocabulary) -> FrozenVectors:
+        """The vectors of a vocabulary's words."""
+        parts = []
+        for name, table in self._tables:
+            aligned = align_vectors(table, vocabulary)
+            parts.append(_freeze(aligned, vocabulary, name, self._log))
+        if vocabulary.vector_words:
+            self._log(
+                f"{vocabulary.trained_words} words are trained; {vocabulary.vector_words} more are "
+                "read by their vectors alone"
+            )
+        return FrozenVectors.join(parts, vocabulary)
+
+
+def text_vectors(
+    words: Iterable[list[str]],
+    vocabulary: Vocabulary,
+    dim: int,
+    *,
+    epochs: int,
+    seed: int,
+    log: Callable[[str], None],
+) -> FrozenVectors:
+    """Vectors of a vocabulary's trained words, trained on the texts (`train_vectors`).
+
+    The vector words get none: `others` is (V_x, 0).
+    """
+    log("training word vectors on the texts")
+    count = vocabulary.trained_words
+    trained = Vocabulary(vocabulary.words[:count], vocabulary.counts[:count])
+    aligned = align_vectors(train_vectors(words, dim, seed=seed, epochs=epochs), trained)
+    frozen = _freeze(aligned, trained, source_names(TEXTS), log)
+    return frozen._replace(others=np.zeros((vocabulary.vector_words, 0), np.int8))
+
+
+def _freeze(
+    aligned: AlignedVectors, vocabulary: Vocabulary, name: str, log: Callable[[str], None]
+) -> FrozenVectors:
+    matrix, count = equal_lengths(aligned.matrix), vocabulary.trained_words
+    steps = np.rint(matrix[count:] / VECTOR_STEP).astype(np.int8)
+    frozen = FrozenVectors(matrix[:count], steps, aligned.found[:count])
+    log(
+        f"{name}: vectors for {frozen.coverage:.1%} of {count} words, "
+        f"{aligned.token_coverage:.1%} of the running words"
+    )
+    return frozen
 
 
 def load_vectors(source: str | Path, log: Callable[[str], None] | None = None) -> KeyedVectors:

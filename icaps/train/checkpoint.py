@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -55,8 +56,8 @@ from icaps.train.checkpoint_files import (
 )
 
 _OTHER_VERSION = "Use the iCaps that wrote it, or train the model again."
-FORMAT_VERSION = 2
-READABLE = (1, FORMAT_VERSION)  # 1 has the frozen vectors as float16
+FORMAT_VERSION = 3
+READABLE = (1, 2, FORMAT_VERSION)  # 1 has the frozen vectors as float16, 2 has no vector words
 LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class to its label
     "str": str,
     "int": int,
@@ -99,6 +100,33 @@ class Checkpoint:
         """The classes (J,) as labels of the type that they had at `fit`."""
         labels = [LABEL_TYPES[self.label_type](name) for name in self.classes]
         return np.array(labels, dtype=object if self.label_type == "str" else None)
+
+
+class _WordReading(NamedTuple):
+    """How the words of a checkpoint are read; older formats have the default values.
+
+    `vector_words` and `backs_off` are those of the vocabulary, and `vector_dim` is the number of
+    columns of `ICapsNet.vector_words`.
+    """
+
+    vector_words: int = 0
+    vector_dim: int = 0
+    backs_off: bool = False
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> _WordReading:
+        vocabulary, vectors = checkpoint.vocabulary, checkpoint.network.vector_words
+        return cls(vocabulary.vector_words, vectors.shape[1], vocabulary.backs_off)
+
+    def check(self, model: ModelConfig) -> None:
+        """Raises ConfigError for a value that no vocabulary or network has."""
+        limits = {"vector_words": sys.maxsize, "vector_dim": model.fixed_dim}
+        for name, limit in limits.items():
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value <= limit:
+                raise ConfigError(f"{name} is {value!r}")
+        if type(self.backs_off) is not bool:
+            raise ConfigError(f"backs_off is {self.backs_off!r}")
 
 
 def label_type(classes: NDArray[Any]) -> str:
@@ -180,10 +208,14 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
         label_type = config.get("label_type", "str")  # older checkpoints have none
         list(map(LABEL_TYPES[label_type], classes))
+        reading = _WordReading(**config.get("words", {}))
+        reading.check(model_config)
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {COPY_AGAIN}") from error
-    vocabulary = Vocabulary.load(folder / VOCABULARY)
-    network = _read_network(folder / WEIGHTS, model_config, len(vocabulary), len(classes))
+    vocabulary = Vocabulary.load(folder / VOCABULARY, reading.vector_words, reading.backs_off)
+    network = _read_network(
+        folder / WEIGHTS, model_config, vocabulary, reading.vector_dim, len(classes)
+    )
     return Checkpoint(
         network=network.to(device).eval(),
         vocabulary=vocabulary,
@@ -205,6 +237,7 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
         "train": dataclasses.asdict(checkpoint.train_config),
         "inverse_temperature": checkpoint.inverse_temperature,
         "label_type": checkpoint.label_type,
+        "words": _WordReading.of(checkpoint)._asdict(),
     }
     write_json(config, folder / CONFIG)
     write_json(checkpoint.metrics, folder / METRICS)
@@ -257,12 +290,30 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         )
 
 
-def _read_network(path: Path, config: ModelConfig, words: int, classes: int) -> ICapsNet:
-    network = build_on_meta(lambda: ICapsNet(config, words, classes))
+def _read_network(
+    path: Path, config: ModelConfig, vocabulary: Vocabulary, vector_dim: int, classes: int
+) -> ICapsNet:
+    shape = vocabulary.vector_words, vector_dim
+    network = build_on_meta(
+        lambda: ICapsNet(
+            config,
+            vocabulary.trained_words,
+            classes,
+            vector_words=torch.empty(shape, dtype=torch.int8),
+        )
+    )
     weights = read_weights(path, shapes(network), CONFIG)
     if weights["fixed_embedding"].dtype == torch.int8:
         weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
-    network.load_state_dict({name: w.float() for name, w in weights.items()}, assign=True)
+    if weights.get("vector_words", network.vector_words).dtype != torch.int8:
+        raise CheckpointError(f"{path} is damaged (vector_words are not int8). {COPY_AGAIN}")
+    network.load_state_dict(
+        {name: w if name == "vector_words" else w.float() for name, w in weights.items()},
+        assign=True,
+    )
+    if not vocabulary.vector_words:  # not in the file
+        network.vector_words = torch.empty(shape, dtype=torch.int8)
+    network.trained_rows = torch.from_numpy(vocabulary.trained_rows())
     return network
 
 

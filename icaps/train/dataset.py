@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -23,11 +23,12 @@ from icaps.data.cache import Artifact, artifact_home
 from icaps.errors import DataError
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
+from icaps.text.vectors import FrozenVectors, LoadedVectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
 from icaps.train.token_store import open_tokens, write_tokens
 
-_VERSION = 2  # of the format of an encoded corpus in the cache
+_VERSION = 3  # of the format of an encoded corpus in the cache
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -118,15 +119,15 @@ class Corpus:
 
 @dataclass(frozen=True)
 class KnownWords:
-    """Iterates over the texts of a corpus as lists of their words in the vocabulary, for gensim."""
+    """Iterates over the texts of a corpus as lists of their trained words, for gensim."""
 
     corpus: Corpus
     vocabulary: Vocabulary
 
     def __iter__(self) -> Iterator[list[str]]:
-        words = self.vocabulary.words
+        words, trained = self.vocabulary.words, self.vocabulary.trained_words
         for ids in self.corpus.iterate_ids():
-            yield [words[i] for i in ids.tolist() if i != UNK]
+            yield [words[i] for i in ids.tolist() if UNK < i < trained]
 
 
 @dataclass(frozen=True)
@@ -137,12 +138,14 @@ class TrainingData:
         content: A hash of all texts and labels.
         classes: (J,), the labels by class number.
         vocabulary: Of the training texts.
+        vectors: Of its words, from all sources that were loaded.
         training, validation: The two parts of the texts.
     """
 
     content: str
     classes: NDArray[Any]
     vocabulary: Vocabulary
+    vectors: FrozenVectors
     training: Corpus
     validation: Corpus
 
@@ -153,6 +156,7 @@ def prepare_texts(
     labels: Numbers,
     model: ModelConfig,
     train: TrainConfig,
+    load: Callable[[], LoadedVectors] | None = None,
 ) -> TrainingData:
     """Splits and encodes texts in memory.
 
@@ -162,17 +166,19 @@ def prepare_texts(
         labels: (texts,), class numbers.
         model: How texts are split and truncated.
         train: How the vocabulary and the validation part are chosen.
+        load: Loads word vectors, see `_build_vocabulary`.
 
     Raises:
         DataError: There are too few texts to hold out a validation part.
+        VectorsError: The vectors cannot be loaded.
     """
     training, validation = split(labels, len(classes), train)
-    vocabulary = Vocabulary.build((texts[n] for n in training), train.min_frequency)
+    vocabulary, vectors = _build_vocabulary((texts[n] for n in training), train, load)
     corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
     return TrainingData(
-        content, classes, vocabulary, corpus.select(training), corpus.select(validation)
+        content, classes, vocabulary, vectors, corpus.select(training), corpus.select(validation)
     )
 
 
@@ -181,6 +187,7 @@ def prepare_stream(
     model: ModelConfig,
     train: TrainConfig,
     workers: int = 1,
+    load: Callable[[], LoadedVectors] | None = None,
 ) -> TrainingData:
     """Splits and encodes a stream of any number of texts; word ids are stored in the cache.
 
@@ -191,29 +198,47 @@ def prepare_stream(
         model: How texts are split and truncated.
         train: How the vocabulary and the validation part are chosen.
         workers: Number of processes that encode.
+        load: Loads word vectors, see `_build_vocabulary`.
 
     Raises:
         DataError: A text cannot be read, there are too few, all are of one class, or the cache
             cannot be written.
+        VectorsError: The vectors cannot be loaded.
     """
     classes, labels, content = read_labels(records)
     training, validation = split(labels, len(classes), train)
     in_training = np.zeros(len(labels), dtype=bool)
     in_training[training] = True
     texts = (record.text for record in records)
-    vocabulary = Vocabulary.build(compress(texts, in_training), train.min_frequency)
+    vocabulary, vectors = _build_vocabulary(compress(texts, in_training), train, load)
 
     def fill(folder: Path) -> None:
         write_tokens((record.text for record in records), vocabulary, model, folder, workers)
 
     reading = [model.hierarchical, model.max_words, model.max_sentences, model.language]
     words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
-    home = artifact_home("encoded", _VERSION, content, words, reading)
+    home = artifact_home("encoded", _VERSION, content, words, vocabulary.backs_off, reading)
     files = Artifact(home, lambda folder: open_tokens(folder, len(labels))).make(fill)
     corpus = Corpus(*files, labels, np.arange(len(labels), dtype=np.int32))
     return TrainingData(
-        content, classes, vocabulary, corpus.select(training), corpus.select(validation)
+        content, classes, vocabulary, vectors, corpus.select(training), corpus.select(validation)
     )
+
+
+def _build_vocabulary(
+    texts: Iterable[str], train: TrainConfig, load: Callable[[], LoadedVectors] | None
+) -> tuple[Vocabulary, FrozenVectors]:
+    """The vocabulary of the training texts, and the vectors of its words.
+
+    The vectors are loaded here and dropped, except those of the vocabulary, as files of vectors are
+    large. Without `load`, the words of the texts are read as they are, and nothing else.
+    """
+    if load is None:
+        vocabulary = Vocabulary.build(texts, train.min_frequency)
+        return vocabulary, FrozenVectors.join([], vocabulary)
+    loaded = load()
+    vocabulary = loaded.build_vocabulary(texts, train.min_frequency)
+    return vocabulary, loaded.select(vocabulary)
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:

@@ -15,7 +15,14 @@ from icaps.config import SCORE_NAMES, ModelConfig, TrainConfig
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
-from icaps.text.vectors import Sources, fixed_embedding, source_names
+from icaps.text.vectors import (
+    TEXTS,
+    FrozenVectors,
+    Sources,
+    list_sources,
+    source_names,
+    text_vectors,
+)
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
@@ -40,11 +47,11 @@ def fit_checkpoint(
     """Trains a network on a data set and calibrates it on the validation texts.
 
     Args:
-        data: Encoded texts in a training and a validation part.
+        data: Encoded texts in a training and a validation part, with the loaded vectors.
         model: Settings of the network. `fixed_dim` is the size of vectors that are trained on the
             texts; in the network it is the total size of all vectors.
         config: Settings of the training.
-        vectors: See `ICapsClassifier`.
+        vectors: The sources of vectors, see `ICapsClassifier`.
         device: "auto", or a torch device.
         callbacks: Called during training.
         state_folder: Where the state is saved; None: not saved.
@@ -55,14 +62,10 @@ def fit_checkpoint(
         CheckpointError: The state cannot be written, or does not fit this training.
         DataError: Processes under torchrun have different data.
         TrainingError: The loss is NaN or infinite.
-        VectorsError: Word vectors cannot be loaded or trained.
+        VectorsError: Word vectors cannot be trained.
     """
 
-    def log(line: str) -> None:
-        if distributed.rank() == 0:
-            for callback in callbacks:
-                callback.on_log(line)
-
+    log = logger(callbacks)
     training, validation = data.training, data.validation
     log(f"{len(training)} training and {len(validation)} validation texts")
     counts = np.bincount(training.labels, minlength=len(data.classes)).tolist()
@@ -80,21 +83,18 @@ def fit_checkpoint(
         "vocabulary": fingerprint(data.vocabulary.words),
         "vectors": source_names(vectors),
     }
-    # Before the vectors, which take time: a state that does not fit raises at once.
+    # Before vectors are trained, which takes time: a state that does not fit raises at once.
     states = _open_states(state_folder, identity, resume)
-    frozen = fixed_embedding(
-        vectors,
-        KnownWords(training, data.vocabulary),
-        data.vocabulary,
-        texts_dim=model.fixed_dim,
-        texts_epochs=config.vector_epochs,
-        seed=config.seed,
-        log=log,
-    )
-    model = dataclasses.replace(model, fixed_dim=frozen.matrix.shape[1])
+    frozen = _add_text_vectors(data, vectors, model.fixed_dim, config, log)
+    model = dataclasses.replace(model, fixed_dim=frozen.trained.shape[1])
     torch.manual_seed(config.seed)
     network = ICapsNet(
-        model, len(data.vocabulary), len(data.classes), torch.from_numpy(frozen.matrix)
+        model,
+        data.vocabulary.trained_words,
+        len(data.classes),
+        torch.from_numpy(frozen.trained),
+        torch.from_numpy(frozen.others),
+        torch.from_numpy(data.vocabulary.trained_rows()),
     ).to(choose_device(device))
     facts: dict[str, Any] = {
         "vectors": source_names(vectors),
@@ -102,8 +102,9 @@ def fit_checkpoint(
         "seed": config.seed,
         "training_texts": len(training),
         "validation_texts": len(validation),
-        "training_classes": class_counts,
-        "vocabulary_size": len(data.vocabulary),
+"training_classes": class_counts,
+        "vocabulary_size": data.vocabulary.trained_words,
+        "vector_words": data.vocabulary.vector_words,
     }
 
     def checkpoint_of(
@@ -143,6 +144,39 @@ def fit_checkpoint(
         log("fitting <unk> so that it has no effect")
         fit_unk(network, training, config)
     return checkpoint_of(network, validate(network, validation), progress)
+
+
+def logger(callbacks: Sequence[Callback]) -> Callable[[str], None]:
+    """Calls `Callback.on_log` of all callbacks, in the first process only."""
+
+    def log(line: str) -> None:
+        if distributed.rank() == 0:
+            for callback in callbacks:
+                callback.on_log(line)
+
+    return log
+
+
+def _add_text_vectors(
+    data: TrainingData,
+    vectors: Sources,
+    dim: int,
+    config: TrainConfig,
+    log: Callable[[str], None],
+) -> FrozenVectors:
+    """The loaded vectors, then those that are trained on the texts if `vectors` has `TEXTS`."""
+    times = list_sources(vectors).count(TEXTS) if dim else 0
+    if not times:
+        return data.vectors
+    own = text_vectors(
+        KnownWords(data.training, data.vocabulary),
+        data.vocabulary,
+        dim,
+        epochs=config.vector_epochs,
+        seed=config.seed,
+        log=log,
+    )
+    return FrozenVectors.join([data.vectors, *[own] * times], data.vocabulary)
 
 
 def _open_states(

@@ -13,8 +13,6 @@ from icaps.config import TrainConfig
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 
-_FIXED = "module.fixed_embedding"  # never trained, so the average shares it with the network
-
 
 class AveragedAdam:
     """Adam with warm-up and decay, and an exponential moving average of the weights.
@@ -31,7 +29,8 @@ class AveragedAdam:
         average = _moving_average(config.average_decay)
         self._averaged = AveragedModel(network, multi_avg_fn=average)
         self.average = cast(ICapsNet, self._averaged.module).eval()
-        self.average.fixed_embedding = network.fixed_embedding  # shared, as it is never changed
+        for name, frozen in network.named_buffers():  # shared, as they are never changed
+            setattr(self.average, name, frozen)
         self.best: dict[str, Tensor] = {}
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.Adam(trained, lr=config.learning_rate, fused=True)
@@ -74,7 +73,7 @@ class AveragedAdam:
             f"{group}.{name}": value
             for group, values in groups.items()
             for name, value in values.items()
-            if name != _FIXED
+            if name not in self._frozen()
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -90,12 +89,19 @@ class AveragedAdam:
             else:
                 groups[group][name] = value
         self._network.load_state_dict(groups["network"])
-        fixed = {_FIXED: self._network.fixed_embedding}
-        self._averaged.load_state_dict(groups["average"] | fixed)
+        self._averaged.load_state_dict(groups["average"] | self._frozen())
         self.best = {name: value.to(device) for name, value in groups["best"].items()}
         settings = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": adam, "param_groups": settings})
         self._steps = int(self._averaged.n_averaged)
+
+    def _frozen(self) -> dict[str, Tensor]:
+        """The weights that the average shares with the network, by their names in the average."""
+        return {
+            name: value
+            for name, value in self._averaged.state_dict().items()
+            if name.removeprefix("module.") in dict(self._network.named_buffers())
+        }
 
 
 def rate_shares(config: TrainConfig, steps_per_epoch: int) -> Callable[[int], float]:

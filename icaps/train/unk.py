@@ -61,9 +61,11 @@ def fit_unk(network: ICapsNet, corpus: Corpus, config: TrainConfig) -> None:
         # Embeddings of the batch's distinct words only, as the tables are large.
         words, ids = np.unique(np.where(masked, UNK, tokens.ids), return_inverse=True)
         is_unk = torch.from_numpy(words == UNK)[:, None].to(device)
-        word_ids = torch.from_numpy(words).to(device)
+        with torch.no_grad():
+            parts = network.embed_words(torch.from_numpy(words).to(device))
         rows = {
-            name: torch.where(is_unk, unk[name], table[word_ids]) for name, table in tables.items()
+            name: torch.where(is_unk, unk[name], part)
+            for name, part in zip(tables, parts, strict=True)
         }
         renumbered = dataclasses.replace(tokens, ids=ids)
         norms = torch.func.functional_call(network, rows, (renumbered,)).class_norms  # (B, J)

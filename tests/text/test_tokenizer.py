@@ -287,5 +287,5 @@ def test_a_pickled_vocabulary_has_no_cache() -> None:
     known.encode(["a b, c"])
     sent = pickle.loads(pickle.dumps(known))
     assert sent == known
-    assert vars(sent).keys() == {"words", "counts"}
+    assert vars(sent).keys() == {"words", "counts", "vector_words", "backs_off"}
     assert sent.encode(["b c a"])[0].ids.tolist() == [3, UNK, 2]
