@@ -111,9 +111,7 @@ class Vocabulary:
         return replace(vocabulary, counts=tuple(counts.values()))
 
     @classmethod
-    def load(
-        cls, path: str | Path, vector_words: int = 0, backs_off: bool = False
-    ) -> Vocabulary:
+    def load(cls, path: str | Path, vector_words: int = 0, backs_off: bool = False) -> Vocabulary:
         """Reads a file that `save` wrote; the other attributes are not in it.
 
         Raises:

@@ -102,7 +102,7 @@ def fit_checkpoint(
         "seed": config.seed,
         "training_texts": len(training),
         "validation_texts": len(validation),
-"training_classes": class_counts,
+        "training_classes": class_counts,
         "vocabulary_size": data.vocabulary.trained_words,
         "vector_words": data.vocabulary.vector_words,
     }
