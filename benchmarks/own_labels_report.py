@@ -209,7 +209,8 @@ class Report:
         points = self.differences()
         below = [f"{data} {value:+.2f}" for data, value in points.items() if value < 0]
         met = not below if points else None
-        return Target("at least the SVM's accuracy on each data set", met, ", ".join(below))
+        figures = ", ".join(below) or (f"{len(points)} data sets" if points else "")
+        return Target("at least the SVM's accuracy on each data set", met, figures)
 
     def _above_svm(self) -> Target:
         points = self.differences()
@@ -235,10 +236,11 @@ class Report:
         figure: Callable[[Measurement], str],
         runs: Sequence[Measurement] | None = None,
     ) -> Target:
-        """A target that each run of plain icaps must reach; the figures are those that miss it."""
+        """A target that each run of plain icaps must reach; the figures show those that miss."""
         runs = self._plain() if runs is None else runs
         missed = [f"{run.data} seed {run.seed}: {figure(run)}" for run in runs if not holds(run)]
-        return Target(text, not missed if runs else None, "; ".join(missed))
+        figures = "; ".join(missed) or (f"trainings: {len(runs)}" if runs else "")
+        return Target(text, not missed if runs else None, figures)
 
 
 def quick_figures(measurements: Iterable[Measurement]) -> dict[str, dict[str, Any]]:

@@ -216,6 +216,8 @@ def test_targets_on_capsules_are_for_few_classes_and_each_seed() -> None:
     assert (met(many)[half], met(many)[pure]) == (None, None)
     (line,) = (str(target) for target in Report([bad]).targets() if target.text == half)
     assert line == f"{half}: MISSED (trec seed 1: 15 of 32)"
+    (line,) = (str(target) for target in Report([measured()]).targets() if target.text == half)
+    assert line == f"{half}: met (trainings: 1)"
 
 
 def test_targets_of_accuracy_and_time() -> None:
