@@ -4,35 +4,21 @@
     python -m benchmarks.spacy_vectors --out spacy-300d.bin
 
 The package (MIT) contains the vectors of en_core_web_md: some 500,000 words that share 20,000 rows.
-spaCy itself is not needed: a table maps the hash of a word, MurmurHash64A with seed 1, to a row.
+spaCy itself is not needed: a table maps the hash of a word to a row. `--vectors` reads the wheel of
+the package as well.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import struct
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from gensim.models import KeyedVectors
 
-_WIDE, _FACTOR = 0xFFFFFFFFFFFFFFFF, 0xC6A4A7935BD1E995
-
-
-def murmur_hash(data: bytes, seed: int = 1) -> int:
-    """Austin Appleby's MurmurHash64A, which is in the public domain."""
-    value = (seed ^ (len(data) * _FACTOR)) & _WIDE
-    whole = len(data) // 8 * 8
-    for (part,) in struct.iter_unpack("<Q", data[:whole]):
-        mixed = (part * _FACTOR) & _WIDE
-        mixed = ((mixed ^ mixed >> 47) * _FACTOR) & _WIDE
-        value = ((value ^ mixed) * _FACTOR) & _WIDE
-    if data[whole:]:
-        value = ((value ^ int.from_bytes(data[whole:], "little")) * _FACTOR) & _WIDE
-    value = ((value ^ value >> 47) * _FACTOR) & _WIDE
-    return value ^ value >> 47
+from icaps.text.spacy_package import murmur_hash
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from icaps.cli import (
     presets,
     shortcuts,
     train,
+    vectors,
 )
 from icaps.errors import ICapsError
 
@@ -42,6 +43,7 @@ COMMANDS = (  # in the order of `icaps --help`
     card,
     presets,
     data,
+    vectors,
 )
 
 

@@ -13,6 +13,7 @@ from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,15 @@ from numpy.typing import NDArray
 from icaps.config import VECTOR_STEP
 from icaps.data.download import NETWORK_SETTING, offline
 from icaps.errors import VectorsError
+from icaps.text.compact_vectors import ENGLISH_FILE, CompactVectors, is_compact
+from icaps.text.spacy_package import is_spacy_package, read_spacy_package
 from icaps.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
 TEXTS = "texts"  # the source for vectors that are trained on the training texts
+ENGLISH = "english"  # the source for the table that the package contains
 
 MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the vectors of words that are not trained
 
@@ -36,11 +40,12 @@ _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 1 << 20  # bytes per line that are read to detect the format of a file
 _ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
-_SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model")
+_SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model", ".npz", ".whl")
 _ADVICE = (
-    "Give a whole file of word2vec (binary or text), GloVe text, fastText .bin or .vec, with words "
-    "in UTF-8."
+    "Give a whole file of word2vec (binary or text), GloVe text, fastText .bin or .vec, a table of "
+    "icaps vectors build, or the wheel of a spaCy pipeline, with words in UTF-8."
 )
+_ZIP_MAGIC = b"PK\x03\x04"
 _PICKLE = b"\x80"  # the first byte of what gensim's own `save` writes
 # What gensim and gzip raise for damaged files, and for files of other formats.
 _UNREADABLE = (
@@ -57,6 +62,7 @@ _UNREADABLE = (
     OverflowError,
     struct.error,
     zlib.error,
+    BadZipFile,
 )
 
 
@@ -217,20 +223,23 @@ def _freeze(
 
 
 def load_vectors(source: str | Path, log: Callable[[str], None] | None = None) -> KeyedVectors:
-    """Loads word vectors from a file, or by a gensim-data name such as word2vec-google-news-300.
+    """Loads word vectors: `ENGLISH`, a file, or a gensim-data name as word2vec-google-news-300.
 
     The format is detected from the content: word2vec binary and text, GloVe text and fastText .vec,
-    each gzipped (with the suffix .gz) or not, and fastText .bin. Nothing is unpickled, and the code
-    that gensim-data ships with its vectors is not run.
+    each gzipped (with the suffix .gz) or not, fastText .bin, compact tables (`CompactVectors`), and
+    wheels of spaCy pipelines. Nothing is unpickled, and the code that gensim-data ships with its
+    vectors is not run.
+
+    In compact tables and spaCy's pipelines, several words may have one index in `key_to_index`.
 
     Args:
-        source: A path, or a name. A source with a slash or a known suffix is a path.
+        source: `ENGLISH`, a path, or a name. A source with a slash or a known suffix is a path.
         log: Called with one line before a download.
 
     Raises:
         VectorsError: The file is missing, damaged or of no such format, or the download failed.
     """
-    path = Path(source)
+    path = ENGLISH_FILE if source == ENGLISH else Path(source)
     try:
         if path.is_file():
             return _load_file(path)
@@ -361,6 +370,8 @@ def _read(path: Path) -> KeyedVectors:
             return load_facebook_vectors(str(path))
         if not start:
             raise ValueError("it is empty")
+        if start == _ZIP_MAGIC:
+            return _read_zip(path)
         if start.startswith(_PICKLE):
             raise ValueError(
                 "it is a Python pickle, which could run a program when opened; let gensim save the "
@@ -383,6 +394,15 @@ def _read(path: Path) -> KeyedVectors:
             return KeyedVectors.load_word2vec_format(str(path), binary=True)
         file.seek(len(first))
         return _read_text(file, dim, count)
+
+
+def _read_zip(path: Path) -> KeyedVectors:
+    with ZipFile(path) as archive:
+        if is_compact(archive):
+            return CompactVectors.load(path).keyed()
+        if is_spacy_package(archive):
+            return read_spacy_package(archive)
+    raise ValueError("it is a zip file with other content; unpack the file of vectors in it")
 
 
 def _check_fasttext_size(path: Path) -> None:

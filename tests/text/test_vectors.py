@@ -139,7 +139,7 @@ def test_word_with_spaces_and_repeated_word(tmp_path: Path) -> None:
         ("ragged.txt", b"a 1 2\nb 3 4 5\n", "word 2: its row has not 2 numbers"),
         ("prose.txt", b"We sailed before the tide.\n", "could not convert"),
         ("table.csv", b"label,text\n", "no number after its first word"),
-        ("zip.bin", b"PK\x03\x04" + bytes(200), "no number after its first word"),
+        ("zip.bin", b"PK\x03\x04" + bytes(200), "File is not a zip file"),
         ("huge.bin", b"99999999999999 300\nfoo 1", "MemoryError|allocate"),
         ("foreign.kv", pickle.dumps({"a": 1}), "a Python pickle, which could run a program"),
         ("noise.kv", b"abc", "no number after its first word"),
