@@ -1,5 +1,7 @@
 """Cached views of data sets: previews, estimates, searches, and what a model predicts for rows."""
 
+import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import Artifact
 from icaps.data.fingerprint import named_fingerprint
 from icaps.data.preview import Preview, preview
+from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.evaluate.predictions import Predictions
@@ -31,6 +34,7 @@ from icaps.train.estimate import Estimate, estimate, suggest_settings
 from icaps.train.recipe import Suggestion
 
 Rows = NDArray[np.int64]
+_COUNTING_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,26 @@ def suggestion(data: DataKey) -> Suggestion:
     """
     quotas.request()
     return suggest_settings(data.open("train"), seconds=0.5)
+
+
+@st.cache_data(max_entries=20, show_spinner="Counting the classes …")
+def class_counts(data: DataKey) -> dict[str, int]:
+    """The number of training texts per class.
+
+    It is empty if they are too many to count in the time, as the first texts of a file that is
+    sorted by class do not show how frequent the classes are.
+
+    Raises:
+        DataError: They can't be read.
+    """
+    quotas.request()
+    counts, end = Counter[str](), time.monotonic() + _COUNTING_SECONDS
+    for row in data.open("train").scan():
+        if not isinstance(row, Problem):
+            counts[row.label] += 1
+        if time.monotonic() > end:
+            return {}
+    return dict(counts)
 
 
 @st.cache_data(max_entries=50, show_spinner="Estimating …")

@@ -13,16 +13,21 @@ MAX_POINTS = 400  # per curve; more are not distinguishable
 
 
 class Curve(NamedTuple):
-    """What is drawn over the epochs: a field of the records, its title and number format."""
+    """What is drawn over the epochs: a field of the records, its title and number format.
+
+    It is in the records of epochs if `of_epochs`, else in those of steps.
+    """
 
     value: str
     title: str
     format: str
+    of_epochs: bool = False
 
 
 CURVES = {
     "loss": Curve("loss", "Loss", ".3f"),
-    "accuracy": Curve("validation_accuracy", "Validation accuracy", ".1%"),
+    "accuracy": Curve("validation_accuracy", "Validation accuracy", ".1%", of_epochs=True),
+    "macro_f1": Curve("validation_macro_f1", "Validation macro F1", ".1%", of_epochs=True),
     "rate": Curve("learning_rate", "Learning rate", ".2~g"),
     "speed": Curve("texts_per_second", "Texts per second", ",.0f"),
     "memory": Curve("memory", "Memory, GB", ".2f"),
@@ -30,17 +35,13 @@ CURVES = {
 
 
 def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -> pd.DataFrame:
-    """A row per point: run, epoch (with fractions), value; at most MAX_POINTS per run.
-
-    The validation accuracy is in the records of epochs, all else in those of steps.
-    """
+    """A row per point: run, epoch (with fractions), value; at most MAX_POINTS per run."""
     rows = []
     for name, records in runs.items():
-        of_epochs = curve.value == "validation_accuracy"
         points = [
             (name, epoch, float(value))
             for record in records
-            if ("step" in record) != of_epochs
+            if ("step" in record) != curve.of_epochs
             and (value := _number(record, curve.value)) is not None
             and (epoch := _epoch_of(record)) is not None
         ]

@@ -18,6 +18,7 @@ from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
 from icaps.text.vectors import TEXTS
+from icaps.train.class_weights import describe_imbalance
 
 PLACE = "launch"  # prefix of the keys of its widgets
 SUGGESTED = "Suggested for these texts"
@@ -128,7 +129,21 @@ def _ask_settings(choice: Choice) -> tuple[str, dict[str, str]]:
         }
     preset = "" if base == SUGGESTED else base
     place = f"{choice.value} {kind} {base}"
-    return preset, setting_fields.ask(build_configs(preset, {}), starts, place)
+    notes = _notes_on_classes(choice)
+    return preset, setting_fields.ask(build_configs(preset, {}), starts, place, notes)
+
+
+def _notes_on_classes(choice: Choice) -> dict[str, str]:
+    """What to say about the class weights, by the name of the setting, if they may be needed."""
+    counts = {} if choice.preview is None else data.class_counts(choice.key)
+    imbalance = describe_imbalance(counts)
+    if not imbalance:
+        return {}
+    return {
+        "class_weight": f"The classes are unbalanced: {imbalance}. With "
+        "“balanced”, each class counts the same in the loss, however rare it is. Rare classes are "
+        "then predicted more often: macro F1 rises, and accuracy may fall."
+    }
 
 
 def _ask_vectors() -> tuple[str, ...]:

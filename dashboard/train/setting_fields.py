@@ -6,10 +6,19 @@ from typing import Any
 
 import streamlit as st
 
-from icaps.config import ACTIVATIONS, ModelConfig, Setting, TrainConfig, list_settings
+from dashboard import error_boundary
+from icaps.config import (
+    ACTIVATIONS,
+    CLASS_WEIGHTS,
+    SCORES,
+    ModelConfig,
+    Setting,
+    TrainConfig,
+    list_settings,
+)
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_words", "seed")
-_CHOICES = {"activation": ACTIVATIONS}
+_CHOICES = {"activation": ACTIVATIONS, "class_weight": CLASS_WEIGHTS, "score": SCORES}
 _OMITTED = ("hierarchical",)  # the launcher asks for it
 _NONE = "none"  # of numbers that may be None
 _MAX = 2**53 - 1  # the largest integer of a browser
@@ -22,7 +31,10 @@ def start_from(model: ModelConfig, train: TrainConfig) -> None:
 
 
 def ask(
-    base: tuple[ModelConfig, TrainConfig], starts: Mapping[str, Any], place: str
+    base: tuple[ModelConfig, TrainConfig],
+    starts: Mapping[str, Any],
+    place: str,
+    notes: Mapping[str, str],
 ) -> dict[str, str]:
     """Asks for the settings; returns those that differ from the base, as `--set` takes them.
 
@@ -30,6 +42,8 @@ def ask(
         base: The settings of the preset, or the defaults.
         starts: Initial values of fields that differ from the base.
         place: The fields are reset when it changes.
+        notes: By name, what to say about settings that these texts call for: they are shown beside
+            the common ones.
     """
     known = asdict(base[0]) | asdict(base[1])
     begin = known | starts
@@ -47,9 +61,13 @@ def ask(
     for field in sorted(fields, key=_rank):
         if field.name in COMMON:
             values[field.name] = _ask_one(field, begin[field.name], where)
+    for field in fields:
+        if field.name in notes:
+            values[field.name] = _ask_one(field, begin[field.name], where)
+            st.caption(error_boundary.plain(notes[field.name]))
     with st.expander("All settings", key="all_settings", on_change="rerun"):
         for field in fields:
-            if field.name not in COMMON:
+            if field.name not in values:
                 values[field.name] = _ask_one(field, begin[field.name], where)
     return {name: _written(value) for name, value in values.items() if value != known[name]}
 

@@ -50,6 +50,7 @@ def show_now(run: Run) -> None:
     rows = (
         ("Loss", None if status.loss is None else f"{status.loss:.4f}"),
         ("Best validation", _share(status.validation_accuracy)),
+        ("Best macro F1", _share(status.validation_macro_f1)),
         ("Texts per second", None if speed is None else f"{speed:,.0f}"),
         ("Learning rate", None if rate is None else _two_digits(rate)),
         ("Memory", f"{status.memory / 1e9:.2f} GB" if status.memory else None),
@@ -170,7 +171,9 @@ def show_history(runs: Sequence[Run]) -> None:
     total = table["MB"].sum()
     count = f"{len(runs)} training{'' if len(runs) == 1 else 's'}"
     st.caption(f"{count} in {runs_folder()}, {total:,.0f} MB on disk.")
-    shares = dict.fromkeys(("validation", "test"), st.column_config.NumberColumn(format="percent"))
+    names = ("validation", "validation macro F1", "test", "test macro F1")
+    table = table.astype(dict.fromkeys(names, float))  # a column without a score has NaN
+    shares = dict.fromkeys(names, st.column_config.NumberColumn(format="percent"))
     st.dataframe(table, width="stretch", hide_index=True, column_config=shares)
     downloads.show_csv(table, "trainings")
 
@@ -183,6 +186,7 @@ def all_runs() -> list[Run]:
 def _row(run: Run) -> dict[str, Any]:
     status = run.status
     began = pd.to_datetime(status.started or None, unit="s", errors="coerce")
+    test = _test_scores(run)
     return {
         "name": run.name,
         "state": status.state,
@@ -193,7 +197,9 @@ def _row(run: Run) -> dict[str, Any]:
         else None,
         "epochs": status.epoch,
         "validation": status.validation_accuracy,
-        "test": _test_accuracy(run),
+        "validation macro F1": status.validation_macro_f1,
+        "test": test["accuracy"],
+        "test macro F1": test["macro_f1"],
         "MB": round(run.folder.bytes_on_disk() / 1e6, 1),
     }
 
@@ -205,16 +211,18 @@ def _data(run: Run) -> str:
         return ""
 
 
-def _test_accuracy(run: Run) -> float | None:
-    """The test accuracy of the model; None if its metrics, which are free-form, have none."""
+def _test_scores(run: Run) -> dict[str, float | None]:
+    """Test accuracy and macro F1; None for what its metrics, which are free-form, do not have."""
     try:
         metrics = json.loads((run.path / _METRICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-    match metrics:
-        case {"test": {"accuracy": float(accuracy)}}:
-            return accuracy
-    return None
+        metrics = None
+    test = metrics.get("test") if isinstance(metrics, dict) else None
+    scores = test if isinstance(test, dict) else {}
+    return {
+        name: score if isinstance(score := scores.get(name), float) else None
+        for name in ("accuracy", "macro_f1")
+    }
 
 
 def _settings(run: Run) -> dict[str, str]:

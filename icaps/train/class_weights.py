@@ -32,6 +32,8 @@ def describe_imbalance(counts: Mapping[str, int]) -> str:
     Args:
         counts: Number of texts by name of class.
     """
+    if not counts:
+        return ""
     rarest, most = (choose(counts, key=counts.__getitem__) for choose in (min, max))
     if counts[rarest] * UNBALANCED >= counts[most]:
         return ""

@@ -179,6 +179,30 @@ def test_a_setting_of_each_kind(started: Started) -> None:
     assert "epochs=7" in arguments
 
 
+def notes_on_classes(at: AppTest) -> list[str]:
+    return [caption.value for caption in at.caption if "unbalanced" in caption.value]
+
+
+def test_class_weights_are_asked_for_unbalanced_classes(started: Started, tmp_path: Path) -> None:
+    words, labels = make_texts(66, 1)  # 22 texts of each class
+    rows = [row for n, row in enumerate(zip(words, labels, strict=True)) if n % 3 != 1 or n == 1]
+    for name, kept in (("balanced", list(zip(words, labels, strict=True))), ("rare", rows)):
+        pd.DataFrame(kept, columns=["text", "label"]).to_csv(tmp_path / f"{name}.csv", index=False)
+    at = open_launcher(str(tmp_path / "balanced.csv"))
+    assert notes_on_classes(at) == []
+    at = open_launcher(str(tmp_path / "rare.csv"))
+    (note,) = notes_on_classes(at)
+    assert "'Gardens' has 1 text and 'Cooking' 22" in note
+    assert "each class counts the same in the loss" in note
+    weight = widget(at, "selectbox", "class_weight")
+    assert (weight.value, weight.options) == ("none", ["none", "balanced"])
+    assert settings_in(command(at)[3:-2])[1].class_weight == "none"  # as the command line has it
+    weight.select("balanced")
+    arguments = arguments_of(run(at), started)
+    assert settings_in(arguments)[1].class_weight == "balanced"
+    assert settings_in(arguments)[1].epoch_score == "macro_f1"
+
+
 WRONG = (
     ("number_input", "region_dim", 250, "a multiple of query_dim (8)"),
     ("number_input", "epochs", 0, "epochs is 0; it must be at least 1"),

@@ -188,6 +188,7 @@ def test_the_numbers_of_a_training(place: Path) -> None:
         texts_per_second=1234.5,
         eta=7_200.0,
         memory=1_250_000_000,
+        validation_macro_f1=0.75,
     )
     folder = write_run(place, "mine", status)
     with at_work(folder):
@@ -195,6 +196,7 @@ def test_the_numbers_of_a_training(place: Path) -> None:
         assert metrics(at) == {
             "Loss": "0.1235",
             "Best validation": "87.5%",
+            "Best macro F1": "75.0%",
             "Texts per second": "1,234",
             "Learning rate": "0.0005",
             "Memory": "1.25 GB",
@@ -206,6 +208,7 @@ def test_the_numbers_of_a_training(place: Path) -> None:
         assert "epoch 3 of 4, 2.0 h left · 87.5%" in bar
         row = history(at).iloc[0]
         assert (row["epochs"], row["validation"], row["minutes"]) == (3, 0.875, 1.0)
+        assert row["validation macro F1"] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -339,7 +342,13 @@ def test_curves_by_hand() -> None:
     records = {
         "a": [
             {"epoch": 1, "step": 5, "steps": 10, "loss": 0.5, "memory": 2 * 10**9},
-            {"epoch": 1, "loss": 0.4, "validation_accuracy": 0.75, "seconds": 1.0},
+            {
+                "epoch": 1,
+                "loss": 0.4,
+                "validation_accuracy": 0.75,
+                "seconds": 1.0,
+                "validation_macro_f1": 0.5,
+            },
             {"epoch": 2, "step": 10, "steps": 10, "loss": 0.25, "memory": 3 * 10**9},
             {"epoch": 2, "step": 11, "steps": 10, "loss": None},
         ],
@@ -352,6 +361,7 @@ def test_curves_by_hand() -> None:
         "epoch": [0.5, 2.0, 2.25],
         "loss": [0.5, 0.25, 1.0],
     }
+    assert curve_table(records, CURVES["macro_f1"])["validation_macro_f1"].tolist() == [0.5]
     accuracy = curve_table(records, CURVES["accuracy"])
     assert accuracy.to_dict("list") == {
         "run": ["a"],
@@ -545,7 +555,8 @@ def test_the_log_and_the_command(place: Path) -> None:
 def test_the_table_of_all_trainings(place: Path) -> None:
     status = done(5, started=1_700_000_000.0, validation_accuracy=0.9)
     folder = write_run(place, "a", status, arguments=["train", "--data", "=1+1"])
-    damage(folder.path / "metrics.json", '{"test": {"accuracy": 0.875, "n": 8}}')
+    test = {"accuracy": 0.875, "macro_f1": 0.75, "n": 8}
+    damage(folder.path / "metrics.json", json.dumps({"test": test}))
     (folder.path / "model.safetensors").write_bytes(bytes(2_500_000))
     write_run(place, "b", Status(FAILED, error="x"), arguments=None)
     at = open_page("train")
@@ -553,12 +564,15 @@ def test_the_table_of_all_trainings(place: Path) -> None:
     row = table.loc["a"]
     assert (row["state"], row["data"], row["epochs"]) == (DONE, "=1+1", 5)
     assert (row["validation"], row["test"], row["MB"]) == (0.9, 0.875, 2.5)
+    assert row["test macro F1"] == 0.75
     assert row["started (UTC)"] == pd.Timestamp("2023-11-14 22:13:20")
     assert row["minutes"] == pytest.approx((time.time() - 1.7e9) / 60, abs=1)
     row = table.loc["b"]
     assert (row["state"], row["data"]) == (FAILED, "")
     assert math.isnan(row["validation"])
     assert math.isnan(row["test"])
+    assert math.isnan(row["test macro F1"])
+    assert math.isnan(row["validation macro F1"])  # as of earlier versions
     assert pd.isna(row["started (UTC)"])
     assert any(f"2 trainings in {place.resolve()}, 2 MB" in caption.value for caption in at.caption)
 
