@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,15 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from icaps.config import ExplainKeywords, ExplainOptions, ModelConfig, TrainConfig
+from icaps.config import (
+    ExplainKeywords,
+    ExplainOptions,
+    ModelConfig,
+    ModelSettings,
+    TrainConfig,
+    TrainSettings,
+    check_settings,
+)
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.local import Reasons, explain, find_reasons
@@ -46,13 +54,16 @@ class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ig
 class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier that explains its predictions by K-grams (Wang, Hu and Ji 2020).
 
-    `X` is always a sequence of strings. Single settings are parameters too, as `model__dropout` or
-    `train__learning_rate`, for `set_params` and for grid search.
+    `X` is always a sequence of strings. Without settings, `fit` chooses those that suit the texts
+    (`train.recipe`), as `icaps train` does. Single settings are parameters too, as `model__dropout`
+    or `train__learning_rate`, for `set_params` and for grid search.
 
     Args:
-        model: Sizes and options of the network. `fixed_dim` is the size of vectors that are
-            trained on the texts; in the fitted network it is the total size of all vectors.
-        train: Settings of training.
+        model: Sizes and options of the network: all of them as a `ModelConfig`; single ones that
+            replace those of the recipe, such as `{"max_words": 50}`; or None for the recipe.
+            `fixed_dim` is the size of vectors that are trained on the texts; in the fitted network
+            it is the total size of all vectors.
+        train: Settings of training: a `TrainConfig`, single ones such as `{"epochs": 3}`, or None.
         vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`),
             "texts" for vectors trained on the texts themselves, or several of these, which are
             concatenated, "texts" last. None means "texts". Words that are rare or absent in the
@@ -63,7 +74,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: (J,), sorted.
-        network_, vocabulary_: The trained network and its vocabulary.
+        network_, vocabulary_: The trained network, with its settings in `config`, and its
+            vocabulary.
+        train_config_: The settings by which it was trained.
         history_: A record per epoch.
         metrics_: Sizes, seed, best epoch, coverage of vectors, and others.
         interrupted_: Whether Ctrl-C ended the training.
@@ -74,8 +87,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: ModelConfig = ModelConfig(),  # noqa: B008 (frozen)
-        train: TrainConfig = TrainConfig(),  # noqa: B008 (frozen)
+        model: ModelSettings = None,
+        train: TrainSettings = None,
         vectors: Sources = None,
         device: str = "auto",
         callbacks: Sequence[Callback] = (),
@@ -104,6 +117,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             resume: Whether to continue from the state in `state_folder`.
 
         Raises:
+            ConfigError: A setting is unknown, or has the wrong type or range.
             DataError: X or y is invalid, or there are too few texts for a validation part.
             VectorsError: The vectors cannot be loaded or trained.
             TrainingError: The loss is NaN or infinite.
@@ -132,7 +146,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises:
             DataError: Texts cannot be read, there are too few, or they are of one class.
-            VectorsError, TrainingError, CheckpointError: As in `fit`.
+            ConfigError, VectorsError, TrainingError, CheckpointError: As in `fit`.
         """
         data = prepare_stream(records, self.model, self.train, workers, self._load_vectors)
         return self._fit(data, state_folder, resume)
@@ -263,7 +277,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 network=self.network_,
                 vocabulary=self.vocabulary_,
                 classes=self._class_names,
-                train_config=self.train,
+                train_config=self.train_config_,
                 inverse_temperature=self.inverse_temperature_,
                 metrics=self.metrics_,
                 history=self.history_,
@@ -289,30 +303,42 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier._set_fitted(checkpoint)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`."""
+        """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`.
+
+        Settings that the recipe chooses are not among them; they can be set none the less.
+        """
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for part in ("model", "train"):
-                for field in dataclasses.fields(params[part]):
-                    params[f"{part}__{field.name}"] = getattr(params[part], field.name)
+                for name, value in _single_settings(params[part]).items():
+                    params[f"{part}__{name}"] = value
         return params
 
     def set_params(self, **params: Any) -> ICapsClassifier:
         """Sets parameters or single settings; raises ConfigError if a value is out of range."""
-        known = self.get_params()
+        kinds: dict[str, Any] = {"model": ModelConfig, "train": TrainConfig}
+        known = [*self.get_params(deep=False)]
+        for part, kind in kinds.items():
+            known += [f"{part}__{field.name}" for field in dataclasses.fields(kind)]
         for name in params:
             if name not in known:
-                raise ValueError(f"There is no parameter {name!r}; see get_params() for the names.")
+                raise ValueError(f"There is no parameter {name!r}; there are {', '.join(known)}.")
         whole = {name: value for name, value in params.items() if "__" not in name}
         super().set_params(**whole)
-        for part in ("model", "train"):
+        for part, kind in kinds.items():
             prefix = f"{part}__"
             settings = {
-                name.removeprefix(prefix): value
+                name.removeprefix(prefix): value.item() if isinstance(value, np.generic) else value
                 for name, value in params.items()
                 if name.startswith(prefix)
             }
-            setattr(self, part, dataclasses.replace(getattr(self, part), **settings))
+            before = getattr(self, part)
+            if isinstance(before, kind):
+                setattr(self, part, dataclasses.replace(before, **settings))
+            elif settings:
+                settings = {**(before or {}), **settings}
+                check_settings(kind, settings)
+                setattr(self, part, settings)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -330,8 +356,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> ICapsClassifier:
         checkpoint = fit_checkpoint(
             data,
-            self.model,
-            self.train,
+            data.recipe.model,
+            data.recipe.train,
             self.vectors,
             self.device,
             self.callbacks,
@@ -348,6 +374,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = checkpoint.labels if classes is None else classes
         self.network_ = checkpoint.network
         self.vocabulary_ = checkpoint.vocabulary
+        self.train_config_ = checkpoint.train_config
         self.inverse_temperature_ = checkpoint.inverse_temperature
         self.metrics_ = checkpoint.metrics
         self.history_ = checkpoint.history
@@ -378,3 +405,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"The model has no class {target!r}; choose {', '.join(self._class_names)}."
             )
         return dataclasses.replace(options, target=target)
+
+
+def _single_settings(settings: ModelSettings | TrainSettings) -> dict[str, Any]:
+    """The given settings by name."""
+    if isinstance(settings, ModelConfig | TrainConfig):
+        return dataclasses.asdict(settings)
+    return dict(settings) if isinstance(settings, Mapping) else {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import (
     Any,
     NamedTuple,
+    TypeAlias,
     TypedDict,
     TypeVar,
     get_args,
@@ -226,6 +227,11 @@ class TrainConfig:
         return MACRO_F1 if self.class_weight == "balanced" else ACCURACY
 
 
+# What a user may give: all settings, single ones by name that replace those of the recipe, or none.
+ModelSettings: TypeAlias = ModelConfig | Mapping[str, Any] | None
+TrainSettings: TypeAlias = TrainConfig | Mapping[str, Any] | None
+
+
 @dataclass(frozen=True)
 class Preset:
     """A row of the paper's tables of settings."""
@@ -374,21 +380,28 @@ def get_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def build_configs(preset: str, settings: Mapping[str, str]) -> tuple[ModelConfig, TrainConfig]:
-    """The configurations of a preset with single settings replaced.
+def read_settings(preset: str, settings: Mapping[str, str]) -> tuple[ModelSettings, TrainSettings]:
+    """The settings that a user has given: all of a preset, or single ones that change the recipe.
 
     Args:
-        preset: Name of the preset; empty for the defaults.
-        settings: New values as text, by the names of the settings.
+        preset: Name of the preset; empty for the recipe (`icaps.train.recipe`).
+        settings: Values of single settings as text, by the names of the settings.
+
+    Returns:
+        The configurations of the preset with these values, or without a preset the values alone,
+        as `ICapsClassifier` takes them.
 
     Raises:
         ConfigError: There is no such preset or setting, or a value has the wrong type or is out of
             range.
     """
-    if not preset:
-        return override(ModelConfig(), TrainConfig(), settings)
-    row = get_preset(preset)
-    return override(row.model, row.train, settings)
+    if preset:
+        row = get_preset(preset)
+        return override(row.model, row.train, settings)
+    model, train = parse_settings(settings)
+    check_settings(ModelConfig, model)
+    check_settings(TrainConfig, train)
+    return model, train
 
 
 def config_from_dict(kind: type[Config], values: Mapping[str, Any]) -> Config:
@@ -445,22 +458,52 @@ def override(
     Raises:
         ConfigError: A name is unknown, or a value has the wrong type or is out of range.
     """
-    values: dict[str, dict[str, Any]] = {}
-    configs: tuple[ModelConfig, TrainConfig] = (model, train)
-    known = {field.name: config for config in configs for field in dataclasses.fields(config)}
+    for_model, for_train = parse_settings(settings)
+    return dataclasses.replace(model, **for_model), dataclasses.replace(train, **for_train)
+
+
+def parse_settings(settings: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parses single settings: those of the network, and those of training.
+
+    Args:
+        settings: Values as text, by the names of the settings.
+
+    Raises:
+        ConfigError: A name is unknown, or a value has the wrong type.
+    """
+    parsed: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    hints = get_type_hints(ModelConfig), get_type_hints(TrainConfig)
     for key, text in settings.items():
         if key in REMOVED:  # as in a request of an earlier version
             without_removed({key: _parse_value(text)})
             continue
-        if key not in known:
-            raise ConfigError(f"There is no setting {key!r}. Choose {_one_of(tuple(known))}.")
-        kind = type(known[key])
-        value = _parse_setting(key, text, get_type_hints(kind)[key])
-        values.setdefault(kind.__name__, {})[key] = value
-    return (
-        dataclasses.replace(model, **values.get("ModelConfig", {})),
-        dataclasses.replace(train, **values.get("TrainConfig", {})),
-    )
+        for values, types in zip(parsed, hints, strict=True):
+            if key in types:
+                values[key] = _parse_setting(key, text, types[key])
+                break
+        else:
+            names = tuple(name for types in hints for name in types)
+            raise ConfigError(f"There is no setting {key!r}. Choose {_one_of(names)}.")
+    return parsed
+
+
+def check_settings(kind: type[Config], values: Mapping[str, Any]) -> None:
+    """Checks single settings before those are known that they will be combined with.
+
+    Raises:
+        ConfigError: A name is unknown, or a value has the wrong type or is out of range.
+    """
+    values = dict(values)
+    if kind is ModelConfig:  # `region_dim` must fit `query_dim` only if both are given
+        values.setdefault("region_dim", values.setdefault("query_dim", 1))
+    config_from_dict(kind, values)
+
+
+def format_value(value: Any) -> str:
+    """The value of a setting as `--set` takes it."""
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _parse_setting(key: str, text: str, hint: Any) -> Any:

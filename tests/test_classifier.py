@@ -174,6 +174,60 @@ def test_it_works_with_scikit_learn_tools() -> None:
         small.set_params(train__colour=1)
 
 
+SMALL = {"fixed_dim": 4, "trained_dim": 4, "region_dim": 32, "query_dim": 8, "class_dim": 4}
+
+
+@pytest.mark.parametrize(
+    ("model", "train"),
+    [
+        (None, None),
+        (SMALL, {"epochs": 2}),
+        (dataclasses.replace(MODEL, **SMALL), TrainConfig(epochs=2)),
+        (SMALL, TrainConfig(epochs=2)),
+    ],
+)
+def test_settings_in_each_form_are_parameters(model: Any, train: Any) -> None:
+    classifier = ICapsClassifier(model, train, device="cpu")
+    copy = clone(classifier)
+    assert copy.get_params() == classifier.get_params()
+    assert (copy.model, copy.train) == (model, train)
+    before = classifier.get_params()
+    assert copy.set_params(train__epochs=3, model__dropout=np.float64(0.25)) is copy
+    assert copy.get_params()["train__epochs"] == 3
+    assert copy.get_params()["model__dropout"] == 0.25
+    assert type(copy.train) is type({} if train is None else train)
+    assert classifier.get_params() == before  # the original is not changed
+    assert clone(copy).set_params(**copy.get_params()).get_params() == copy.get_params()
+    with pytest.raises(ConfigError, match="epochs is 0"):
+        copy.set_params(train__epochs=0)
+    with pytest.raises(ValueError, match="no parameter 'train__colour'"):
+        copy.set_params(train__colour=1)
+    assert copy.set_params(model=None, train=None).get_params()["train"] is None
+
+
+def test_a_grid_search_over_single_settings_of_the_recipe() -> None:
+    texts, labels = make_texts(90, seed=8)
+    classifier = ICapsClassifier(SMALL, {"epochs": 1}, device="cpu")
+    search = GridSearchCV(classifier, {"train__learning_rate": np.array([1e-6, 0.02])}, cv=2)
+    search.fit(texts, labels)
+    best = search.best_estimator_
+    assert best.train.keys() == {"epochs", "learning_rate"}
+    assert best.train_config_.learning_rate == search.best_params_["train__learning_rate"]
+    assert best.train_config_.batch_size == 32  # by the recipe
+    assert classifier.train == {"epochs": 1}
+
+
+def test_all_by_the_recipe(tmp_path: Path) -> None:
+    texts, labels = make_texts(60, seed=8)
+    fitted = ICapsClassifier(device="cpu").set_params(train__epochs=1).fit(texts, labels)
+    assert fitted.model is None
+    assert fitted.network_.config.max_words != MODEL.max_words
+    fitted.save(tmp_path / "model")
+    loaded = ICapsClassifier.load(tmp_path / "model", device="cpu")
+    assert loaded.train == loaded.train_config_ == fitted.train_config_
+    assert loaded.model == fitted.network_.config
+
+
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [

@@ -31,7 +31,7 @@ from icaps.explore.text_projection import project_texts, text_vectors
 from icaps.interpret.projection import PlaneMap
 from icaps.text.vectors import load_vectors
 from icaps.train.estimate import Estimate, estimate, suggest_settings
-from icaps.train.recipe import Suggestion
+from icaps.train.recipe import Recipe
 
 Rows = NDArray[np.int64]
 _COUNTING_SECONDS = 1.5
@@ -92,8 +92,8 @@ def first_rows(data: DataKey) -> Preview:
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")
-def suggestion(data: DataKey) -> Suggestion:
-    """Settings that suit the texts.
+def recipe(data: DataKey) -> Recipe:
+    """The settings that a training on these texts chooses, from a sample if there are many.
 
     Raises:
         DataError: They can't be read.

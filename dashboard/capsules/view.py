@@ -209,7 +209,7 @@ def _statistics(report: GlobalReport) -> dict[str, str]:
         "accuracy lost on a capsule's own texts, mean": f"{alive['own_cost'].mean():.3%}",
         "accuracy lost on other texts, mean": f"{alive['other_cost'].mean():.3%}",
         "capsules that are enough": str(len(report.view.few.capsules)),
-        "purity weight in training": f"{report.classifier.train.purity_weight:g}",
+        "purity weight in training": f"{report.classifier.train_config_.purity_weight:g}",
     }
 
 

@@ -1,5 +1,7 @@
 """The form in the sidebar that starts a training: data, settings and an estimate of its cost."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,26 @@ from dashboard.training_jobs import command_line, free_name, max_running, path_f
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import TrainRequest
-from icaps.config import PRESETS, build_configs
+from icaps.config import (
+    PRESETS,
+    ModelConfig,
+    ModelSettings,
+    TrainConfig,
+    TrainSettings,
+    format_value,
+    parse_settings,
+)
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
 from icaps.text.vectors import TEXTS
 from icaps.train.class_weights import describe_imbalance
+from icaps.train.recipe import Recipe
 
 PLACE = "launch"  # prefix of the keys of its widgets
-SUGGESTED = "Suggested for these texts"
+RECIPE = "Suggested for these texts"
 SHORT, LONG = "Short texts", "Long documents"
+ANY = "As suits the texts"  # of data that is not downloaded yet
 _TITLE = "Train a model"
 
 
@@ -48,19 +60,16 @@ def fill_from(run: Run) -> None:
     assert run.request is not None
     with error_boundary.shown():
         request = TrainRequest.from_arguments(run.request.arguments)
-        model, train = request.configs()
         folder = run.request.folder
         state = st.session_state
         data_picker.take(PLACE, path_for_command(request.data, folder), request.reading)
-        state["launch base"] = request.preset or SUGGESTED
-        state["launch kind"] = LONG if model.hierarchical else SHORT
+        _fill_settings(request)
         state["launch vectors"] = [
             name if name == TEXTS else path_for_command(name, folder)
             for name in request.vectors or (TEXTS,)
         ]
         state["launch watch"] = request.watch
         state["launch name"] = free_name(run.name)
-        setting_fields.start_from(model, train)
         state.launcher = True
 
 
@@ -100,37 +109,80 @@ def _form() -> None:
         st.rerun()
 
 
+def _fill_settings(request: TrainRequest) -> None:
+    """Fills the form with the preset and the settings of a request."""
+    state, given = st.session_state, _as_mapping(request.given())
+    state["launch base"] = request.preset or RECIPE
+    state["launch kind"] = state["launch kind suggested"] = None  # as suits the texts
+    if "hierarchical" in given:
+        state["launch kind"] = LONG if given["hierarchical"] else SHORT
+    if request.preset:
+        if given["hierarchical"] == PRESETS[request.preset].model.hierarchical:
+            given = _as_mapping(parse_settings(request.settings))
+        else:  # the form has presets of one kind only
+            state["launch base"] = RECIPE
+    setting_fields.start_from(given)
+
+
+def _as_mapping(settings: tuple[ModelSettings, TrainSettings]) -> dict[str, Any]:
+    return {
+        name: value
+        for part in settings
+        for name, value in (part if isinstance(part, Mapping) else asdict(part)).items()
+    }
+
+
 def _ask_settings(choice: Choice) -> tuple[str, dict[str, str]]:
-    """Asks for a preset (empty: none) and the settings that differ from it."""
-    suggestion = None if choice.preview is None else data.suggestion(choice.key)
-    kinds = [SHORT, LONG]
-    _suggest("launch kind", kinds[suggestion is not None and suggestion.hierarchical])
+    """Asks for a preset (empty: the recipe) and the settings that replace its own."""
+    recipe = None if choice.preview is None else data.recipe(choice.key)
+    kinds = [SHORT, LONG] if recipe else [ANY, SHORT, LONG]
+    suited = _kind(recipe.model) if recipe else ANY
+    _suggest("launch kind", suited)
     kind = st.radio("Kind", kinds, key="launch kind", horizontal=True, persist_state="session")
-    if suggestion is not None:
-        st.caption(error_boundary.plain(suggestion.reason))
-    hierarchical = kind == LONG
-    presets = [name for name, p in PRESETS.items() if p.model.hierarchical == hierarchical]
+    if recipe is not None:
+        st.caption(error_boundary.plain(recipe.reasons[0]))
+    presets = [name for name, p in PRESETS.items() if kind in (ANY, _kind(p.model))]
     state = st.session_state
-    if state.get("launch base") not in (SUGGESTED, *presets):
-        state["launch base"] = SUGGESTED
+    if state.get("launch base") not in (RECIPE, *presets):
+        state["launch base"] = RECIPE
     base = st.selectbox(
         "Settings",
-        [SUGGESTED, *presets],
+        [RECIPE, *presets],
         key="launch base",
-        help="Those of the paper are named after its data sets.",
+        help="Those of the paper are named after its data sets."
+        + (f" {recipe.preset} is nearest to these texts." if recipe else ""),
         persist_state="session",
     )
-    starts: dict[str, Any] = {"hierarchical": hierarchical}
-    if base == SUGGESTED and suggestion is not None and suggestion.hierarchical == hierarchical:
-        starts |= {
-            "max_words": suggestion.max_words,
-            "max_sentences": suggestion.max_sentences,
-            "min_frequency": suggestion.min_frequency,
-        }
-    preset = "" if base == SUGGESTED else base
     place = f"{choice.value} {kind} {base}"
     notes = _notes_on_classes(choice)
-    return preset, setting_fields.ask(build_configs(preset, {}), starts, place, notes)
+    if base != RECIPE:
+        preset = PRESETS[base]
+        return base, setting_fields.ask((preset.model, preset.train), place, notes)
+    settings: dict[str, Any] = {} if kind == suited else {"hierarchical": kind == LONG}
+    if recipe is None:
+        st.caption(
+            "The settings are chosen once the data is downloaded, except those that you change."
+        )
+        starts = ModelConfig(**settings), TrainConfig()
+    else:
+        recipe = recipe.with_settings(settings)
+        _show_recipe(recipe)
+        starts = recipe.model, recipe.train
+    settings = {name: format_value(value) for name, value in settings.items()}
+    return "", settings | setting_fields.ask(starts, place, notes)
+
+
+def _kind(model: ModelConfig) -> str:
+    return LONG if model.hierarchical else SHORT
+
+
+def _show_recipe(recipe: Recipe) -> None:
+    """What the recipe chooses, and why."""
+    summary = "; ".join(recipe.lines[:2])
+    st.caption(error_boundary.plain(f"{summary[0].upper()}{summary[1:]}."))
+    with st.popover("Why these settings", icon=":material/help:"):
+        for reason in recipe.reasons:
+            st.caption(error_boundary.plain(reason))
 
 
 def _notes_on_classes(choice: Choice) -> dict[str, str]:
@@ -169,11 +221,12 @@ def _ask_vectors() -> tuple[str, ...]:
 
 def _show_estimate(choice: Choice, request: TrainRequest) -> None:
     """The time and memory of the training, measured on a sample."""
-    model, train = request.configs()
+    model, train = request.given()
     if choice.preview is None:
         st.caption("The time can be estimated once the data is downloaded.")
         return
-    estimate = data.training_estimate(choice.key, model, train, request.vectors)
+    recipe = data.recipe(choice.key).with_settings(model, train)
+    estimate = data.training_estimate(choice.key, recipe.model, recipe.train, request.vectors)
     about = "" if estimate.exact else "about "
     epoch = job_bars.duration(estimate.seconds_per_epoch)
     st.caption(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -24,9 +25,9 @@ from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
 from icaps.text.vectors import TEXTS
+from icaps.train.checkpoint_files import CONFIG, METRICS
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
-_METRICS = "metrics.json"
 
 
 def show_how_to_start() -> None:
@@ -163,6 +164,10 @@ def show_settings(runs: Sequence[Run]) -> None:
             return
     st.dataframe(table, width="stretch", hide_index=True)
     downloads.show_csv(table, "settings")
+    for run in runs:
+        if reasons := _reasons(run):
+            chosen = f"The recipe of {run.name}: " if len(runs) > 1 else "The recipe: "
+            st.caption(error_boundary.plain(chosen + " ".join(reasons)))
 
 
 def show_history(runs: Sequence[Run]) -> None:
@@ -213,10 +218,7 @@ def _data(run: Run) -> str:
 
 def _test_scores(run: Run) -> dict[str, float | None]:
     """Test accuracy and macro F1; None for what its metrics, which are free-form, do not have."""
-    try:
-        metrics = json.loads((run.path / _METRICS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        metrics = None
+    metrics = _read_object(run.path / METRICS)
     test = metrics.get("test") if isinstance(metrics, dict) else None
     scores = test if isinstance(test, dict) else {}
     return {
@@ -233,19 +235,45 @@ def _settings(run: Run) -> dict[str, str]:
             options = read_arguments(run.request.arguments)
             return {"data": printable(options.data), "baseline": options.name}
         request = TrainRequest.from_arguments(run.request.arguments)
-        model, train = request.configs()
+        given = [part if isinstance(part, Mapping) else asdict(part) for part in request.given()]
     except ICapsError as error:
         return {"data": printable(str(error))}
     values = {
         "data": request.data,
         "text": ", ".join(request.reading.get("text", ())),
         "label": request.reading.get("label", ""),
-        "preset": request.preset,
+        "preset": request.preset or ("the recipe" if _reasons(run) or not run.has_model else ""),
+        "given": ", ".join(f"{name}={value}" for name, value in request.settings.items()),
         "vectors": ", ".join(request.vectors or (TEXTS,)),
-        **asdict(model),
-        **asdict(train),
+        **_model_settings(run),
+        **given[0],
+        **given[1],
     }
     return {name: "" if value is None else printable(str(value)) for name, value in values.items()}
+
+
+def _model_settings(run: Run) -> dict[str, Any]:
+    """All settings of the model of a training; none before its first epoch ends."""
+    match _read_object(run.path / CONFIG):
+        case {"model": dict(model), "train": dict(train)}:
+            return {**model, **train}
+    return {}
+
+
+def _reasons(run: Run) -> list[str]:
+    """Why the recipe chose the settings of a training, as sentences."""
+    match _read_object(run.path / METRICS):
+        case {"recipe": list(reasons)}:
+            return [str(reason) for reason in reasons]
+    return []
+
+
+def _read_object(path: Path) -> Any:
+    """A JSON file of a model; None if it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _explanations(snapshots: Sequence[Mapping[str, Any]]) -> dict[int, Explanation]:

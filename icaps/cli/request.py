@@ -11,7 +11,7 @@ from icaps.cli.baseline import add_parser as add_baseline
 from icaps.cli.data_options import reading_options
 from icaps.cli.train import add_parser as add_train
 from icaps.cli.train import given_settings
-from icaps.config import ModelConfig, TrainConfig, build_configs
+from icaps.config import ModelSettings, TrainSettings, read_settings
 from icaps.errors import RunError
 
 
@@ -22,7 +22,7 @@ class TrainRequest:
     Attributes:
         data: A path or a name.
         reading: Options of `open_source`.
-        preset: The preset that the settings change; empty for the defaults.
+        preset: The preset that the settings change; empty for the recipe.
         settings: Values of `--set`, by the names of the settings.
         vectors: Paths and names of word vectors; empty for vectors trained on the texts.
         watch: The text whose explanation is stored after each epoch.
@@ -65,13 +65,13 @@ class TrainRequest:
             watch=options.watch,
         )
 
-    def configs(self) -> tuple[ModelConfig, TrainConfig]:
-        """The settings of the preset with the changes to it.
+    def given(self) -> tuple[ModelSettings, TrainSettings]:
+        """The settings of the preset with the changes to it; without one, those of the recipe.
 
         Raises:
             ConfigError: There is no such preset or setting, or a value is out of its range.
         """
-        return build_configs(self.preset, self.settings)
+        return read_settings(self.preset, self.settings)
 
 
 def option(name: str, value: str) -> list[str]:

@@ -14,7 +14,7 @@ from icaps.cli.data_options import (
     say_problems,
 )
 from icaps.cli.options import Commands, add_queue, add_timeout
-from icaps.config import CLASS_WEIGHTS, ModelConfig, TrainConfig, build_configs
+from icaps.config import CLASS_WEIGHTS, ModelSettings, TrainSettings, read_settings
 from icaps.errors import ConfigError
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
@@ -37,7 +37,12 @@ def add_parser(commands: Commands) -> None:
     add_reading_options(train)
     add_bad_rows_option(train)
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
-    train.add_argument("--preset", metavar="NAME", help="settings of the paper; see icaps presets")
+    train.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="settings of the paper instead of the recipe, which chooses them by the number, "
+        "lengths and classes of the texts; see icaps presets",
+    )
     train.add_argument(
         "--vectors",
         action="append",
@@ -59,7 +64,7 @@ def add_parser(commands: Commands) -> None:
         default=[],
         dest="settings",
         metavar="KEY=VALUE",
-        help="a single setting; may be repeated",
+        help="a single setting, which replaces that of the recipe or the preset; may be repeated",
     )
     train.add_argument(
         "--resume", action="store_true", help="continue a training that was stopped in DIR"
@@ -112,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _train_in_group(options: argparse.Namespace, status: StatusWriter | None) -> int:
     # Before torch is imported, so that a wrong setting is reported at once.
-    model, train = build_configs(options.preset or "", given_settings(options))
+    model, train = read_settings(options.preset or "", given_settings(options))
     from icaps.nn.distributed import process_group
 
     with process_group(options.device, options.timeout):
@@ -121,8 +126,8 @@ def _train_in_group(options: argparse.Namespace, status: StatusWriter | None) ->
 
 def _fit_and_test(
     options: argparse.Namespace,
-    model: ModelConfig,
-    train: TrainConfig,
+    model: ModelSettings,
+    train: TrainSettings,
     status: StatusWriter | None,
 ) -> int:
     from icaps.classifier import ICapsClassifier

@@ -1,10 +1,11 @@
-"""Random samples: of a stream, and of a source that is read for a limited time."""
+"""Samples: of a stream, random or evenly spaced, and of a source that is read for some time."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -20,6 +21,9 @@ from icaps.errors import DataError
 
 _BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines
 _INTERVAL = 256  # texts between two checks of the time
+_SPACED = 2_000  # maximum number of texts in an evenly spaced sample
+_FRACTION = 2**64  # of 64-bit fractions
+_GOLDEN = 0x9E3779B97F4A7C15  # the fraction of the golden ratio
 T = TypeVar("T")
 
 
@@ -33,6 +37,8 @@ class Sample:
         classes: Sorted class names of all texts that were read.
         texts: The texts of the sample.
         labels: The class numbers of these texts.
+        counts: Number of texts of each class among all that were read.
+        spaced: The evenly spaced sample of all texts that were read, in their order.
     """
 
     total: int
@@ -40,6 +46,8 @@ class Sample:
     classes: tuple[str, ...]
     texts: tuple[str, ...]
     labels: tuple[int, ...]
+    counts: tuple[int, ...]
+    spaced: tuple[str, ...]
 
     def pairs(self) -> list[tuple[str, str]]:
         """The texts of the sample with their class names."""
@@ -78,6 +86,39 @@ class Reservoir(Generic[T]):
         self._random.shuffle(self.items)
 
 
+class SpacedSample:
+    """An evenly spaced sample of a stream whose length is not known before.
+
+    It has all of at most `_SPACED` texts, and at least about half as many of more. Text n is in it
+    if the fraction of n φ is below a bound, which is halved when the sample is full. So it depends
+    on the number of texts alone, and rows whose classes alternate are sampled alike, as the
+    multiples of the golden ratio φ have no period.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._seen = 0
+        self._bound = _FRACTION
+        self._items: list[tuple[int, str]] = []
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Adds the next text of the stream."""
+        fraction = self._seen * _GOLDEN % _FRACTION
+        self._seen += 1
+        if fraction >= self._bound:
+            return
+        self._items.append((fraction, text))
+        while len(self._items) > _SPACED:
+            self._bound //= 2
+            self._items = [item for item in self._items if item[0] < self._bound]
+
+    @property
+    def texts(self) -> list[str]:
+        """The sample, in the order of the stream."""
+        return [text for _, text in self._items]
+
+
 def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sample:
     """Draws at most `size` texts, uniformly from those that are read.
 
@@ -93,25 +134,33 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     files = source.describe().files
     bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
     reservoir = Reservoir[tuple[str, str]](size, seed)
-    classes: set[str] = set()
+    spaced = SpacedSample()
+    counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
     total = None
     for item in source.scan():
         if isinstance(item, Problem):
             continue
-        classes.add(item.label)
+        counts[item.label] += 1
         reservoir.add((item.text, item.label))
+        spaced.add(item.text)
         if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
             total = _count(files, item, reservoir.seen)
             break
     if not reservoir.seen:
         raise DataError(f"{files[0].file} holds no rows that can be read; add texts with labels.")
     reservoir.shuffle()
-    names = tuple(sorted(classes))
+    names = tuple(sorted(counts))
     number = {name: n for n, name in enumerate(names)}
-    texts = tuple(text for text, _ in reservoir.items)
-    labels = tuple(number[label] for _, label in reservoir.items)
-    return Sample(total or reservoir.seen, total is None, names, texts, labels)
+    return Sample(
+        total=total or reservoir.seen,
+        exact=total is None,
+        classes=names,
+        texts=tuple(text for text, _ in reservoir.items),
+        labels=tuple(number[label] for _, label in reservoir.items),
+        counts=tuple(counts[name] for name in names),
+        spaced=tuple(spaced.texts),
+    )
 
 
 def _is_parquet(files: Sequence[FileDescription]) -> bool:

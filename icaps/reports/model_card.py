@@ -129,7 +129,7 @@ def make_card(
         CheckpointError: The weights cannot be read.
     """
     name, weights = model_name(folder)
-    config, train = classifier.network_.config, classifier.train
+    config, train = classifier.network_.config, classifier.train_config_
     facts = {
         "name": name,
         "weights": weights,

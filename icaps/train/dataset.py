@@ -18,14 +18,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from icaps.config import ModelConfig, TrainConfig
+from icaps.config import ModelSettings, TrainConfig, TrainSettings
 from icaps.data.cache import Artifact, artifact_home
+from icaps.data.sample import SpacedSample
 from icaps.errors import DataError
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vectors import FrozenVectors, LoadedVectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
+from icaps.train.recipe import Recipe, recipe_for
 from icaps.train.token_store import open_tokens, write_tokens
 
 _VERSION = 3  # of the format of an encoded corpus in the cache
@@ -140,6 +142,7 @@ class TrainingData:
         vocabulary: Of the training texts.
         vectors: Of its words, from all sources that were loaded.
         training, validation: The two parts of the texts.
+        recipe: The settings.
     """
 
     content: str
@@ -148,14 +151,15 @@ class TrainingData:
     vectors: FrozenVectors
     training: Corpus
     validation: Corpus
+    recipe: Recipe
 
 
 def prepare_texts(
     texts: Sequence[str],
     classes: NDArray[Any],
     labels: Numbers,
-    model: ModelConfig,
-    train: TrainConfig,
+    model: ModelSettings = None,
+    train: TrainSettings = None,
     load: Callable[[], LoadedVectors] | None = None,
 ) -> TrainingData:
     """Splits and encodes texts in memory.
@@ -164,28 +168,36 @@ def prepare_texts(
         texts: The texts.
         classes: (J,), labels by class number.
         labels: (texts,), class numbers.
-        model: How texts are split and truncated.
-        train: How the vocabulary and the validation part are chosen.
+        model, train: All settings, or single ones that replace those of the recipe.
         load: Loads word vectors, see `_build_vocabulary`.
 
     Raises:
+        ConfigError: A setting is unknown, or has the wrong type or range.
         DataError: There are too few texts to hold out a validation part.
         VectorsError: The vectors cannot be loaded.
     """
-    training, validation = split(labels, len(classes), train)
-    vocabulary, vectors = _build_vocabulary((texts[n] for n in training), train, load)
-    corpus = Corpus.from_tokens(encode(vocabulary, texts, model, spans=False), labels.tolist())
+    recipe = recipe_for(SpacedSample(texts).texts, labels, model, train)
+    training, validation = split(labels, len(classes), recipe.train)
+    vocabulary, vectors = _build_vocabulary((texts[n] for n in training), recipe.train, load)
+    tokens = encode(vocabulary, texts, recipe.model, spans=False)
+    corpus = Corpus.from_tokens(tokens, labels.tolist())
     names = (str(name) for name in classes[labels])
     content = content_hash(zip(texts, names, strict=True))
     return TrainingData(
-        content, classes, vocabulary, vectors, corpus.select(training), corpus.select(validation)
+        content=content,
+        classes=classes,
+        vocabulary=vocabulary,
+        vectors=vectors,
+        training=corpus.select(training),
+        validation=corpus.select(validation),
+        recipe=recipe,
     )
 
 
 def prepare_stream(
     records: Iterable[Labelled],
-    model: ModelConfig,
-    train: TrainConfig,
+    model: ModelSettings = None,
+    train: TrainSettings = None,
     workers: int = 1,
     load: Callable[[], LoadedVectors] | None = None,
 ) -> TrainingData:
@@ -195,17 +207,20 @@ def prepare_stream(
 
     Args:
         records: Labelled texts, the same in each iteration.
-        model: How texts are split and truncated.
-        train: How the vocabulary and the validation part are chosen.
+        model, train: All settings, or single ones that replace those of the recipe.
         workers: Number of processes that encode.
         load: Loads word vectors, see `_build_vocabulary`.
 
     Raises:
+        ConfigError: A setting is unknown, or has the wrong type or range.
         DataError: A text cannot be read, there are too few, all are of one class, or the cache
             cannot be written.
         VectorsError: The vectors cannot be loaded.
     """
-    classes, labels, content = read_labels(records)
+    sample = SpacedSample()
+    classes, labels, content = read_labels(records, sample)
+    recipe = recipe_for(sample.texts, labels, model, train)
+    model, train = recipe.model, recipe.train
     training, validation = split(labels, len(classes), train)
     in_training = np.zeros(len(labels), dtype=bool)
     in_training[training] = True
@@ -221,7 +236,13 @@ def prepare_stream(
     files = Artifact(home, lambda folder: open_tokens(folder, len(labels))).make(fill)
     corpus = Corpus(*files, labels, np.arange(len(labels), dtype=np.int32))
     return TrainingData(
-        content, classes, vocabulary, vectors, corpus.select(training), corpus.select(validation)
+        content=content,
+        classes=classes,
+        vocabulary=vocabulary,
+        vectors=vectors,
+        training=corpus.select(training),
+        validation=corpus.select(validation),
+        recipe=recipe,
     )
 
 
@@ -296,8 +317,12 @@ def _check_one_type(y: Any) -> None:
         )
 
 
-def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str]:
+def read_labels(
+    records: Iterable[Labelled], sample: SpacedSample | None = None
+) -> tuple[NDArray[Any], Numbers, str]:
     """Reads a stream: classes (J,), sorted, class numbers (texts,), hash of all texts and labels.
+
+    The texts are also added to the sample, if there is one.
 
     Raises:
         DataError: A text cannot be read, all are of one class, or a class name cannot be stored in
@@ -309,6 +334,8 @@ def read_labels(records: Iterable[Labelled]) -> tuple[NDArray[Any], Numbers, str
     def pairs() -> Iterator[tuple[str, str]]:
         for record in records:
             numbers.append(number_of.setdefault(record.label, len(number_of)))
+            if sample is not None:
+                sample.add(record.text)
             yield record.text, record.label
 
     content = content_hash(pairs())

@@ -21,14 +21,13 @@ from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
 from icaps.errors import DataError
 from icaps.model import ICapsNet
-from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vectors import TEXTS, Sources, list_sources, load_vectors, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
 from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
 from icaps.train.optimizer import AveragedAdam
-from icaps.train.recipe import Suggestion, suggest
+from icaps.train.recipe import Recipe, choose, measure
 
 _SAMPLE_TEXTS = 20_000
 # Maximum characters of the sample for counting words, and for encoding.
@@ -69,7 +68,7 @@ class Estimate:
         seconds: Of all epochs, if `patience` does not end them earlier, and of `unk_steps`.
         vector_seconds: Of training word vectors on the texts before the first epoch; 0 if there are
             none. The shorter time of reading the texts is not included anywhere.
-        suggestion: Settings that suit these texts.
+        suggestion: The recipe for these texts.
     """
 
     texts: int
@@ -83,7 +82,7 @@ class Estimate:
     seconds_per_epoch: float
     seconds: float
     vector_seconds: float
-    suggestion: Suggestion
+    suggestion: Recipe
 
 
 class Pace(NamedTuple):
@@ -157,21 +156,19 @@ def estimate(
         seconds_per_epoch=per_epoch,
         seconds=per_epoch * train.epochs + unk / train.accumulate,
         vector_seconds=_vector_seconds(corpus, vocabulary, dim, train) * trained,
-        suggestion=_suggest(whole, sample.total),
+        suggestion=_suggest(sample, model.language),
     )
 
 
-def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0) -> Suggestion:
-    """Recommends settings from a sample of the texts, read for at most `seconds`.
+def suggest_settings(source: Source, language: str = "en", seconds: float = 2.0) -> Recipe:
+    """The recipe for a sample of the texts, read for at most `seconds`.
+
+    It is that of the training if all texts were read; else it may differ a little.
 
     Raises:
         DataError: A file cannot be read, or there is no text.
     """
-    sample = draw_sample(source, _SAMPLE_TEXTS, seconds)
-    empty = Vocabulary.build((), 0)  # lengths don't depend on which words are known
-    drawn = [sample.texts[n] for n in _by_length(sample.texts, _ENCODED)]
-    whole = encode(empty, drawn, dataclasses.replace(_WHOLE, language=language))
-    return _suggest(whole, sample.total)
+    return _suggest(draw_sample(source, _SAMPLE_TEXTS, seconds), language)
 
 
 def measure_pace(network: ICapsNet, corpus: Corpus, train: TrainConfig, texts: int) -> Pace:
@@ -297,9 +294,15 @@ def _spread(values: NDArray[np.int64]) -> Spread:
     return Spread(float(values.mean()), float(np.median(values)), float(most))
 
 
-def _suggest(whole: TokenBatch, texts: int) -> Suggestion:
-    lengths = whole.words_per_text
-    return suggest(lengths, whole.sentences_per_text, whole.words_per_sentence, texts)
+def _suggest(sample: Sample, language: str) -> Recipe:
+    facts = measure(
+        sample.spaced,
+        texts=sample.total,
+        classes=len(sample.classes),
+        largest_class=max(sample.counts) / sum(sample.counts),
+        language=language,
+    )
+    return choose(facts)
 
 
 def _loaded_dim(vectors: Sources) -> int:

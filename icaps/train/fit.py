@@ -68,6 +68,8 @@ def fit_checkpoint(
     log = logger(callbacks)
     training, validation = data.training, data.validation
     log(f"{len(training)} training and {len(validation)} validation texts")
+    for line in data.recipe.lines:
+        log(line)
     counts = np.bincount(training.labels, minlength=len(data.classes)).tolist()
     class_counts = dict(zip(map(str, data.classes), counts, strict=True))
     if imbalance := describe_imbalance(class_counts):
@@ -105,6 +107,7 @@ def fit_checkpoint(
         "training_classes": class_counts,
         "vocabulary_size": data.vocabulary.trained_words,
         "vector_words": data.vocabulary.vector_words,
+        "recipe": list(data.recipe.reasons),
     }
 
     def checkpoint_of(

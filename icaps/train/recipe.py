@@ -1,82 +1,307 @@
-"""Recommends settings from the lengths and the number of texts, after the paper's tables."""
+"""The recipe: the settings that suit labelled texts, by their number, lengths and classes.
+
+The command line, the dashboard and `ICapsClassifier` all train by it where no preset is given. The
+facts come from a sample that depends on the texts and their order alone, so the same texts and
+labels have the same settings everywhere.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.config import PRESETS, Preset
+from icaps.config import (
+    PRESETS,
+    Config,
+    ModelConfig,
+    ModelSettings,
+    Preset,
+    TrainConfig,
+    TrainSettings,
+    check_settings,
+    config_from_dict,
+    format_value,
+    without_removed,
+)
 from icaps.data.catalog import DATASETS
+from icaps.errors import ConfigError
+from icaps.text.sentences import encode
+from icaps.text.vocabulary import Vocabulary
+
+Rule: TypeAlias = tuple[dict[str, Any], str]  # settings, and the reason for them as a sentence
 
 WHOLE = 0.95  # share of the texts that are not truncated
 # From these medians on texts are long; both networks were compared on 20 Newsgroups (README.md).
 LONG_WORDS, LONG_SENTENCES = 75, 4
-# F by maximum number of texts, without and with hierarchy. Tables 2 and 3 have 5 for 120,000 texts
-# and more for larger data sets. The paper has no smaller one; a word that occurs once cannot be
-# learnt.
+MANY_CLASSES = 16  # with more, capsules cannot have a class each, and are wider instead
+FEW_TEXTS, MANY_TEXTS = 20_000, 100_000
+# F by maximum number of texts, without and with hierarchy, for more than `MANY_TEXTS` as in Tables
+# 2 and 3. A word that occurs once cannot be learnt.
 _FREQUENCIES = {
-    False: {10_000: 1, 300_000: 5, 1_000_000: 50, 2_000_000: 100, math.inf: 200},
-    True: {10_000: 1, 1_000_000: 5, math.inf: 10},
+    False: {MANY_TEXTS: 1, 300_000: 5, 1_000_000: 50, 2_000_000: 100, math.inf: 200},
+    True: {MANY_TEXTS: 1, 1_000_000: 5, math.inf: 10},
 }
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """Recommended settings.
+class Facts:
+    """What the recipe depends on.
 
     Attributes:
-        hierarchical: Whether to use the network for long texts (section 2.5).
-        reason: Why, as a sentence.
-        preset: Name of the row of the paper's tables for the most similar data set.
-        max_words: N, words per text, or per sentence when hierarchical.
-        max_sentences: M when hierarchical; else None. N and M truncate at most 5% of the texts.
-        min_frequency: F, by the number of texts.
+        texts: Number of texts.
+        classes: Number of classes.
+        largest_class: Share of the texts that are of the most frequent class.
+        words: Median of words per text.
+        sentences: Median of sentences per text.
+        most_words: 95% quantile of words per text.
+        most_sentence_words: 95% quantile of words per sentence.
+        most_sentences: 95% quantile of sentences per text, where a sentence is split into parts of
+            at most `most_sentence_words` words.
+        longest: Maximum of words per text.
     """
 
-    hierarchical: bool
-    reason: str
-    preset: str
-    max_words: int
-    max_sentences: int | None
-    min_frequency: int
+    texts: int
+    classes: int
+    largest_class: float
+    words: int
+    sentences: int
+    most_words: int
+    most_sentence_words: int
+    most_sentences: int
+    longest: int
+
+    @property
+    def long(self) -> bool:
+        """Whether the texts are documents of several sentences (section 2.5)."""
+        return self.words >= LONG_WORDS and self.sentences >= LONG_SENTENCES
 
 
-def suggest(
-    words: NDArray[np.int64],
-    sentences: NDArray[np.int64],
-    sentence_words: NDArray[np.int64],
-    texts: int,
-) -> Suggestion:
-    """Recommends settings for a corpus, from the lengths of a sample of its texts.
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of a training, and where they come from.
+
+    Attributes:
+        model, train: All settings.
+        given: Those that the user has given, by name; all, if there is no recipe.
+        facts: What the others depend on; None if all were given.
+        reasons: Why, as sentences.
+        preset: Name of the row of the paper's tables for the most similar data set; empty if all
+            settings were given.
+    """
+
+    model: ModelConfig
+    train: TrainConfig
+    given: Mapping[str, Any]
+    facts: Facts | None = None
+    reasons: tuple[str, ...] = ()
+    preset: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The most important settings in plain words, for the log; none if all were given."""
+        if self.facts is None:
+            return ()
+        facts, model, train = self.facts, self.model, self.train
+        kind = "network for long documents" if model.hierarchical else "network for short texts"
+        sizes = f"N = {format_value(model.max_words)}"
+        if model.hierarchical:
+            sizes += f", M = {format_value(model.max_sentences)}"
+        lines = [
+            f"recipe for {_counted(facts.texts, 'text')} of {facts.classes} classes: {kind}, "
+            f"{sizes}, F = {train.min_frequency}, {_counted(model.num_capsules, 'capsule')} of "
+            f"{_counted(model.query_dim, 'number')}, regions of "
+            f"{_counted(model.kernel_size, 'word')}",
+            f"batches of {train.batch_size}, learning rate {train.learning_rate:g}, at most "
+            f"{_counted(train.epochs, 'epoch')}, patience {train.patience}",
+        ]
+        if self.given:
+            lines.append(f"given, not by the recipe: {', '.join(_changes(self.given))}")
+        return tuple(lines)
+
+    def with_settings(self, model: ModelSettings = None, train: TrainSettings = None) -> Recipe:
+        """The recipe for the same texts with these settings in place of its own.
+
+        Raises:
+            ConfigError: A setting is unknown, or has the wrong type or range.
+        """
+        assert self.facts is not None
+        return choose(self.facts, model, train)
+
+
+def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
+    """The recipe, rule by rule: settings that differ from the defaults, and why.
 
     Args:
-        words: (sampled,), words of each text.
-        sentences: (sampled,), sentences of each text.
-        sentence_words: (sentences,), words of each sentence, text after text.
-        texts: Number of texts of the corpus.
+        facts: What it depends on.
+        hierarchical: Whether the network is the one for long documents.
     """
-    typical = int(np.median(words)), int(np.median(sentences))
-    hierarchical = typical[0] >= LONG_WORDS and typical[1] >= LONG_SENTENCES
-    if hierarchical:
-        max_words = _long_enough(sentence_words)
-        text = np.repeat(np.arange(len(sentences)), sentences)
-        parts = np.bincount(text, -(-sentence_words // max_words), len(sentences))
-        max_sentences = _long_enough(parts)
-    else:
-        max_words, max_sentences = _long_enough(words), None
-    preset = _nearest(texts, max_sentences or int(words.max(initial=1)), hierarchical)
-    frequencies = _FREQUENCIES[hierarchical]
-    return Suggestion(
-        hierarchical,
-        _reason(*typical, hierarchical),
-        preset.name,
-        max_words,
-        max_sentences,
-        next(least for most, least in frequencies.items() if texts <= most),
+    typical = (
+        f"A typical text has {_counted(facts.words, 'word')} in "
+        f"{_counted(facts.sentences, 'sentence')}"
     )
+    if hierarchical:
+        yield (
+            {
+                "hierarchical": True,
+                "max_words": facts.most_sentence_words,
+                "max_sentences": facts.most_sentences,
+            },
+            f"{typical}: the network for long texts weighs sentences as well as words.",
+        )
+    else:
+        yield (
+            {"max_words": facts.most_words},
+            f"{typical}: the network for short texts reads it as one.",
+        )
+    frequencies = _FREQUENCIES[hierarchical]
+    least = next(least for most, least in frequencies.items() if facts.texts <= most)
+    yield (
+        {"min_frequency": least},
+        f"{_counted(facts.texts, 'text')}: a word is trained if it occurs more than "
+        f"{'once' if least == 1 else f'{least} times'}.",
+    )
+    yield (
+        {"squash_primary": True, "embedding_dropout": 0.4},
+        "Primary capsules of bounded length and more dropout learn more from any number of texts.",
+    )
+    if facts.classes > MANY_CLASSES:
+        yield (
+            {"query_dim": 32, "region_dim": 256, "learning_rate": 0.004, "epochs": 30},
+            f"{facts.classes} classes: they need wide capsules and many steps.",
+        )
+    elif facts.texts < FEW_TEXTS:
+        yield (
+            {"learning_rate": 0.001, "epochs": 20},
+            f"Fewer than {FEW_TEXTS:,} texts: smaller steps, in more epochs.",
+        )
+    if facts.texts < FEW_TEXTS:
+        yield (
+            {"batch_size": 32},
+            f"Fewer than {FEW_TEXTS:,} texts: small batches, as an epoch has few.",
+        )
+
+
+def choose(facts: Facts, model: ModelSettings = None, train: TrainSettings = None) -> Recipe:
+    """The settings for texts with these facts.
+
+    Args:
+        facts: From `measure`.
+        model: Settings of the network that replace those of the recipe, or all of them.
+        train: Likewise of training.
+
+    Raises:
+        ConfigError: A setting is unknown, or has the wrong type or range.
+    """
+    given = _given(ModelConfig, model) | _given(TrainConfig, train)
+    hierarchical = bool(given.get("hierarchical", facts.long))
+    chosen: dict[str, Any] = {}
+    reasons = []
+    for settings, reason in rules(facts, hierarchical):
+        chosen |= settings
+        if not settings.keys() <= given.keys():
+            reasons.append(reason)
+    every = chosen | given
+    return Recipe(
+        config_from_dict(ModelConfig, _settings_of(ModelConfig, every)),
+        config_from_dict(TrainConfig, _settings_of(TrainConfig, every)),
+        given,
+        facts,
+        tuple(reasons),
+        _nearest(facts, hierarchical).name,
+    )
+
+
+def recipe_for(
+    sample: Sequence[str],
+    labels: NDArray[np.integer[Any]],
+    model: ModelSettings = None,
+    train: TrainSettings = None,
+) -> Recipe:
+    """The settings for labelled texts; they are measured only if not all settings are given.
+
+    Args:
+        sample: A sample of the texts, from `data.sample.SpacedSample`.
+        labels: (texts,), class numbers of all texts.
+        model, train: As in `choose`.
+
+    Raises:
+        ConfigError: As in `choose`.
+    """
+    given = _given(ModelConfig, model) | _given(TrainConfig, train)
+    if isinstance(model, ModelConfig) and isinstance(train, TrainConfig):
+        return Recipe(model, train, given)
+    counts = np.bincount(labels)
+    facts = measure(
+        sample,
+        texts=len(labels),
+        classes=int(np.count_nonzero(counts)),
+        largest_class=float(counts.max() / len(labels)),
+        language=given.get("language", ModelConfig.language),
+    )
+    return choose(facts, model, train)
+
+
+def measure(
+    sample: Sequence[str], texts: int, classes: int, largest_class: float, language: str = "en"
+) -> Facts:
+    """Measures the lengths of a sample of texts.
+
+    Args:
+        sample: A sample, from `data.sample.SpacedSample`.
+        texts: Number of all texts.
+        classes: Number of classes.
+        largest_class: Share of the texts that are of the most frequent class.
+        language: ISO 639 code, for sentences.
+    """
+    whole = ModelConfig(hierarchical=True, max_words=None, language=language)
+    empty = Vocabulary.build((), 0)  # lengths do not depend on which words are known
+    tokens = encode(empty, sample, whole)
+    words, sentences = tokens.words_per_text, tokens.sentences_per_text
+    sentence_words = tokens.words_per_sentence
+    longest_sentence = _long_enough(sentence_words)
+    text_of = np.repeat(np.arange(len(sentences)), sentences)
+    parts = np.bincount(text_of, -(-sentence_words // longest_sentence), len(sentences))
+    return Facts(
+        texts=texts,
+        classes=classes,
+        largest_class=largest_class,
+        words=int(np.median(words)),
+        sentences=int(np.median(sentences)),
+        most_words=_long_enough(words),
+        most_sentence_words=longest_sentence,
+        most_sentences=_long_enough(parts),
+        longest=int(words.max(initial=1)),
+    )
+
+
+def _given(kind: type[Config], settings: ModelSettings | TrainSettings) -> dict[str, Any]:
+    """The settings that a user has given, by name.
+
+    Raises:
+        ConfigError: A setting is unknown, or has the wrong type or range.
+    """
+    if settings is None:
+        return {}
+    if isinstance(settings, kind):
+        return dataclasses.asdict(settings)
+    if not isinstance(settings, Mapping):
+        raise ConfigError(
+            f"The settings are {settings!r}; give a {kind.__name__}, single settings by their "
+            "names, or None for those of the recipe."
+        )
+    check_settings(kind, settings)
+    return without_removed(settings)
+
+
+def _settings_of(kind: type[Config], settings: Mapping[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(kind)}
+    return {name: value for name, value in settings.items() if name in names}
 
 
 def _long_enough(lengths: NDArray[np.int64]) -> int:
@@ -86,24 +311,30 @@ def _long_enough(lengths: NDArray[np.int64]) -> int:
     return max(1, int(np.quantile(lengths, WHOLE, method="inverted_cdf")))
 
 
-def _nearest(texts: int, length: int, hierarchical: bool) -> Preset:
+def _nearest(facts: Facts, hierarchical: bool) -> Preset:
     """The preset whose data set is most similar in number and length of texts, both as ratios."""
+    length = facts.most_sentences if hierarchical else facts.longest
 
     def distance(preset: Preset) -> float:
         limit = preset.model.max_sentences if hierarchical else preset.model.max_words
         rows = DATASETS[preset.name.rpartition("-")[0]].train_rows
-        return abs(math.log(texts / rows)) + abs(math.log(length / (limit or 1)))
+        return abs(math.log(facts.texts / rows)) + abs(math.log(length / (limit or 1)))
 
     presets = [preset for preset in PRESETS.values() if preset.model.hierarchical == hierarchical]
     return min(presets, key=distance)
 
 
-def _reason(words: int, sentences: int, hierarchical: bool) -> str:
-    typical = f"A typical text has {_counted(words, 'word')} in {_counted(sentences, 'sentence')}"
-    if hierarchical:
-        return f"{typical}: the network for long texts weighs sentences as well as words."
-    return f"{typical}: the network for short texts reads it as one."
-
-
 def _counted(number: int, unit: str) -> str:
     return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
+
+
+def _changes(given: Mapping[str, Any]) -> Iterator[str]:
+    """The given settings in words; those of a whole configuration together."""
+    whole = {"network": ModelConfig, "training": TrainConfig}
+    left = dict(given)
+    for part, kind in whole.items():
+        names = [field.name for field in dataclasses.fields(kind)]
+        if given.keys() >= set(names):
+            yield f"all settings of the {part}"
+            left = {name: value for name, value in left.items() if name not in names}
+    yield from (f"{name} = {format_value(value)}" for name, value in left.items())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icaps.cli.request import TrainRequest, option, reading_arguments
-from icaps.config import PRESETS, ModelConfig, TrainConfig
+from icaps.config import PRESETS, TrainConfig
 from icaps.errors import ConfigError, RunError
 
 PLAIN = TrainRequest("texts.csv", {}, "", {}, (), "")
@@ -74,12 +74,13 @@ def test_the_arguments_are_those_of_a_command_line() -> None:
 
 
 def test_the_settings_change_those_of_the_preset() -> None:
-    model, train = WHOLE.configs()
+    model, train = WHOLE.given()
+    assert isinstance(train, TrainConfig)
     preset = PRESETS["ag_news-long"]
     assert model == preset.model
     assert (train.epochs, train.learning_rate, train.seed) == (3, 0.002, 7)
     assert train.batch_size == preset.train.batch_size
-    assert PLAIN.configs() == (ModelConfig(), TrainConfig())
+    assert PLAIN.given() == ({}, {})
 
 
 def test_a_seed_comes_before_a_setting() -> None:
@@ -93,4 +94,4 @@ def test_what_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="KEY=VALUE"):
         TrainRequest.from_arguments(["train", "--data", "d", "--set", "epochs"])
     with pytest.raises(ConfigError, match="no preset"):
-        TrainRequest("d", {}, "nothing", {}, (), "").configs()
+        TrainRequest("d", {}, "nothing", {}, (), "").given()

@@ -113,13 +113,13 @@ def test_a_command_is_read_as_a_run_folder_stores_it(given: list[str]) -> None:
     request = TrainRequest.from_arguments([*arguments, *given])
     assert (request.data, request.preset) == ("d.csv", "ag_news-long")
     assert request.settings == {"epochs": "2"}
-    model, train = request.configs()
+    model, train = request.given()
     assert (model.hierarchical, model.max_words, train.epochs) == (True, 86, 2)
 
 
 def test_the_seed_of_a_command_comes_last() -> None:
     arguments = ["train", "--data", "d", "--seed", "7", "--set", "seed=3"]
-    assert TrainRequest.from_arguments(arguments).configs()[1].seed == 7
+    assert TrainRequest.from_arguments(arguments).given()[1] == {"seed": 7}
 
 
 @pytest.mark.parametrize(

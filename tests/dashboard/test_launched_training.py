@@ -41,7 +41,8 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert at.selectbox(key="run").value == "my texts"
     request = run_named("my texts").request
     assert request is not None
-    model, train = TrainRequest.from_arguments(request.arguments).configs()
+    given = TrainRequest.from_arguments(request.arguments).settings
+    assert given == {name: str(value) for name, value in SMALL.items()}
 
     end = time.monotonic() + WAIT
     while run_named("my texts").status.live and time.monotonic() < end:
@@ -50,7 +51,7 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert found.status.state == DONE, found.folder.log_tail()
     assert [plain for plain in (toast.value for toast in run(at).toast) if "done" in plain]
     assert found.request is not None
-    assert TrainRequest.from_arguments(found.request.arguments).configs() == (model, train)
+    assert TrainRequest.from_arguments(found.request.arguments).settings == given
     assert read_arguments(found.request.arguments).watch == WATCHED
 
     at.toggle(key="table curve-accuracy").set_value(True)

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import training_jobs
 from dashboard.train import launcher
-from dashboard.train.launcher import LONG, SHORT, SUGGESTED
+from dashboard.train.launcher import ANY, LONG, RECIPE, SHORT
 from dashboard.widgets.data_picker import PATH
 from icaps.cli.data_options import reading_options
 from icaps.cli.request import TrainRequest, read_arguments
@@ -25,16 +25,16 @@ from icaps.data.source import Source, open_source
 from icaps.runs import jobs
 from icaps.runs.folder import QUEUED, Request, Run, Status
 from icaps.train.estimate import Estimate, Spread, suggest_settings
-from icaps.train.recipe import Suggestion
+from icaps.train.recipe import Recipe, choose
 from tests.conftest import make_texts
 from tests.dashboard import visitor
 from tests.dashboard.run_folders import open_page, run, write_run
 from tests.dashboard.visitor import errors, page_html
+from tests.train.test_recipe import FACTS
 
-SUGGESTION = Suggestion(False, "A reason.", "ag_news-short", 20, None, 1)
 ESTIMATE = Estimate(
     *(500, False, ("a", "b"), Spread(12.4, 11.0, 20.0), 1234, 10**6),
-    *(2_500_000, 1_300_000_000, 40.0, 480.0, 0.0, SUGGESTION),
+    *(2_500_000, 1_300_000_000, 40.0, 480.0, 0.0, choose(FACTS)),
 )
 
 
@@ -115,7 +115,15 @@ def arguments_of(at: AppTest, started: Started) -> list[str]:
 
 
 def settings_in(arguments: Sequence[str]) -> tuple[ModelConfig, TrainConfig]:
-    return TrainRequest.from_arguments(arguments).configs()
+    """All settings of a training, those of the recipe included."""
+    request = TrainRequest.from_arguments(arguments)
+    recipe = recipe_of(request.data, **request.reading)
+    recipe = recipe.with_settings(*request.given())
+    return recipe.model, recipe.train
+
+
+def recipe_of(data: str | Path, **reading: Any) -> Recipe:
+    return suggest_settings(open_source(resolve(data), "train", **reading), seconds=600)
 
 
 def test_made_up_texts_with_what_suits_them(started: Started) -> None:
@@ -125,14 +133,10 @@ def test_made_up_texts_with_what_suits_them(started: Started) -> None:
     options = read_arguments(arguments)
     assert (options.data, options.preset, options.vectors) == ("synthetic", None, ["texts"])
     assert options.watch == watched == next(iter(open_source_of("synthetic"))).text[:300]
-    found = suggest_settings(open_source_of("synthetic"))
-    assert not found.hierarchical
-    assert (found.max_words, found.min_frequency) != (
-        195,
-        5,
-    )  # else they would not differ from the defaults
-    model = ModelConfig(max_words=found.max_words)
-    assert settings_in(arguments) == (model, TrainConfig(min_frequency=found.min_frequency))
+    assert not {"--set", "--preset"} & set(arguments)  # the training chooses what suits the texts
+    recipe = recipe_of("synthetic")
+    assert settings_in(arguments) == (recipe.model, recipe.train)
+    assert recipe.model.max_words != ModelConfig.max_words
     assert started.calls[-1][3] == jobs.LIMIT
     assert started.estimates == [(*settings_in(arguments), ("texts",))]
     assert at.session_state["run"] == "synthetic"  # it is looked at now
@@ -152,18 +156,19 @@ def test_a_preset_is_logged_by_its_name(started: Started) -> None:
     assert settings_in(arguments) == (preset.model, preset.train)
     at.radio(key="launch kind").set_value(LONG)  # which has other presets
     run(at)
-    assert at.selectbox(key="launch base").value == SUGGESTED
+    assert at.selectbox(key="launch base").value == RECIPE
     longs = [name for name, preset in PRESETS.items() if preset.model.hierarchical]
-    assert at.selectbox(key="launch base").options == [SUGGESTED, *longs]
+    assert at.selectbox(key="launch base").options == [RECIPE, *longs]
     model, _ = settings_in(arguments_of(at, started))
-    assert model == ModelConfig(hierarchical=True)
+    assert model == recipe_of("synthetic").with_settings({"hierarchical": True}).model
 
 
 def test_a_setting_of_each_kind(started: Started) -> None:
     at = open_launcher()
     widget(at, "number_input", "epochs").set_value(7)
     widget(at, "number_input", "learning_rate").set_value(3e-05)
-    widget(at, "checkbox", "squash_primary").set_value(True)
+    squash = widget(at, "checkbox", "squash_primary")
+    squash.set_value(not squash.value)
     widget(at, "checkbox", "decay").set_value(False)
     widget(at, "selectbox", "activation").select("gelu")
     widget(at, "text_input", "max_words").set_value(" None ")
@@ -171,10 +176,13 @@ def test_a_setting_of_each_kind(started: Started) -> None:
     widget(at, "text_input", "language").set_value("de")
     arguments = arguments_of(run(at), started)
     model, train = settings_in(arguments)
-    assert model == ModelConfig(
-        squash_primary=True, activation="gelu", max_words=None, max_sentences=12, language="de"
-    )
-    assert train == TrainConfig(min_frequency=1, epochs=7, learning_rate=3e-05, decay=False)
+    changed = {"epochs": 7, "learning_rate": 3e-05, "decay": False}
+    others = {"activation": "gelu", "max_words": None, "max_sentences": 12, "language": "de"}
+    squash = {"squash_primary": not recipe_of("synthetic").model.squash_primary}
+    expected = recipe_of("synthetic").with_settings(squash | others, changed)
+    assert (model, train) == (expected.model, expected.train)
+    given = TrainRequest.from_arguments(arguments).settings
+    assert given.keys() == {*changed, *others, *squash}  # and nothing that was not changed
     assert "max_words=none" in arguments
     assert "epochs=7" in arguments
 
@@ -362,7 +370,12 @@ def test_data_that_is_not_here_can_be_started(started: Started) -> None:
     assert any("once the data is downloaded" in caption.value for caption in at.caption)
     arguments = arguments_of(at, started)
     assert arguments == ["train", "--data", "ag_news", "--vectors", "texts"]
-    at.selectbox(key="launch data").select(PATH)
+    assert at.radio(key="launch kind").value == ANY
+    for kind, setting in ((LONG, "hierarchical=true"), (SHORT, "hierarchical=false")):
+        at.radio(key="launch kind").set_value(kind)
+        assert setting in arguments_of(run(at), started)
+    at.radio(key="launch kind").set_value(ANY)
+    run(at).selectbox(key="launch data").select(PATH)
     run(at).text_input(key="launch path").set_value("owner/name")
     assert read_arguments(arguments_of(run(at), started)).data == "owner/name"
     assert started.estimates == []
@@ -486,11 +499,9 @@ def test_long_documents_are_told_from_short_texts(
     at = open_launcher(str(path))
     assert at.radio(key="launch kind").value == LONG
     model, train = settings_in(arguments_of(at, started))
-    found = suggest_settings(open_source(path))
-    expected = ModelConfig(
-        hierarchical=True, max_words=found.max_words, max_sentences=found.max_sentences
-    )
-    assert (model, train) == (expected, TrainConfig(min_frequency=1))
+    recipe = recipe_of(path)
+    assert recipe.model.hierarchical
+    assert (model, train) == (recipe.model, recipe.train)
     at.text_input(key="launch path").set_value(str(texts))
     run(at)
     assert at.radio(key="launch kind").value == SHORT  # what suits these
@@ -627,6 +638,32 @@ def test_data_beside_the_folder_of_the_command(started: Started, texts: Path) ->
     at = AppTest.from_function(taking_script, default_timeout=60)
     old = run_of(["train", "--data", texts.name], folder=str(texts.parent))
     assert Path(read_arguments(taken_over(at, old, started)).data) == texts
+
+
+def test_another_text_column_has_another_recipe(started: Started, tmp_path: Path) -> None:
+    """A field that was not changed shows the new value, and nothing of it is given."""
+    path = tmp_path / "columns.csv"
+    words, labels = make_texts(30, 1)
+    table = pd.DataFrame({"text": words, "long": [f"{text} " * 5 for text in words], "y": labels})
+    table.to_csv(path, index=False)
+    at = open_launcher(str(path), **{f"launch text {path}": ["text"], f"launch label {path}": "y"})
+    before = widget(at, "text_input", "max_words").value
+    widget(at, "number_input", "epochs").set_value(5)
+    at.multiselect(key=f"launch text {path}").set_value(["long"])
+    run(at)
+    assert int(widget(at, "text_input", "max_words").value) == 5 * int(before)
+    request = TrainRequest.from_arguments(arguments_of(at, started))
+    assert request.settings == {"epochs": "5"}
+
+
+def test_the_page_says_what_the_recipe_chooses_and_why(started: Started, texts: Path) -> None:
+    at = open_launcher(str(texts))
+    recipe = recipe_of(texts)
+    captions = [caption.value.replace("\\", "") for caption in at.caption]
+    assert all(reason.split(":")[0] in " ".join(captions) for reason in recipe.reasons)
+    assert any("network for short texts, N = " in caption for caption in captions)
+    at.selectbox(key="launch base").select("dbpedia-short")
+    assert not any("network for short texts, N = " in c.value for c in run(at).caption)
 
 
 def test_what_was_changed_is_reset_by_taking_over_again(started: Started, texts: Path) -> None:

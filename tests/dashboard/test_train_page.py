@@ -500,9 +500,15 @@ def test_classes_that_are_markup(place: Path, snapshots: list[dict[str, Any]]) -
 
 def test_settings_side_by_side(place: Path) -> None:
     work = ["train", "--data", "texts.csv"]
-    write_run(place, "one", done(), arguments=[*work, *SETTINGS])
-    write_run(place, "two", done(), arguments=[*work, "--vectors", "/v.txt", "--seed", "4"])
-    write_run(place, "same", done(), arguments=[*work, *SETTINGS])
+    config = {"model": vars(ModelConfig(fixed_dim=8)), "train": vars(TrainConfig(epochs=3))}
+    for name in ("one", "same"):
+        folder = write_run(place, name, done(), arguments=[*work, *SETTINGS])
+        damage(folder.path / "config.json", json.dumps(config))
+        damage(folder.path / "metrics.json", json.dumps({"recipe": ["6 *classes*: wide."]}))
+    two = [*work, "--vectors", "/v.txt", "--seed", "4"]
+    folder = write_run(place, "two", done(), arguments=two)
+    config = {"model": vars(ModelConfig()), "train": vars(TrainConfig(seed=4))}
+    damage(folder.path / "config.json", json.dumps(config))
     write_run(place, "older", done(), arguments=[*work, "--set", "gone=1"])
     at = open_tab(open_page("train", run="one"), "Settings")
     table = at.dataframe[0].value.set_index("setting")["one"]
@@ -511,9 +517,13 @@ def test_settings_side_by_side(place: Path) -> None:
     for name, value in known.items():
         assert table[name] == ("" if value is None else str(value))
     assert (table["data"], table["vectors"]) == ("texts.csv", "texts")
+    assert (table["preset"], table["given"]) == ("the recipe", "fixed_dim=8, epochs=3")
+    assert any("\\*classes\\*" in caption.value for caption in at.caption)  # why
     at.multiselect(key="beside").set_value(["two"])
     table = run(at).dataframe[0].value
     assert {row["setting"]: (row["one"], row["two"]) for _, row in table.iterrows()} == {
+        "preset": ("the recipe", ""),
+        "given": ("fixed_dim=8, epochs=3", "seed=4"),
         "vectors": ("texts", "/v.txt"),
         "fixed_dim": ("8", "300"),
         "epochs": ("3", "12"),

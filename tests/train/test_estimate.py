@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import PRESETS, TrainConfig
+from icaps.config import TrainConfig
 from icaps.data.source import open_source
 from icaps.errors import DataError
 from icaps.train import estimate as estimation
 from icaps.train.dataset import Corpus
 from icaps.train.estimate import Estimate, estimate, expected_words
-from icaps.train.recipe import suggest
 from tests.conftest import MODEL, TRAIN, make_texts
 
 
@@ -182,63 +181,3 @@ def test_words_of_an_empty_sample() -> None:
 def test_words_that_are_all_there() -> None:
     assert expected_words(np.full(500, 9_999), 9.0, 5) == 500
     assert expected_words(np.full(500, 9_999), 9.0, 0) == 500
-
-
-def suggestion_for(lengths: list[list[int]], texts: int):  # type: ignore[no-untyped-def]
-    """Of texts as the words of each sentence."""
-    return suggest(
-        np.array([sum(text) for text in lengths]),
-        np.array([len(text) for text in lengths]),
-        np.concatenate([np.array(text, np.int64) for text in lengths]),
-        texts,
-    )
-
-
-def test_short_texts() -> None:
-    suggestion = suggestion_for([[n] for n in range(1, 101)], 120_000)
-    assert (suggestion.hierarchical, suggestion.max_words, suggestion.max_sentences) == (
-        False,
-        95,
-        None,
-    )
-    assert (suggestion.preset, suggestion.min_frequency) == ("ag_news-short", 5)
-    assert suggestion.reason == (
-        "A typical text has 50 words in 1 sentence: the network for short texts reads it as one."
-    )
-
-
-def test_long_texts() -> None:
-    lengths = [[20] * n for n in range(1, 20)] + [[20] * 4 + [200]]
-    suggestion = suggestion_for(lengths, 650_000)
-    assert (suggestion.hierarchical, suggestion.max_words, suggestion.max_sentences) == (
-        True,
-        20,
-        18,
-    )
-    assert (suggestion.preset, suggestion.min_frequency) == ("yelp_full-long", 5)
-    assert "weighs sentences as well as words" in suggestion.reason
-
-
-def test_a_long_text_of_one_sentence_is_short() -> None:
-    assert not suggestion_for([[500]], 100).hierarchical
-
-
-def test_a_sentence_that_is_split_counts_by_its_parts() -> None:
-    """Of a hundred sentences four are longer than N, and are two."""
-    suggestion = suggestion_for([[30] * 24 + [60]] * 4, 100)
-    assert (suggestion.max_words, suggestion.max_sentences) == (30, 26)
-
-
-@pytest.mark.parametrize(
-    ("texts", "short", "long"),
-    [(300, 1, 1), (120_000, 5, 5), (560_000, 50, 5), (1_400_000, 100, 10), (3_600_000, 200, 10)],
-)
-def test_frequencies_of_the_tables(texts: int, short: int, long: int) -> None:
-    assert suggestion_for([[9]], texts).min_frequency == short
-    assert suggestion_for([[20] * 9], texts).min_frequency == long
-
-
-def test_every_size_has_a_preset() -> None:
-    for texts in (1, 10**9):
-        for lengths in ([[0]], [[1]], [[30] * 999]):
-            assert suggestion_for(lengths, texts).preset in PRESETS
