@@ -22,14 +22,14 @@ Counts = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
-def wilson(hits: int, total: int) -> Interval:
+def wilson(hits: int, total: int, level: float = LEVEL) -> Interval:
     """The share hits / total with Wilson's score interval (1927).
 
     NaN with the interval 0 to 1 if `total` is 0.
     """
     if not total:
         return Interval(float("nan"), 0.0, 1.0)
-    z = NormalDist().inv_cdf(TAILS[1])
+    z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (hits + z**2 / 2) / (total + z**2)
     half = z / (total + z**2) * sqrt(hits * (total - hits) / total + z**2 / 4)
     low = max(centre - half, 0.0) if hits else 0.0

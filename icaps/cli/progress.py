@@ -30,6 +30,12 @@ class Progress(Callback):
         """Writes the line."""
         self.say(line)
 
+    def on_restart(self, restarts: int) -> None:
+        """Ends the bar of the training; the next step starts a new one."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
     def on_step(self, step: Step) -> None:
         """Advances the bar of the training."""
         if self._bar is None:

@@ -12,9 +12,9 @@ from scipy.optimize import linear_sum_assignment
 
 from icaps.interpret.corpus import Item, Tally
 from icaps.stats import RESAMPLES, TAILS
+from icaps.train.result_warnings import ALIVE_SHARE
 
 TOP = (1, 3, 5)  # numbers of largest cells whose share of a row is computed
-ALIVE_SHARE = 0.01  # least share of all texts that an alive capsule wins
 NEUTRAL = 0.95  # entropy of a capsule's classes, at most 1, from which it is class-neutral
 SAME_WORDS, SAME_QUERY = 0.5, 0.8  # overlap of words and cosine of queries of a duplicate
 SHUFFLES = 200

@@ -66,6 +66,7 @@ class Status:
         memory: Peak memory of the process in bytes.
         error: Reason of a failure, as a sentence.
         validation_macro_f1: Best so far.
+        restarts: How many times the training started again, as it had learned nothing.
     """
 
     state: str
@@ -85,6 +86,7 @@ class Status:
     memory: int = 0
     error: str = ""
     validation_macro_f1: float | None = None
+    restarts: int = 0
 
     @property
     def live(self) -> bool:

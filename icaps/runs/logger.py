@@ -54,8 +54,7 @@ class StatusWriter(Callback):
         if not queued:
             (folder.path / STOP).unlink(missing_ok=True)
         if not resume:
-            for name in (PROGRESS, SNAPSHOTS):
-                (folder.path / name).unlink(missing_ok=True)
+            self._delete_progress()
         self._first: tuple[float, int] | None = None  # time and number of the first step
         self._last_status = self._last_line = 0.0  # times
         self._line_at = (0, 0, 0.0)  # of the last line: epoch, step, mean loss of the epoch so far
@@ -72,6 +71,22 @@ class StatusWriter(Callback):
     def begin_training(self) -> None:
         """Sets the state to TRAINING, for a training that reports no steps."""
         self._change_state(TRAINING)
+
+    def on_restart(self, restarts: int) -> None:
+        """Deletes the progress and the snapshots so far, as the epochs start again."""
+        self._delete_progress()
+        self.status = dataclasses.replace(
+            self.status,
+            epoch=1,
+            step=0,
+            loss=None,
+            validation_accuracy=None,
+            validation_macro_f1=None,
+            eta=None,
+            restarts=restarts,
+        )
+        self._first, self._line_at = None, (0, 0, 0.0)
+        self._write()
 
     def on_step(self, step: Step) -> None:
         """Updates the status and the progress, at most once per interval."""
@@ -90,6 +105,7 @@ class StatusWriter(Callback):
                 texts_per_second=step.texts_per_second,
                 eta=self._seconds_left(now, done, step.epochs * step.steps),
                 memory=_peak_memory(),
+                restarts=step.restarts,
             )
             self._write()
         if now - self._last_line >= max(LINE_EVERY, (now - self._first[0]) / LINES):
@@ -136,6 +152,10 @@ class StatusWriter(Callback):
         """Writes the final state, after everything is saved."""
         self.status = dataclasses.replace(self.status, eta=None)
         self._change_state(STOPPED if interrupted else DONE)
+
+    def _delete_progress(self) -> None:
+        for name in (PROGRESS, SNAPSHOTS):
+            (self.folder.path / name).unlink(missing_ok=True)
 
     def _change_state(self, state: str) -> None:
         self.status = dataclasses.replace(self.status, state=state)

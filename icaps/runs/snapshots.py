@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from icaps.classifier import ICapsClassifier
 from icaps.runs.folder import SNAPSHOTS, RunFolder
 from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint_files import CONFIG
+from icaps.train.result_warnings import win_counts
 
 COUNTED = 2_000  # maximum number of validation texts in the matrix C
 
@@ -48,19 +46,11 @@ def snapshot(classifier: ICapsClassifier, validation: Validation, text: str) -> 
         epoch, from 1; classes; frequency, the matrix C (J, I) of section 2.6: texts by predicted
         class and top capsule; explanation, of the text, or None.
     """
+    capsules = classifier.network_.config.num_capsules
     explanation = next(classifier.explain([text])).to_dict() if text else None
     return {
         "epoch": len(classifier.history_),
         "classes": [str(name) for name in classifier.classes_],
-        "frequency": _frequency(classifier, validation).tolist(),
+        "frequency": win_counts(validation, capsules, COUNTED).tolist(),
         "explanation": explanation,
     }
-
-
-def _frequency(classifier: ICapsClassifier, validation: Validation) -> NDArray[np.int64]:
-    capsules = classifier.network_.config.num_capsules
-    counts = np.zeros((len(classifier.classes_), capsules), dtype=np.int64)  # (J, I)
-    texts = np.flatnonzero(validation.known[:COUNTED])
-    predicted = validation.class_norms.numpy()[texts].argmax(1)
-    np.add.at(counts, (predicted, validation.capsules[texts]), 1)
-    return counts

@@ -27,6 +27,7 @@ class Step:
         loss: Mean over the texts of the epoch so far.
         texts_per_second: In this epoch.
         learning_rate: Of this step.
+        restarts: How many times the training was restarted before (`restarts.train_with_restarts`).
     """
 
     epoch: int
@@ -36,6 +37,7 @@ class Step:
     loss: float
     texts_per_second: float
     learning_rate: float
+    restarts: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,13 @@ class Callback:
 
     def on_log(self, line: str) -> None:
         """Called with each log message."""
+
+    def on_restart(self, restarts: int) -> None:
+        """Called when a training that learned nothing starts again from epoch 1.
+
+        Args:
+            restarts: The number of restarts so far, from 1.
+        """
 
     def on_step(self, step: Step) -> None:
         """Called after each step."""

@@ -28,7 +28,9 @@ from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.dataset import KnownWords, TrainingData
-from icaps.train.loop import TrainingProgress, choose_device, train, validate
+from icaps.train.loop import TrainingProgress, choose_device, validate
+from icaps.train.restarts import changes, gentler, train_with_restarts
+from icaps.train.result_warnings import METRIC, validation_warnings, warnings_of
 from icaps.train.resume import StateFolder, fingerprint
 from icaps.train.unk import fit_unk
 
@@ -89,15 +91,19 @@ def fit_checkpoint(
     states = _open_states(state_folder, identity, resume)
     frozen = _add_text_vectors(data, vectors, model.fixed_dim, config, log)
     model = dataclasses.replace(model, fixed_dim=frozen.trained.shape[1])
-    torch.manual_seed(config.seed)
-    network = ICapsNet(
-        model,
-        data.vocabulary.trained_words,
-        len(data.classes),
-        torch.from_numpy(frozen.trained),
-        torch.from_numpy(frozen.others),
-        torch.from_numpy(data.vocabulary.trained_rows()),
-    ).to(choose_device(device))
+
+    def new_network(seed: int) -> ICapsNet:
+        torch.manual_seed(seed)
+        network = ICapsNet(
+            model,
+            data.vocabulary.trained_words,
+            len(data.classes),
+            torch.from_numpy(frozen.trained),
+            torch.from_numpy(frozen.others),
+            torch.from_numpy(data.vocabulary.trained_rows()),
+        )
+        return network.to(choose_device(device))
+
     facts: dict[str, Any] = {
         "vectors": source_names(vectors),
         "vector_coverage": frozen.coverage,
@@ -113,11 +119,18 @@ def fit_checkpoint(
     def checkpoint_of(
         network: ICapsNet, validation: Validation, progress: TrainingProgress
     ) -> Checkpoint:
-        labels = validation.corpus.labels
+        labels, classes = validation.corpus.labels, tuple(map(str, data.classes))
+        found = validation_warnings(
+            validation,
+            model.num_capsules,
+            classes,
+            memorized=progress.memorized,
+            short=not progress.tried,
+        )
         return Checkpoint(
             network=network,
             vocabulary=data.vocabulary,
-            classes=tuple(map(str, data.classes)),
+            classes=classes,
             train_config=config,
             inverse_temperature=fit_inverse_temperature(validation.class_norms, labels),
             metrics={
@@ -126,19 +139,23 @@ def fit_checkpoint(
                 "validation_accuracy": validation.accuracy,
                 "validation_macro_f1": validation.macro_f1,
                 "interrupted": progress.interrupted,
+                "restarts": progress.restarts,
+                "restart_settings": changes(config, gentler(config, progress.restarts)),
+                METRIC: [warning.to_dict() for warning in found],
             },
             history=[dataclasses.asdict(record) for record in progress.history],
             label_type=label_type(data.classes),
         )
 
-    progress = train(
-        network,
+    network, progress = train_with_restarts(
+        new_network,
         training,
         validation,
         config,
         callbacks,
         states,
         as_model=lambda *epoch: as_model(checkpoint_of(*epoch)),
+        log=log,
     )
     best, score = progress.best, config.epoch_score
     if best is not None:
@@ -146,7 +163,10 @@ def fit_checkpoint(
     if config.unk_steps and not progress.interrupted:
         log("fitting <unk> so that it has no effect")
         fit_unk(network, training, config)
-    return checkpoint_of(network, validate(network, validation), progress)
+    checkpoint = checkpoint_of(network, validate(network, validation), progress)
+    for warning in warnings_of(checkpoint.metrics):
+        log(f"{'WARNING' if warning.serious else 'note'}: {warning}")
+    return checkpoint
 
 
 def logger(callbacks: Sequence[Callback]) -> Callable[[str], None]:

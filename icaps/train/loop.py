@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.metrics import confusion_matrix
 from torch import Tensor
 
 from icaps.config import TrainConfig
@@ -22,11 +23,16 @@ from icaps.train.class_weights import balanced_weights
 from icaps.train.dataset import Corpus
 from icaps.train.objectives import specialisation_loss
 from icaps.train.optimizer import AveragedAdam
+from icaps.train.result_warnings import UNBALANCED, above_chance
 from icaps.train.resume import State, StateFolder
 from icaps.train.signals import DeferredInterrupt
 
 VALIDATION_BATCH = 512  # texts
 SAVE_EVERY = 300.0  # seconds between two states that are saved within a long epoch
+# A training must have learned something after the warm-up, so many more steps, and two epochs.
+TRIAL_STEPS, TRIAL_EPOCHS = 100, 2
+TRIAL_TEXTS = 1_000  # training texts on which that is tested, beside the validation texts
+_SURE = 0.998  # two-sided level of that test: it is run after each epoch
 
 
 @dataclass
@@ -41,6 +47,11 @@ class TrainingProgress:
         step: Number of its steps that are done.
         loss: Sum of the loss over the texts of these steps.
         seconds: Duration of these steps.
+        restarts: Number of earlier trainings that gave up (`restarts.train_with_restarts`).
+        learned: Whether the predictions after any epoch were better than chance.
+        memorized: Whether those for training texts were, but not those for validation texts.
+        tried: Whether it had enough steps to learn something.
+        gave_up: Whether the training ended because it had not learned anything.
     """
 
     history: list[Epoch] = field(default_factory=list)
@@ -50,12 +61,18 @@ class TrainingProgress:
     step: int = 0
     loss: float = 0.0
     seconds: float = 0.0
+    restarts: int = 0
+    learned: bool = False
+    memorized: bool = False
+    tried: bool = False
+    gave_up: bool = False
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> TrainingProgress:
         """From the result of `dataclasses.asdict`, of this version or an earlier one."""
         known = {item.name for item in dataclasses.fields(cls)}
         history = [Epoch(**record) for record in facts["history"]]
+        facts = {"learned": bool(history), **facts}
         return cls(**{name: facts[name] for name in known & facts.keys()} | {"history": history})
 
     @property
@@ -72,6 +89,8 @@ def train(
     callbacks: Sequence[Callback] = (),
     state_folder: StateFolder | None = None,
     as_model: Callable[[ICapsNet, Validation, TrainingProgress], Any] | None = None,
+    restarts: int = 0,
+    gives_up: bool = False,
 ) -> TrainingProgress:
     """Trains `network` in place; at the end it has the weights of the best epoch, in eval mode.
 
@@ -90,13 +109,16 @@ def train(
         state_folder: Where the state is saved after each epoch, every few minutes and at Ctrl-C,
             with the state to resume from.
         as_model: Returns the model to pass to `Callback.on_validation`; None passes the network.
+        restarts: Number of earlier trainings that gave up.
+        gives_up: Whether the training ends early if it has learned nothing after the warm-up,
+            TRIAL_EPOCHS epochs and TRIAL_STEPS steps.
 
     Raises:
         CheckpointError: The state cannot be written.
         TrainingError: The loss is NaN or infinite.
     """
     distributed.broadcast(network.state_dict().values())
-    trainer = Trainer(network, training, config, callbacks, state_folder)
+    trainer = Trainer(network, training, config, callbacks, state_folder, restarts, gives_up)
     progress, optimizer = trainer.progress, trainer.optimizer
     with trainer.interrupt:
         while not trainer.finished and not progress.interrupted:
@@ -119,6 +141,8 @@ class Trainer:
         config: TrainConfig,
         callbacks: Sequence[Callback] = (),
         state_folder: StateFolder | None = None,
+        restarts: int = 0,
+        gives_up: bool = False,
     ) -> None:
         self.network, self.corpus, self.config = network, corpus, config
         self.steps = -(
@@ -129,7 +153,8 @@ class Trainer:
         if config.class_weight == "balanced":
             weights = balanced_weights(corpus.labels, network.num_classes)
             self.class_weights = torch.from_numpy(weights).to(network.fixed_embedding.device)
-        self.progress = TrainingProgress()
+        self.progress = TrainingProgress(restarts=restarts)
+        self._gives_up = gives_up
         self.interrupt = DeferredInterrupt()
         self._callbacks = callbacks if distributed.rank() == 0 else ()
         self._state_folder, self._saved = state_folder, time.perf_counter()
@@ -140,9 +165,10 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the last `patience` were not better."""
+        """Whether all epochs are done, the last `patience` were not better, or it gave up."""
         done = self.progress.epoch - 1
-        return done == self.config.epochs or done - self.progress.best_epoch >= self.config.patience
+        late = done - self.progress.best_epoch >= self.config.patience
+        return done == self.config.epochs or late or self.progress.gave_up
 
     def train_epoch(self) -> None:
         """Takes the remaining steps of the epoch, up to Ctrl-C."""
@@ -203,6 +229,7 @@ class Trainer:
         if best is None or record.is_better(best, self.config.epoch_score):
             progress.best_epoch = progress.epoch
             self.optimizer.store_best()
+        self._check_learning(validation)
         progress.epoch, progress.step, progress.loss, progress.seconds = (
             progress.epoch + 1,
             0,
@@ -231,6 +258,25 @@ class Trainer:
         weights = None if self.class_weights is None else self.class_weights.cpu()[labels]
         return margin_loss(validation.class_norms, labels, self.config, weights).item()
 
+    def _check_learning(self, validation: Validation) -> None:
+        """Updates whether the training has learned anything, and whether it gives up, if not.
+
+        A few validation texts cannot show that little was learned, so training texts are predicted
+        as well, if nothing was learned so far.
+        """
+        progress, done = self.progress, self.progress.epoch
+        warmup = self.config.warmup_share * self.config.epochs * self.steps
+        progress.tried = done * self.steps >= warmup + TRIAL_STEPS
+        progress.learned = progress.learned or learns(validation)
+        if progress.tried and not progress.learned:
+            size = min(len(self.corpus), TRIAL_TEXTS)
+            random = np.random.default_rng(self.config.seed)
+            sample = self.corpus.select(random.choice(len(self.corpus), size, replace=False))
+            progress.memorized = learns(validate(self.optimizer.average, sample))
+        enough = progress.tried and done >= min(TRIAL_EPOCHS, self.config.epochs)
+        learned = progress.learned or progress.memorized
+        progress.gave_up = self._gives_up and enough and not learned
+
     def _report_step(self, seen: int) -> None:
         progress = self.progress
         step = Step(
@@ -241,6 +287,7 @@ class Trainer:
             loss=progress.loss / seen,
             texts_per_second=seen / progress.seconds,
             learning_rate=self.optimizer.learning_rate,
+            restarts=progress.restarts,
         )
         with self.interrupt.catching():
             for callback in self._callbacks:
@@ -277,6 +324,23 @@ def backward(
         weighted.backward()
         loss += weighted.item()
     return distributed.total(loss)
+
+
+def learns(validation: Validation) -> bool:
+    """Whether the predictions follow the labels, rather than being as good as in random order.
+
+    With unbalanced classes, all texts may get the most frequent class for some epochs although the
+    network learns. So the classes by norm above the mean norm of the class are tested as well.
+    """
+    norms, labels = validation.class_norms.numpy(), validation.corpus.labels  # (texts, J)
+    candidates = [norms]
+    if np.bincount(labels).max() >= UNBALANCED * len(labels):
+        candidates.append(norms - norms.mean(0))
+    classes = range(norms.shape[1])
+    return any(
+        above_chance(confusion_matrix(labels, scores.argmax(1), labels=classes), _SURE)
+        for scores in candidates
+    )
 
 
 def validate(network: ICapsNet, corpus: Corpus) -> Validation:

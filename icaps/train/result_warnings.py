@@ -1,0 +1,249 @@
+"""Warnings about the result of a training: at chance, or one capsule wins nearly everything.
+
+They are computed from two matrices of counts, at the end of a training from the validation texts,
+and later from any labelled texts (`global_view`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
+
+from icaps.stats import wilson
+from icaps.train.callbacks import Validation
+
+METRIC = "warnings"  # key in the metrics of a checkpoint
+CHANCE, MAJORITY, COLLAPSE, FEW = "chance", "majority", "collapse", "few_capsules"
+
+ALIVE_SHARE = 0.01  # least share of all texts that an alive capsule wins
+MOST = 0.5  # a capsule that wins a larger share of all texts may have collapsed
+PURE = 0.8  # share of a capsule's wins in its main class from which it serves one class
+MANY_CLASSES = 16  # with more classes, capsules cannot be expected to outnumber them
+_LEVEL = 0.9  # two-sided, so that a score is above chance with 95% confidence
+UNBALANCED = 0.7  # share of the most frequent class from which balanced weights are advised
+_FEW_TEXTS = 100  # validation texts below which they are too few to tell
+_LEAST_SHARE, _LEAST_TEXTS = 0.01, 5  # of a class that counts as one that a capsule serves
+
+_RECIPE = "purity_weight=0.03, spread_weight=0.02 and winner_sharpness=200"
+
+
+@dataclass(frozen=True)
+class ResultWarning:
+    """Something about a trained model that its user must know.
+
+    Attributes:
+        kind: CHANCE, MAJORITY, COLLAPSE or FEW.
+        message: What was measured, in one or two sentences.
+        advice: What to do, in one or two sentences.
+        serious: Whether predictions or explanations cannot be relied on; else it is a note.
+    """
+
+    kind: str
+    message: str
+    advice: str
+    serious: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return dataclasses.asdict(self)
+
+
+def result_warnings(
+    confusion: NDArray[np.int64],
+    frequency: NDArray[np.int64],
+    classes: Sequence[str],
+    texts: str = "validation",
+    memorized: bool = False,
+    short: bool = False,
+) -> list[ResultWarning]:
+    """What a user must know about a model; serious warnings first, empty if all is well.
+
+    Args:
+        confusion: (J, J), texts by true class (rows) and predicted class.
+        frequency: C (J, I), texts by predicted class and by the capsule that won them.
+        classes: Names (J,).
+        texts: What the counted texts are called.
+        memorized: Whether the model is better than chance on its training texts.
+        short: Whether the training had too few steps to learn anything.
+    """
+    chance = _chance(confusion, classes, texts, memorized, short)
+    capsules = _collapse(frequency, classes, texts) or _few(frequency, classes)
+    found = [chance, None if chance is not None and capsules and not capsules.serious else capsules]
+    return sorted((one for one in found if one is not None), key=lambda one: not one.serious)
+
+
+def validation_warnings(
+    validation: Validation,
+    capsules: int,
+    classes: Sequence[str],
+    memorized: bool = False,
+    short: bool = False,
+) -> list[ResultWarning]:
+    """`result_warnings` of the predictions for the validation texts.
+
+    Args:
+        validation: The predictions.
+        capsules: I, the number of primary capsules.
+        classes, memorized, short: See `result_warnings`.
+    """
+    predicted = validation.class_norms.numpy().argmax(1)
+    confusion = confusion_matrix(validation.corpus.labels, predicted, labels=range(len(classes)))
+    frequency = win_counts(validation, capsules)
+    return result_warnings(confusion, frequency, classes, memorized=memorized, short=short)
+
+
+def win_counts(
+    validation: Validation, capsules: int, limit: int | None = None
+) -> NDArray[np.int64]:
+    """C (J, I) of the first `limit` validation texts; those without a known word do not count.
+
+    Args:
+        validation: The predictions.
+        capsules: I, the number of primary capsules.
+        limit: Maximum number of texts; None: all.
+    """
+    norms = validation.class_norms.numpy()
+    counts = np.zeros((norms.shape[1], capsules), dtype=np.int64)  # (J, I)
+    texts = np.flatnonzero(validation.known[:limit])
+    np.add.at(counts, (norms[texts].argmax(1), validation.capsules[texts]), 1)
+    return counts
+
+
+def warnings_of(metrics: Mapping[str, Any]) -> list[ResultWarning]:
+    """The warnings in the metrics of a checkpoint; those that cannot be read are left out."""
+    stored, found = metrics.get(METRIC), []
+    for item in stored if isinstance(stored, list) else []:
+        match item:
+            case {
+                "kind": str(kind),
+                "message": str(message),
+                "advice": str(advice),
+                "serious": bool(serious),
+            }:
+                found.append(ResultWarning(kind, message, advice, serious))
+    return found
+
+
+def above_chance(confusion: NDArray[np.int64], level: float = _LEVEL) -> bool:
+    """Whether predictions are right more often than the same predictions in random order.
+
+    That is, whether Wilson's interval of the accuracy is above the accuracy expected of shuffled
+    predictions. Predicting one class for all texts is never above chance.
+
+    Args:
+        confusion: (J, J), texts by true class (rows) and predicted class.
+        level: Of the two-sided interval.
+    """
+    total = int(confusion.sum())
+    if not total:
+        return False
+    expected = float(confusion.sum(1) @ confusion.sum(0)) / total**2
+    return wilson(int(np.trace(confusion)), total, level).low > expected
+
+
+def _chance(
+    confusion: NDArray[np.int64],
+    classes: Sequence[str],
+    texts: str,
+    memorized: bool,
+    short: bool,
+) -> ResultWarning | None:
+    total = int(confusion.sum())
+    if not total:
+        return None
+    rows = confusion.sum(1)
+    accuracy, most = float(np.trace(confusion)) / total, int(rows.argmax())
+    majority = float(rows[most]) / total
+    if not above_chance(confusion):
+        predicted = np.flatnonzero(confusion.sum(0))
+        one = f": it predicts {classes[predicted[0]]} for all texts" if len(predicted) == 1 else ""
+        message = (
+            f"The model is no better than the most frequent class: {accuracy:.1%} of {total:,} "
+            f"{texts} texts are predicted right, and always predicting {classes[most]} gives "
+            f"{majority:.1%}{one}."
+        )
+        return ResultWarning(
+            CHANCE, message, _chance_advice(total, majority, texts, memorized, short)
+        )
+    if accuracy <= majority:
+        message = (
+            f"The model tells the classes apart, but always predicting {classes[most]} gives at "
+            f"least its accuracy: {majority:.1%} of {total:,} {texts} texts against {accuracy:.1%}."
+        )
+        advice = "Judge it by macro F1 and by the recall of each class."
+        return ResultWarning(MAJORITY, message, advice, serious=False)
+    return None
+
+
+def _chance_advice(total: int, majority: float, texts: str, memorized: bool, short: bool) -> str:
+    if memorized:
+        return (
+            "It has learned its training texts by heart, but nothing that holds for others: check "
+            "that the labels belong to the texts and follow from them, and give more labelled "
+            "texts."
+        )
+    if short:
+        return (
+            "The training had few steps: raise epochs and patience, or lower batch_size. If there "
+            "are few labelled texts, give more."
+        )
+    unbalanced = "set class_weight to balanced, " if majority >= UNBALANCED else ""
+    advice = (
+        f"Check that the labels belong to the texts. Then {unbalanced}lower learning_rate, set "
+        "purity_weight and spread_weight to 0, or give more labelled texts."
+    )
+    if total < _FEW_TEXTS:
+        advice += f" {total} {texts} texts are few to tell: more labels say more."
+    return advice
+
+
+def _collapse(
+    frequency: NDArray[np.int64], classes: Sequence[str], texts: str
+) -> ResultWarning | None:
+    """A warning if one capsule wins over half of all texts and serves several classes.
+
+    It serves several if its main class has less than PURE of its wins, or if it wins over half of
+    the texts of at least two classes, so that one class may have most of all texts.
+    """
+    total, wins = int(frequency.sum()), frequency.sum(0)  # (I,)
+    capsule = int(wins.argmax())
+    if not total or wins[capsule] <= MOST * total:
+        return None
+    rows, column = frequency.sum(1), frequency[:, capsule]  # (J,)
+    counted = rows >= max(_LEAST_TEXTS, _LEAST_SHARE * total)
+    purity = float(column.max() / wins[capsule])
+    if purity >= PURE and (counted & (column > MOST * rows)).sum() < 2:
+        return None
+    served = int((counted & (column > 0)).sum())
+    message = (
+        f"Capsule {capsule} wins {int(wins[capsule]):,} of {total:,} {texts} texts, of {served} of "
+        f"{len(classes)} predicted classes ({purity:.0%} of them are "
+        f"{classes[int(column.argmax())]}): which capsule decides says little about the class."
+    )
+    advice = (
+        f"Train again with {_RECIPE}, so that capsules specialise in classes; if these are set, "
+        "raise purity_weight and spread_weight."
+    )
+    return ResultWarning(COLLAPSE, message, advice)
+
+
+def _few(frequency: NDArray[np.int64], classes: Sequence[str]) -> ResultWarning | None:
+    total, wins = int(frequency.sum()), frequency.sum(0)
+    alive = int(((wins > 0) & (wins >= ALIVE_SHARE * total)).sum())
+    if not total or alive >= len(classes) or len(classes) > MANY_CLASSES:
+        return None
+    message = (
+        f"Only {alive} of {len(wins)} capsules win 1% of the texts or more, fewer than there are "
+        f"classes ({len(classes)})."
+    )
+    advice = f"For capsules that specialise in classes, train with {_RECIPE}."
+    return ResultWarning(FEW, message, advice, serious=False)

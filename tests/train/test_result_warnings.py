@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+import torch
+
+from icaps.train.callbacks import Validation
+from icaps.train.result_warnings import (
+    CHANCE,
+    COLLAPSE,
+    FEW,
+    MAJORITY,
+    METRIC,
+    ResultWarning,
+    above_chance,
+    result_warnings,
+    validation_warnings,
+    warnings_of,
+    win_counts,
+)
+from tests.train.test_loop import toy_corpus
+
+TWO, THREE = ["no", "yes"], ["a", "b", "c"]
+GOOD = np.array([[90, 10], [10, 90]])
+SPREAD = np.array([[60, 40, 0, 0], [0, 0, 50, 50]])  # capsules 0 and 1 for class 0, 2 and 3 for 1
+
+
+def kinds(confusion: np.ndarray, frequency: np.ndarray, classes: list[str]) -> list[str]:
+    return [warning.kind for warning in result_warnings(confusion, frequency, classes)]
+
+
+def test_a_good_model_has_none() -> None:
+    assert result_warnings(GOOD, SPREAD, TWO) == []
+
+
+@pytest.mark.parametrize(
+    ("confusion", "expected"),
+    [
+        ([[50, 50], [50, 50]], []),  # as shuffled
+        ([[100, 0], [100, 0]], []),  # one class for all
+        ([[950, 0], [50, 0]], []),  # of unbalanced classes
+        ([[4, 1], [2, 3]], []),  # 7 of 10 may be luck
+        ([[60, 40], [40, 60]], ["above"]),
+        ([[920, 30], [20, 30]], ["above"]),
+    ],
+)
+def test_above_chance(confusion: list[list[int]], expected: list[str]) -> None:
+    assert above_chance(np.array(confusion)) == bool(expected)
+
+
+def test_chance_says_what_was_predicted_and_what_to_do() -> None:
+    confusion = np.array([[0, 481], [0, 479]])
+    (warning,) = result_warnings(confusion, np.array([[0, 0], [480, 480]]), TWO)
+    assert warning.kind == CHANCE
+    assert warning.serious
+    assert warning.message == (
+        "The model is no better than the most frequent class: 49.9% of 960 validation texts are "
+        "predicted right, and always predicting no gives 50.1%: it predicts yes for all texts."
+    )
+    assert "lower learning_rate" in warning.advice
+    assert "class_weight" not in warning.advice
+
+
+def test_advice_depends_on_the_cause() -> None:
+    def advice(confusion: list[list[int]], **facts: bool) -> str:
+        wins = np.array(confusion).sum(0)[:, None] * np.eye(2, dtype=int)
+        return result_warnings(np.array(confusion), wins, TWO, **facts)[0].advice
+
+    even = [[50, 50], [50, 50]]
+    assert "raise epochs" in advice(even, short=True)
+    assert "by heart" in advice(even, memorized=True)
+    assert "class_weight to balanced" in advice([[950, 0], [50, 0]])
+    assert "10 validation texts are few" in advice([[3, 2], [2, 3]])
+
+
+def test_a_model_below_the_majority_that_tells_classes_apart_is_a_note() -> None:
+    """94.0% right, 95% of one class: above the 90% expected of shuffled predictions."""
+    confusion = np.array([[910, 40], [20, 30]])
+    (warning,) = result_warnings(confusion, np.array([[930, 0], [0, 70]]), TWO)
+    assert (warning.kind, warning.serious) == (MAJORITY, False)
+    assert "95.0% of 1,000 validation texts against 94.0%" in warning.message
+
+
+def test_one_capsule_that_serves_all_classes() -> None:
+    """As of a model of TREC: 473 of 500 texts, of all classes."""
+    confusion = 100 * np.eye(3, dtype=int)
+    frequency = np.array([[0, 180, 0], [0, 160, 10], [0, 133, 17]])
+    (warning,) = result_warnings(confusion, frequency, THREE, "test")
+    assert (warning.kind, warning.serious) == (COLLAPSE, True)
+    assert warning.message.startswith(
+        "Capsule 1 wins 473 of 500 test texts, of 3 of 3 predicted classes (38% of them are a)"
+    )
+    assert "purity_weight" in warning.advice
+
+
+@pytest.mark.parametrize(
+    ("frequency", "expected"),
+    [
+        ([[500, 0], [0, 500]], []),  # a capsule per class
+        ([[501, 9], [0, 490]], []),  # over half, but of one class
+        ([[950, 0], [0, 50]], []),  # of the class with most texts
+        ([[950, 0], [50, 0]], [COLLAPSE]),  # of it and of all others
+        ([[940, 10], [20, 30]], []),  # a few of the others
+        ([[400, 100], [300, 200]], [COLLAPSE]),
+        ([[500, 0], [499, 1]], [COLLAPSE]),
+        ([[1000, 0], [0, 0]], []),  # one class is predicted, so nothing can be said
+        ([[0, 0], [0, 0]], []),
+    ],
+)
+def test_collapse(frequency: list[list[int]], expected: list[str]) -> None:
+    found = kinds(GOOD, np.array(frequency), TWO)
+    assert [kind for kind in found if kind != FEW] == expected
+
+
+def test_few_capsules_are_a_note_for_few_classes() -> None:
+    confusion = 100 * np.eye(3, dtype=int)
+    frequency = np.array([[40, 0, 0], [40, 0, 0], [0, 100, 1]])
+    (warning,) = result_warnings(confusion, frequency, THREE)
+    assert (warning.kind, warning.serious) == (FEW, False)
+    assert "Only 2 of 3 capsules" in warning.message
+    many = np.zeros((17, 3), int)
+    many[:, :2] = [[5, 5]] * 17
+    assert kinds(100 * np.eye(17, dtype=int), many, list(map(str, range(17)))) == []
+
+
+def test_serious_warnings_come_first_and_notes_do_not_dilute_them() -> None:
+    at_chance, few = np.array([[50, 50], [50, 50]]), np.array([[100, 0], [0, 0]])
+    assert kinds(at_chance, few, TWO) == [CHANCE]
+    below = np.array([[910, 40], [20, 30]])
+    assert kinds(below, np.array([[930, 0], [70, 0]]), TWO) == [COLLAPSE, MAJORITY]
+
+
+def test_no_texts() -> None:
+    nothing = np.zeros((2, 2), int)
+    assert result_warnings(nothing, nothing, TWO) == []
+
+
+def test_counts_of_validation_texts() -> None:
+    """Five texts, one without a known word: predicted 0, 1, 1, 0, 1 by capsules 2, 0, 0, 1, 0."""
+    norms = torch.tensor([[0.9, 0.1], [0.2, 0.3], [0.1, 0.2], [0.0, 0.0], [0.1, 0.8]])
+    known = np.array([True, True, True, False, True])
+    validation = Validation(toy_corpus(5, 1), norms, np.array([2, 0, 0, 1, 0]), known)
+    assert win_counts(validation, 3).tolist() == [[0, 0, 1], [3, 0, 0]]
+    assert win_counts(validation, 3, limit=2).tolist() == [[0, 0, 1], [1, 0, 0]]
+    (warning,) = validation_warnings(validation, 3, TWO)
+    assert warning.kind == CHANCE
+
+
+def test_warnings_are_stored_with_the_model() -> None:
+    warning = ResultWarning(CHANCE, "It is bad.", "Train again.")
+    assert warnings_of({METRIC: [warning.to_dict()]}) == [warning]
+    assert str(warning) == "It is bad. Train again."
+    for damaged in ({}, {METRIC: None}, {METRIC: [1, {}, {"kind": 1}]}, {METRIC: {"kind": "a"}}):
+        assert warnings_of(damaged) == []
