@@ -26,6 +26,7 @@ from icaps.errors import ConfigError
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 CAPSULE_RANKINGS = ("routing", "contribution")
 CLASS_WEIGHTS = ("none", "balanced")
+LOSSES = ("margin", "cross_entropy")
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 SCORE_NAMES = {ACCURACY: "accuracy", MACRO_F1: "macro F1"}
 SCORES = ("auto", *SCORE_NAMES)
@@ -39,7 +40,14 @@ REMOVED: dict[str, tuple[Any, ...]] = {
     "product_precision": ("auto", "float32", "bfloat16"),
 }
 # Settings that earlier versions lack, with the values that agree with their behaviour.
-ADDED: dict[str, Any] = {"class_weight": "none", "score": "auto"}
+ADDED: dict[str, Any] = {
+    "class_weight": "none",
+    "score": "auto",
+    "loss": "margin",
+    "ramp_share": 0.0,
+    "trained_dropout": 0.0,
+    "scale_votes": False,
+}
 MAX_SEED = 2**32 - 1  # the maximum that numpy, scikit-learn, gensim and torch all accept
 
 Config = TypeVar("Config", "ModelConfig", "TrainConfig")
@@ -93,6 +101,11 @@ class ModelConfig:
     )
     squash_primary: bool = _field(
         False, "squash primary capsules before routing; the paper's equations do not"
+    )
+    scale_votes: bool = _field(
+        False,
+        "multiply sums of votes by sqrt(J / 4), since routing weights start at 1 / J; the paper's "
+        "equations do not",
     )
     embedding_dropout: float = _field(0.3, "dropout on word embeddings, in training only")
     dropout: float = _field(0.3, "dropout on region embeddings, in training only")
@@ -171,6 +184,11 @@ class TrainConfig:
         0.999, "decay of the moving average of the weights; 0: no averaging"
     )
     clip_norm: float = _field(5.0, "maximum gradient norm; 0: no clipping")
+    loss: str = _field(
+        "margin",
+        "margin: the paper's margin loss; cross_entropy: of the softmax of the norms times 20, "
+        "which learns from fewer texts and epochs",
+    )
     margin_present: float = _field(0.9, "norm that the true class should reach", "m+")
     margin_absent: float = _field(0.1, "norm that other classes should stay below", "m-")
     absent_weight: float = _field(0.5, "weight of the loss of other classes", "λ")
@@ -185,6 +203,9 @@ class TrainConfig:
     )
     spread_weight: float = _field(
         0.0, "weight of a loss that makes all capsules be used; 0 as in the paper"
+    )
+    ramp_share: float = _field(
+        0.0, "share of all steps in which the weights of both losses rise from 0"
     )
     winner_sharpness: float = _field(20.0, "sharpness of the softmax over capsules in both losses")
     # For `icaps.train.unk`:
@@ -206,12 +227,13 @@ class TrainConfig:
             "unk_steps",
         ):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        for name, names in (("score", SCORES), ("class_weight", CLASS_WEIGHTS)):
+        for name, names in (("score", SCORES), ("class_weight", CLASS_WEIGHTS), ("loss", LOSSES)):
             _check(getattr(self, name) in names, name, getattr(self, name), _one_of(names))
         _check(0 <= self.seed <= MAX_SEED, "seed", self.seed, f"from 0 to {MAX_SEED}")
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
+        _check(0 <= self.ramp_share <= 1, "ramp_share", self.ramp_share, "from 0 to 1")
         _check(
             0 < self.validation_share < 1,
             "validation_share",

@@ -54,7 +54,7 @@ class CapsuleOutput(NamedTuple):
         class_capsules: cc_j (B, J, d_c).
         routing: beta_ij (B, I, J) of the last iteration, which formed the class capsules. It adds
             up to 1 over the classes (eq. 9).
-        agreement: pc_j|i . cc_j (B, I, J).
+        agreement: v pc_j|i . cc_j (B, I, J), of votes as they are summed (`CapsuleLayer`).
     """
 
     class_capsules: Tensor
@@ -223,6 +223,10 @@ class CapsuleLayer(nn.Module):
 
         sum_i beta_ij pc_j|i = W_j (sum_i beta_ij pc_i) + sum_i beta_ij b_ij
         pc_j|i . cc_j = pc_i . (W_j^T cc_j) + b_ij . cc_j
+
+    Routing weights start at 1/J, so with many classes the sums of votes are small, and so are the
+    norms and their gradients. `vote_scale` is a factor v of the sums, which is 1 in the paper; the
+    logits of the routing do not have it, so that routing stays as soft.
     """
 
     def __init__(
@@ -232,9 +236,11 @@ class CapsuleLayer(nn.Module):
         primary_dim: int,
         class_dim: int,
         iterations: int,
+        vote_scale: float = 1.0,
     ) -> None:
         super().__init__()
         self.iterations = iterations
+        self.vote_scale = vote_scale
         self.capsule_weight = nn.Parameter(torch.empty(num_classes, class_dim, primary_dim))  # W_j
         self.capsule_bias = nn.Parameter(torch.zeros(num_capsules, num_classes, class_dim))  # b_ij
         nn.init.normal_(self.capsule_weight, std=1 / math.sqrt(primary_dim))
@@ -257,9 +263,10 @@ class CapsuleLayer(nn.Module):
             if capsule_mask is not None:
                 routing = routing * capsule_mask.view(-1, 1, capsules)
             # cc_j (B, J, d_c): lines 5 and 6
-            outputs = squash(self._sum_votes(primary_capsules, routing))
+            outputs = squash(self.vote_scale * self._sum_votes(primary_capsules, routing))
             agreement = self._compare_votes(primary_capsules, outputs)  # pc_j|i . cc_j (B, J, I)
             logits = logits + agreement  # line 7
+        agreement = self.vote_scale * agreement
         return CapsuleOutput(outputs, routing.transpose(1, 2), agreement.transpose(1, 2))
 
     def _sum_votes(self, primary_capsules: Tensor, routing: Tensor) -> Tensor:
@@ -331,6 +338,7 @@ class ICapsNet(nn.Module):
             config.query_dim,
             config.class_dim,
             config.routing_iterations,
+            math.sqrt(num_classes / 4) if config.scale_votes else 1.0,
         )
         self.lookup = LookupCache()  # for `icaps.inference`, which is faster with a lookup table
 

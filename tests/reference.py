@@ -77,8 +77,10 @@ def squash(x: Tensor) -> Tensor:
     return square / (1 + square) * x / torch.sqrt(square)
 
 
-def route(votes: list[list[Tensor]], iterations: int) -> tuple[list[Tensor], list[list[Tensor]]]:
-    """Algorithm 1: class capsules, and the beta that formed them."""
+def route(
+    votes: list[list[Tensor]], iterations: int, vote_scale: float = 1.0
+) -> tuple[list[Tensor], list[list[Tensor]]]:
+    """Algorithm 1: class capsules, and the beta that formed them; the sums may have a factor."""
     capsules, classes = range(len(votes)), range(len(votes[0]))
     b = [[torch.zeros((), dtype=torch.float64) for _ in classes] for _ in capsules]
     for _ in range(iterations):
@@ -86,7 +88,8 @@ def route(votes: list[list[Tensor]], iterations: int) -> tuple[list[Tensor], lis
         for i in capsules:
             total = sum(torch.exp(b[i][j]) for j in classes)
             beta.append([torch.exp(b[i][j]) / total for j in classes])
-        outputs = [squash(sum(beta[i][j] * votes[i][j] for i in capsules)) for j in classes]
+        sums = [sum(beta[i][j] * votes[i][j] for i in capsules) for j in classes]
+        outputs = [squash(vote_scale * total) for total in sums]
         b = [[b[i][j] + votes[i][j] @ outputs[j] for j in classes] for i in capsules]
     return outputs, beta
 
@@ -99,6 +102,7 @@ def run(
     activation: str = "none",
     squash_primary: bool = False,
     muted: Collection[int] = (),
+    vote_scale: float = 1.0,
 ) -> dict[str, Tensor]:
     """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p).
 
@@ -122,7 +126,7 @@ def run(
         [(weight[j] @ primary[i] + bias[i][j]) * (i not in muted) for j in range(bias.shape[1])]
         for i in heads
     ]
-    outputs, beta = route(votes, iterations)
+    outputs, beta = route(votes, iterations, vote_scale)
     return {
         "norms": torch.stack([torch.sqrt((output * output).sum()) for output in outputs]),
         "routing": torch.stack([torch.stack(row) for row in beta]),

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -6,6 +7,7 @@ import torch
 from torch import Tensor
 
 from icaps.config import ModelConfig, TrainConfig
+from icaps.inference import contributions
 from icaps.model import ICapsNet, margin_loss, squash
 from icaps.nn.packing import lay_out
 from icaps.text.batch import TokenBatch
@@ -66,6 +68,7 @@ OPTIONS = [
     {"routing_iterations": 5},
     {"activation": "relu"},
     {"activation": "tanh", "squash_primary": True},
+    {"scale_votes": True, "squash_primary": True},
     {"trained_dim": 0},
     {"fixed_dim": 0},
     {"hierarchical": True},
@@ -88,6 +91,7 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
         for name, tensor in network.state_dict().items()
     }
     config = network.config
+    scale = math.sqrt(network.num_classes / 4) if config.scale_votes else 1.0
     expected = [
         reference.run(
             weights,
@@ -96,13 +100,17 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
             config.routing_iterations,
             config.activation,
             config.squash_primary,
+            vote_scale=scale,
         )
         for text in texts
     ]
+    added = contributions(activity).sum(1)  # (B, J)
     for b, text in enumerate(expected):
+        lengths = torch.linalg.vector_norm(text["outputs"], dim=1)  # n^2 / (1 + n^2) of |s_j| = n
+        torch.testing.assert_close(added[b], (lengths / (1 - lengths)).sqrt(), rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(activity.class_norms[b], text["norms"], rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.routing[b], text["routing"], rtol=0, atol=1e-9)
-        agreement = torch.einsum("ijc,jc->ij", text["votes"], text["outputs"])
+        agreement = scale * torch.einsum("ijc,jc->ij", text["votes"], text["outputs"])
         torch.testing.assert_close(activity.agreement[b], agreement, rtol=0, atol=1e-9)
         torch.testing.assert_close(activity.primary_capsules[b], text["primary"], rtol=0, atol=1e-9)
         torch.testing.assert_close(

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from icaps.config import TrainConfig
 from icaps.errors import TrainingError
-from icaps.model import ICapsNet, margin_loss
+from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.train.callbacks import Callback, Epoch, Step, Validation
 from icaps.train.class_weights import balanced_weights
 from icaps.train.dataset import Corpus
-from icaps.train.objectives import specialisation_loss
+from icaps.train.objectives import classification_loss, specialisation_loss
 from icaps.train.optimizer import AveragedAdam
 from icaps.train.result_warnings import UNBALANCED, above_chance
 from icaps.train.resume import State, StateFolder
@@ -198,7 +198,9 @@ class Trainer:
         # Dropout is a function of the seed, step and process only, so no random state is saved.
         seeds = [self.config.seed, progress.epoch, progress.step, distributed.rank()]
         torch.manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
-        loss = backward(self.network, batch, self.config, self.class_weights)
+        steps = (progress.epoch - 1) * self.steps + progress.step
+        done = steps / (self.steps * self.config.epochs)
+        loss = backward(self.network, batch, self.config, self.class_weights, done)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"The loss is NaN or infinite in step {progress.step + 1} of epoch "
@@ -253,10 +255,10 @@ class Trainer:
             self._saved = time.perf_counter()
 
     def _validation_loss(self, validation: Validation) -> float:
-        """The mean margin loss of the validation texts, with the class weights of the training."""
+        """The mean loss of the validation texts, with the class weights of the training."""
         labels = torch.from_numpy(validation.corpus.labels)
         weights = None if self.class_weights is None else self.class_weights.cpu()[labels]
-        return margin_loss(validation.class_norms, labels, self.config, weights).item()
+        return classification_loss(validation.class_norms, labels, self.config, weights).item()
 
     def _check_learning(self, validation: Validation) -> None:
         """Updates whether the training has learned anything, and whether it gives up, if not.
@@ -299,14 +301,22 @@ class Trainer:
 
 
 def backward(
-    network: ICapsNet, batch: Corpus, config: TrainConfig, class_weights: Tensor | None = None
+    network: ICapsNet,
+    batch: Corpus,
+    config: TrainConfig,
+    class_weights: Tensor | None = None,
+    done: float = 1.0,
 ) -> float:
     """Forward and backward pass of a batch: accumulates gradients and returns the mean loss.
 
     Under torchrun each process takes its share of the texts, and `AveragedAdam.step` sums the
     gradients. The share is split into `config.accumulate` parts. The loss of a part is weighted by
     its share of the batch, so that losses and gradients add up to the mean over the batch.
-    `class_weights` (J,) are factors of the margin loss of a text, by its class.
+
+    Args:
+        network, batch, config: What is trained, on which texts and how.
+        class_weights: (J,), factors of the classification loss of a text, by its class.
+        done: As in `specialisation_loss`.
     """
     device, loss = network.fixed_embedding.device, 0.0
     texts = np.arange(len(batch))[distributed.share()]
@@ -317,9 +327,9 @@ def backward(
         activity = network(part.tokens())
         labels = torch.from_numpy(part.labels).to(device)
         weights = None if class_weights is None else class_weights[labels]
-        part_loss = margin_loss(activity.class_norms, labels, config, weights)
+        part_loss = classification_loss(activity.class_norms, labels, config, weights)
         if config.purity_weight or config.spread_weight:
-            part_loss = part_loss + specialisation_loss(activity.routing, labels, config)
+            part_loss = part_loss + specialisation_loss(activity.routing, labels, config, done)
         weighted = part_loss * (len(part) / len(batch))
         weighted.backward()
         loss += weighted.item()

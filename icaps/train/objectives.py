@@ -1,20 +1,47 @@
-"""Specialisation loss: makes primary capsules specialise in classes. It is not in the paper.
+"""What a training minimises: a loss of the class norms, and a specialisation loss of the routing.
 
-With the paper's loss alone, the matrix C has little information. W_j is shared by all capsules, so
-the class depends on the vector of a capsule and not on its number: a few capsules win the texts of
-every class, and the others win none. This loss increases the mutual information of the winning
-capsule and the class, and the number of capsules that win.
+The paper has the margin loss alone. The cross-entropy of the norms is an alternative: its gradient
+does not vanish when the norm of the true class is the largest but still close to another.
+
+The specialisation loss makes primary capsules specialise in classes. With the classification loss
+alone, the matrix C has little information. W_j is shared by all capsules, so the class depends on
+the vector of a capsule and not on its number: a few capsules win the texts of every class, and the
+others win none. The specialisation loss increases the mutual information of the winning capsule and
+the class, and the number of capsules that win.
 """
 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from icaps.config import TrainConfig
+from icaps.model import margin_loss
+
+NORM_FACTOR = 20.0  # of norms, which are below 1, in the softmax of the cross-entropy
 
 
-def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) -> Tensor:
+def classification_loss(
+    class_norms: Tensor, labels: Tensor, config: TrainConfig, weights: Tensor | None = None
+) -> Tensor:
+    """The mean over texts of the margin loss, or of the cross-entropy, as `config.loss` says.
+
+    Args:
+        class_norms: ||cc_j|| (B, J).
+        labels: (B,), class numbers.
+        config: Has the name of the loss, and the constants of the margin loss.
+        weights: As in `model.margin_loss`.
+    """
+    if config.loss == "margin":
+        return margin_loss(class_norms, labels, config, weights)
+    text_losses = F.cross_entropy(NORM_FACTOR * class_norms, labels, reduction="none")  # (B,)
+    return (text_losses if weights is None else weights * text_losses).mean()
+
+
+def specialisation_loss(
+    routing: Tensor, labels: Tensor, config: TrainConfig, done: float = 1.0
+) -> Tensor:
     """purity_weight H(class | winner) - spread_weight H(winner), in nats, over a batch.
 
     The winner of a text is the capsule with the largest routing weight for the text's class
@@ -23,7 +50,9 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
     Args:
         routing: beta_ij (texts, I, J).
         labels: (texts,), class numbers.
-        config: Has the two weights and the sharpness.
+        config: Has the two weights, their ramp and the sharpness.
+        done: Share of the training's steps that are done. Both weights rise linearly from 0 until
+            `ramp_share` of the steps are done, so that the network first learns the classes.
     """
     to_label = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
     winners = (config.winner_sharpness * to_label).softmax(1)  # (texts, I)
@@ -31,7 +60,8 @@ def specialisation_loss(routing: Tensor, labels: Tensor, config: TrainConfig) ->
     joint = joint.index_add(0, labels, winners) / len(labels)
     winner_entropy = _entropy(joint.sum(0))
     class_entropy = _entropy(joint) - winner_entropy  # H(class | winner), by the chain rule
-    return config.purity_weight * class_entropy - config.spread_weight * winner_entropy
+    loss = config.purity_weight * class_entropy - config.spread_weight * winner_entropy
+    return loss * (min(1.0, done / config.ramp_share) if config.ramp_share else 1.0)
 
 
 def _entropy(shares: Tensor) -> Tensor:

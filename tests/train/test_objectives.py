@@ -1,4 +1,4 @@
-"""The specialisation loss, compared with its formula in plain Python."""
+"""Both losses, compared with their formulas in plain Python."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import TrainConfig
 from icaps.interpret import controls
 from icaps.interpret.corpus import count_corpus
-from icaps.train.objectives import specialisation_loss
+from icaps.train.objectives import classification_loss, specialisation_loss
 from tests.conftest import MODEL, TRAIN, make_texts
 
 
@@ -35,6 +35,30 @@ def test_the_loss_equals_its_formula(sharpness: float) -> None:
     config = TrainConfig(purity_weight=0.3, spread_weight=0.7, winner_sharpness=sharpness)
     actual = specialisation_loss(routing, torch.tensor(labels), config)
     assert float(actual) == pytest.approx(expected(routing, labels, config), abs=1e-12)
+
+
+def test_the_cross_entropy_by_hand() -> None:
+    norms = torch.tensor([[0.9, 0.1, 0.2], [0.5, 0.5, 0.5]], dtype=torch.float64)
+    config = TrainConfig(loss="cross_entropy")
+    first = math.log(1 + math.exp(-16) + math.exp(-14))  # 20 times the differences of norms
+    second = math.log(3)
+    labels = torch.tensor([0, 2])
+    loss = classification_loss(norms, labels, config)
+    assert loss.item() == pytest.approx((first + second) / 2, abs=1e-12)
+    weighted = classification_loss(norms, labels, config, torch.tensor([2.0, 0.5]))
+    assert weighted.item() == pytest.approx((2 * first + 0.5 * second) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ramp", "done", "share"), [(0.0, 0.0, 1), (0.5, 0.0, 0), (0.5, 0.2, 0.4), (0.5, 0.9, 1)]
+)
+def test_the_ramp_of_the_specialisation_loss(ramp: float, done: float, share: float) -> None:
+    torch.manual_seed(2)
+    routing = torch.rand(6, 4, 2, dtype=torch.float64).softmax(2)
+    labels = [0, 1, 1, 0, 1, 0]
+    config = TrainConfig(purity_weight=0.3, spread_weight=0.2, ramp_share=ramp)
+    actual = specialisation_loss(routing, torch.tensor(labels), config, done)
+    assert float(actual) == pytest.approx(share * expected(routing, labels, config), abs=1e-12)
 
 
 def test_its_minimum_and_maximum() -> None:
