@@ -10,7 +10,7 @@ from dashboard import logs, settings
 from dashboard.quotas import NotAllowedError
 from icaps.data.cache import READY, data_folder
 from icaps.data.resolve import Available, available, is_hub_name
-from icaps.text.vectors import TEXTS
+from icaps.text.vectors import ENGLISH, TEXTS
 
 
 def confined() -> bool:
@@ -63,7 +63,7 @@ def check_vectors(value: str) -> None:
     Raises:
         NotAllowedError: They are a file outside the allowed folders, or need a download.
     """
-    if not confined() or value == TEXTS or _inside(value):
+    if not confined() or value in (ENGLISH, TEXTS) or _inside(value):
         return
     path = Path(value)
     if exists(path) or path.name != value or path.suffix or not settings.current().downloads:

@@ -64,9 +64,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             `fixed_dim` is the size of vectors that are trained on the texts; in the fitted network
             it is the total size of all vectors.
         train: Settings of training: a `TrainConfig`, single ones such as `{"epochs": 3}`, or None.
-        vectors: Path or gensim-data name of pre-trained word vectors (`vectors.load_vectors`),
-            "texts" for vectors trained on the texts themselves, or several of these, which are
-            concatenated, "texts" last. None means "texts". Words that are rare or absent in the
+        vectors: "english" for the table of the package, path or gensim-data name of other
+            pre-trained word vectors (`vectors.load_vectors`), "texts" for vectors trained on the
+            texts themselves, or several of these, which are concatenated, "texts" last. None means
+            `vectors.DEFAULT_SOURCES`. Words that are rare or absent in the
             texts are read by their pre-trained vectors, as many as fit into
             `vectors.MAX_VECTOR_WORDS_BYTES`; the fitted network holds these.
         device: "auto", or a torch device.

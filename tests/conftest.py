@@ -4,6 +4,7 @@ import csv
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.source import open_source
 from icaps.interpret.global_view import DataReference, make_view, save_view
+from icaps.text import vectors
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("unhurried")
@@ -74,6 +76,20 @@ MODEL = ModelConfig(
 TRAIN = TrainConfig(
     min_frequency=0, learning_rate=0.01, batch_size=32, epochs=8, average_decay=0.9, seed=1
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def texts_alone() -> Iterator[None]:
+    """Made-up texts need no vectors of English, which cost a second and 8 MB per training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectors, "DEFAULT_SOURCES", (vectors.TEXTS,))
+        yield
+
+
+@pytest.fixture
+def default_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default sources of word vectors, as users have them."""
+    monkeypatch.setattr(vectors, "DEFAULT_SOURCES", (vectors.ENGLISH, vectors.TEXTS))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,6 +18,8 @@ from icaps import inference
 from icaps.classifier import ICapsClassifier, NotFittedError
 from icaps.config import TrainConfig
 from icaps.errors import ConfigError, DataError, ICapsError
+from icaps.text.batch import UNK
+from icaps.train.callbacks import Callback
 from tests.conftest import MODEL, TOPICS, TRAIN, make_texts
 
 HARD = [
@@ -292,6 +294,45 @@ def test_vectors_of_several_sources_are_concatenated(tmp_path: Path) -> None:
     assert ICapsClassifier(MODEL, settings).fit(texts, labels).metrics_["vectors"] == (
         "the training texts"
     )
+
+
+class Lines(Callback):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def on_log(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.mark.usefixtures("default_sources")
+def test_by_default_words_that_training_never_saw_have_english_vectors() -> None:
+    texts, labels = make_texts(60, seed=1)
+    log = Lines()
+    settings = dataclasses.replace(TRAIN, epochs=1)
+    fitted = ICapsClassifier(MODEL, settings, callbacks=[log]).fit(texts, labels)
+    assert fitted.metrics_["vectors"] == "english + the training texts"
+    assert fitted.network_.config.fixed_dim == 300 + MODEL.fixed_dim
+    for word in ("casserole", "Casserole", "CASSEROLE", "goalkeeper", "n't"):
+        assert word not in " ".join(texts)
+        assert fitted.vocabulary_.id(word) > UNK
+    assert fitted.vocabulary_.id("Kartoffelsuppe") == UNK
+    assert not any("Is it English?" in line for line in log.lines)
+
+
+@pytest.mark.usefixtures("default_sources")
+def test_texts_of_another_language_are_noticed() -> None:
+    texts = [
+        "Der Hafen war am Morgen noch leer, aber gegen Mittag kamen die ersten Boote zurück.",
+        "Wir haben uns sehr über den Besuch gefreut und möchten bald wiederkommen.",
+        "Das Essen war leider kalt und der Kellner unfreundlich.",
+        "Gestern hat es den ganzen Tag geregnet, deshalb blieben wir zu Hause.",
+    ] * 5
+    log = Lines()
+    settings = dataclasses.replace(TRAIN, epochs=1)
+    ICapsClassifier(MODEL, settings, callbacks=[log]).fit(texts, ["a", "b", "a", "b"] * 5)
+    (line,) = [line for line in log.lines if "Is it English?" in line]
+    assert line.startswith("english: vectors for ")
+    assert "--vectors FILE" in line
 
 
 def test_passes_for_the_texts_own_vectors_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from icaps.inference import _run as run
 from icaps.model import ICapsNet
 from icaps.nn import lookup
 from icaps.text import vectors
+from icaps.text.compact_vectors import CompactVectors
 from tests import reference
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.test_model import DOCUMENTS, SMALL, TEXTS, pack, pack_documents
@@ -198,7 +199,12 @@ def test_a_checkpoint_needs_no_other_file(fitted: ICapsClassifier, tmp_path: Pat
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert stored["vector_words"].dtype == torch.int8
     config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert config["words"] == {"vector_words": 2, "vector_dim": 5, "backs_off": True}
+    assert config["words"] == {
+        "vector_words": 2,
+        "vector_dim": 5,
+        "backs_off": True,
+        "vector_rows": 0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -210,6 +216,8 @@ def test_a_checkpoint_needs_no_other_file(fitted: ICapsClassifier, tmp_path: Pat
         ({"vector_words": True}, r"config\.json is damaged \(vector_words is True"),
         ({"vector_dim": 4}, "does not fit .* vector_words is"),
         ({"vector_dim": 10**9}, r"config\.json is damaged \(vector_dim is"),
+        ({"vector_rows": 3}, r"config\.json is damaged \(vector_rows is 3"),
+        ({"vector_rows": 1}, "does not fit .* vector_rows is missing"),
         ({"backs_off": "yes"}, r"config\.json is damaged \(backs_off is 'yes'"),
         ({"colour": 1}, r"config\.json is damaged"),
     ],
@@ -265,3 +273,56 @@ def test_the_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     known = fitted.vocabulary_
     assert known.words[known.trained_words :] == ("one", "two", "rare")
     assert fitted.network_.vector_words.nbytes == 15
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ICapsClassifier:
+    """A network with the vectors of five words that are not trained; there are three vectors."""
+    monkeypatch.setattr(vectors, "MAX_VECTOR_WORDS_BYTES", 3 * 5 + 4)
+    words = ("one", "two", "uno", "dos", "three", "four")
+    rows = np.array([0, 1, 0, 1, 2, 3], np.uint32)
+    steps = np.random.default_rng(1).integers(-60, 60, (4, 5)).astype(np.int8)
+    CompactVectors(words, rows, steps).save(tmp_path / "v.npz")
+    texts, labels = make_texts(90, seed=1)
+    train = dataclasses.replace(TRAIN, epochs=1)
+    return ICapsClassifier(MODEL, train, tmp_path / "v.npz", "cpu").fit(texts, labels)
+
+
+def test_words_that_share_a_vector_cost_one(shared: ICapsClassifier, tmp_path: Path) -> None:
+    known = shared.vocabulary_
+    assert known.words[known.trained_words :] == ("one", "two", "uno", "dos", "three")
+    shared.save(tmp_path / "model")
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    assert stored["vector_words"].shape == (3, 5)
+    loaded = ICapsClassifier.load(tmp_path / "model", device="cpu")
+    assert torch.equal(loaded.network_.vector_words, shared.network_.vector_words)
+    texts = ["one uno two", "three dos", "the sail"]
+    assert (loaded.class_norms(texts) == shared.class_norms(texts)).all()
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (
+        tmp_path / "model" / "model.safetensors"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("value", [-1, 3])
+def test_damaged_rows(shared: ICapsClassifier, tmp_path: Path, value: int) -> None:
+    shared.save(tmp_path / "model")
+    path = tmp_path / "model" / "model.safetensors"
+    weights = load_file(path)
+    weights["vector_rows"][2] = value
+    save_file(weights, path)
+    with pytest.raises(CheckpointError, match="vector_rows are no rows"):
+        ICapsClassifier.load(tmp_path / "model")
+    save_file(weights | {"vector_rows": weights["vector_rows"].float().clamp(0, 2)}, path)
+    with pytest.raises(CheckpointError, match="vector_rows are no rows"):
+        ICapsClassifier.load(tmp_path / "model")
+
+
+def test_shared_rows_never_expand_without_bound(shared: ICapsClassifier, tmp_path: Path) -> None:
+    shared.save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    config["words"]["vector_words"] = 10**9
+    path.write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="1000000000 vector words are too many"):
+        ICapsClassifier.load(tmp_path / "model")

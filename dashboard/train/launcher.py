@@ -27,7 +27,8 @@ from icaps.config import (
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run
-from icaps.text.vectors import TEXTS
+from icaps.text.coverage import VectorCoverage
+from icaps.text.vectors import ENGLISH, TEXTS, list_sources
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.recipe import Recipe
 
@@ -36,6 +37,7 @@ RECIPE = "Suggested for these texts"
 SHORT, LONG = "Short texts", "Long documents"
 ANY = "As suits the texts"  # of data that is not downloaded yet
 _TITLE = "Train a model"
+_SOURCES = (ENGLISH, TEXTS)  # of word vectors, besides files and names
 
 
 def show() -> None:
@@ -65,8 +67,8 @@ def fill_from(run: Run) -> None:
         data_picker.take(PLACE, path_for_command(request.data, folder), request.reading)
         _fill_settings(request)
         state["launch vectors"] = [
-            name if name == TEXTS else path_for_command(name, folder)
-            for name in request.vectors or (TEXTS,)
+            name if name in _SOURCES else path_for_command(str(name), folder)
+            for name in request.vectors or list_sources(None)
         ]
         state["launch watch"] = request.watch
         state["launch name"] = free_name(run.name)
@@ -206,12 +208,14 @@ def _ask_vectors() -> tuple[str, ...]:
     """
     vectors = st.multiselect(
         "Word vectors",
-        [TEXTS, *st.session_state.get("launch vectors", [])],
-        default=[TEXTS],
+        list(dict.fromkeys([*_SOURCES, *st.session_state.get("launch vectors", [])])),
+        default=list_sources(None),
         accept_new_options=True,
         key="launch vectors",
-        help="'texts' trains them on your texts. Or a file, or a gensim-data name. Several are "
-        "concatenated.",
+        help="'english' is a table of 100,000 English words that comes with iCaps: words that are "
+        "rare in your texts, or absent, are read by their vectors. 'texts' trains vectors on your "
+        "texts. For other languages enter a file, such as one of fastText, or a gensim-data name. "
+        "Several are concatenated.",
         persist_state="session",
     )
     for name in vectors:
@@ -235,6 +239,19 @@ def _show_estimate(choice: Choice, request: TrainRequest) -> None:
         f"words. {epoch} per epoch, up to {job_bars.duration(estimate.seconds)} in total; a model "
         f"of {estimate.checkpoint_bytes / 1e6:.1f} MB, {estimate.peak_bytes / 1e9:.1f} GB of "
         "memory."
+    )
+    if estimate.coverage is not None:
+        show = st.warning if estimate.coverage.low else st.caption
+        show(error_boundary.plain(_describe(estimate.coverage)))
+
+
+def _describe(coverage: VectorCoverage) -> str:
+    """How many words have a vector, and what to do if few have."""
+    if not coverage.low:
+        return coverage.summary
+    return (
+        f"{coverage.summary} For other languages, enter a file of vectors of that language in the "
+        "field Word vectors, such as one of fastText."
     )
 
 

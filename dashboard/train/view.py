@@ -24,7 +24,7 @@ from icaps.html import printable
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
-from icaps.text.vectors import TEXTS
+from icaps.text.vectors import list_sources
 from icaps.train.checkpoint_files import CONFIG, METRICS
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
@@ -244,7 +244,7 @@ def _settings(run: Run) -> dict[str, str]:
         "label": request.reading.get("label", ""),
         "preset": request.preset or ("the recipe" if _reasons(run) or not run.has_model else ""),
         "given": ", ".join(f"{name}={value}" for name, value in request.settings.items()),
-        "vectors": ", ".join(request.vectors or (TEXTS,)),
+        "vectors": ", ".join(map(str, request.vectors or list_sources(None))),
         **_model_settings(run),
         **given[0],
         **given[1],

@@ -24,7 +24,7 @@ class TrainRequest:
         reading: Options of `open_source`.
         preset: The preset that the settings change; empty for the recipe.
         settings: Values of `--set`, by the names of the settings.
-        vectors: Paths and names of word vectors; empty for vectors trained on the texts.
+        vectors: Paths and names of word vectors; empty for `DEFAULT_SOURCES`.
         watch: The text whose explanation is stored after each epoch.
     """
 

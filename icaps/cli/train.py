@@ -47,8 +47,9 @@ def add_parser(commands: Commands) -> None:
         "--vectors",
         action="append",
         metavar="PATH",
-        help="a file of word vectors, a gensim-data name, or 'texts' (default) for vectors trained "
-        "on the texts; may be repeated, to concatenate several",
+        help="'english' for the table of English words that comes with iCaps, 'texts' for vectors "
+        "trained on the texts (both are the default), a file of word vectors, or a gensim-data "
+        "name; may be repeated, to concatenate several",
     )
     train.add_argument("--seed", type=int, metavar="N", help="random seed")
     train.add_argument(

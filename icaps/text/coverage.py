@@ -31,20 +31,26 @@ class VectorCoverage:
         return self.share < LOW_COVERAGE and bool(self.missing)
 
     @property
-    def advice(self) -> str:
-        """What the coverage is, and what to do if it is low, as sentences."""
+    def summary(self) -> str:
+        """What the coverage is, and a question if it is low, as sentences."""
         summary = f"{self.sources}: vectors for {self.share:.0%} of the running words."
         if not self.low:
             return summary
-        examples = ", ".join(self.missing)
+        return f"{summary} Words without one: {', '.join(self.missing)}. Is it English?"
+
+    @property
+    def advice(self) -> str:
+        """The summary, and what to do on the command line if the coverage is low."""
+        if not self.low:
+            return self.summary
         return (
-            f"{summary} Words without one: {examples}. Is it English? For other languages give "
-            "vectors of that language: --vectors FILE, such as one of fastText."
+            f"{self.summary} For other languages give vectors of that language: --vectors FILE, "
+            "such as one of fastText."
         )
 
 
 def vector_coverage(
-    counts: Mapping[str, int], tables: Iterable[Collection[str]], sources: str
+    counts: Mapping[str, int], tables: Iterable[Collection[str]], sources: str, unknown: int = 0
 ) -> VectorCoverage:
     """The coverage of texts by the words of some tables of vectors.
 
@@ -54,6 +60,7 @@ def vector_coverage(
         counts: Number of occurrences of each word.
         tables: For each source the words that have a vector; sets or mappings.
         sources: Their names, for messages.
+        unknown: Number of occurrences of other words, none of which has a vector.
     """
     tables = list(tables)
 
@@ -63,7 +70,7 @@ def vector_coverage(
 
     words = {word: count for word, count in counts.items() if word[:1].isalpha()}
     missing = {word: count for word, count in words.items() if not known(word)}
-    total = sum(words.values())
-    share = 1 - sum(missing.values()) / total if total else 0.0
+    total = sum(words.values()) + unknown
+    share = 1 - (sum(missing.values()) + unknown) / total if total else 0.0
     frequent = sorted(missing, key=lambda word: (-missing[word], word))[:_EXAMPLES]
     return VectorCoverage(sources, share, tuple(frequent))

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from icaps.config import VECTOR_STEP
 from icaps.data.download import NETWORK_SETTING, offline
 from icaps.errors import VectorsError
+from icaps.text.batch import UNK
 from icaps.text.compact_vectors import ENGLISH_FILE, CompactVectors, is_compact
+from icaps.text.coverage import VectorCoverage, vector_coverage
 from icaps.text.spacy_package import is_spacy_package, read_spacy_package
 from icaps.text.vocabulary import Vocabulary
 
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 TEXTS = "texts"  # the source for vectors that are trained on the training texts
 ENGLISH = "english"  # the source for the table that the package contains
+DEFAULT_SOURCES = (TEXTS,)
 
-MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the vectors of words that are not trained
+MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the different vectors of words that are not trained
+MAX_VECTOR_WORDS = 100_000  # such words, which may share vectors
 
 Sources = str | Path | Sequence[str | Path] | None
 
@@ -120,9 +124,9 @@ class FrozenVectors(NamedTuple):
 
 
 def list_sources(vectors: Sources) -> tuple[str | Path, ...]:
-    """The sources as a tuple; None means the training texts."""
+    """The sources as a tuple; None means `DEFAULT_SOURCES`."""
     if vectors is None:
-        return (TEXTS,)
+        return DEFAULT_SOURCES
     return (vectors,) if isinstance(vectors, str | Path) else tuple(vectors)
 
 
@@ -138,7 +142,8 @@ class LoadedVectors:
     """The vectors of all sources but `TEXTS`, whole; they are needed only until `select`.
 
     Args:
-        vectors: A path or gensim-data name, `TEXTS`, or several of these; None means `TEXTS`.
+        vectors: `ENGLISH`, a path or gensim-data name, `TEXTS`, or several of these; None means
+            `DEFAULT_SOURCES`.
         log: Called with one line per step.
 
     Raises:
@@ -165,14 +170,43 @@ class LoadedVectors:
 
     @property
     def max_vector_words(self) -> int:
-        """The number of vector words that fit into `MAX_VECTOR_WORDS_BYTES`."""
-        return MAX_VECTOR_WORDS_BYTES // self.dim if self.dim else 0
+        """The number of first words with different vectors of `MAX_VECTOR_WORDS_BYTES` in total.
+
+        Words that share a vector in all sources, as most in `ENGLISH` do, add nothing.
+        """
+        return self._first_words()[0]
+
+    @property
+    def vector_words_bytes(self) -> int:
+        """Size of the different vectors of these words, a byte per number."""
+        return self._first_words()[1] * self.dim
+
+    def _first_words(self) -> tuple[int, int]:
+        """The number of first words that may become vector words, and of their vectors."""
+        most = MAX_VECTOR_WORDS_BYTES // self.dim if self.dim else 0
+        words = self.words[:MAX_VECTOR_WORDS]
+        different = set[tuple[int | None, ...]]()
+        for count, word in enumerate(words):
+            vector = tuple(table.key_to_index.get(word) for _, table in self._tables)
+            if len(different) == most and vector not in different:
+                return count, most
+            different.add(vector)
+        return len(words), len(different)
 
     def build_vocabulary(self, texts: Iterable[str], min_frequency: int) -> Vocabulary:
         """The vocabulary of a network with these vectors; see `Vocabulary.build`."""
         return Vocabulary.build(
             texts, min_frequency, self.words, self.max_vector_words, backs_off=True
         )
+
+    def coverage(self, vocabulary: Vocabulary) -> VectorCoverage | None:
+        """How many of the words that were counted have a vector; None if there is no source."""
+        if not self._tables:
+            return None
+        counts = dict(zip(vocabulary.words, vocabulary.counts, strict=True))
+        names = " + ".join(name for name, _ in self._tables)
+        words = [table.key_to_index for _, table in self._tables]
+        return vector_coverage(counts, words, names, unknown=vocabulary.counts[UNK])
 
     def select(self, vocabulary: Vocabulary) -> FrozenVectors:
         """The vectors of a vocabulary's words."""
@@ -185,6 +219,8 @@ class LoadedVectors:
                 f"{vocabulary.trained_words} words are trained; {vocabulary.vector_words} more are "
                 "read by their vectors alone"
             )
+        if (coverage := self.coverage(vocabulary)) and coverage.low:
+            self._log(coverage.advice)
         return FrozenVectors.join(parts, vocabulary)
 
 

@@ -65,6 +65,7 @@ LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class 
     "bool": {"True": True, "False": False}.__getitem__,
 }
 MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
+_MAX_SHARED = 1 << 28  # bytes of vectors of words that share stored ones, which are expanded
 Module = TypeVar("Module", bound=nn.Module)
 _WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
 
@@ -106,25 +107,33 @@ class _WordReading(NamedTuple):
     """How the words of a checkpoint are read; older formats have the default values.
 
     `vector_words` and `backs_off` are those of the vocabulary, and `vector_dim` is the number of
-    columns of `ICapsNet.vector_words`.
+    columns of `ICapsNet.vector_words`. `vector_rows` is the number of its different rows if only
+    these are stored, with the row of each word; 0 if all are stored.
     """
 
     vector_words: int = 0
     vector_dim: int = 0
     backs_off: bool = False
+    vector_rows: int = 0
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint) -> _WordReading:
+    def of(cls, checkpoint: Checkpoint, rows: int) -> _WordReading:
         vocabulary, vectors = checkpoint.vocabulary, checkpoint.network.vector_words
-        return cls(vocabulary.vector_words, vectors.shape[1], vocabulary.backs_off)
+        return cls(vocabulary.vector_words, vectors.shape[1], vocabulary.backs_off, rows)
 
     def check(self, model: ModelConfig) -> None:
         """Raises ConfigError for a value that no vocabulary or network has."""
-        limits = {"vector_words": sys.maxsize, "vector_dim": model.fixed_dim}
+        limits = {
+            "vector_words": sys.maxsize,
+            "vector_dim": model.fixed_dim,
+            "vector_rows": self.vector_words,
+        }
         for name, limit in limits.items():
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value <= limit:
                 raise ConfigError(f"{name} is {value!r}")
+        if self.vector_rows and self.vector_words * self.vector_dim > _MAX_SHARED:
+            raise ConfigError(f"{self.vector_words} vector words are too many")
         if type(self.backs_off) is not bool:
             raise ConfigError(f"backs_off is {self.backs_off!r}")
 
@@ -213,9 +222,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {COPY_AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY, reading.vector_words, reading.backs_off)
-    network = _read_network(
-        folder / WEIGHTS, model_config, vocabulary, reading.vector_dim, len(classes)
-    )
+    network = _read_network(folder / WEIGHTS, model_config, vocabulary, reading, len(classes))
     return Checkpoint(
         network=network.to(device).eval(),
         vocabulary=vocabulary,
@@ -231,13 +238,16 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     network = checkpoint.network
+    weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
+    weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
+    shared = _share_rows(weights)
     config = {
         "format_version": FORMAT_VERSION,
         "model": dataclasses.asdict(network.config),
         "train": dataclasses.asdict(checkpoint.train_config),
         "inverse_temperature": checkpoint.inverse_temperature,
         "label_type": checkpoint.label_type,
-        "words": _WordReading.of(checkpoint)._asdict(),
+        "words": _WordReading.of(checkpoint, shared)._asdict(),
     }
     write_json(config, folder / CONFIG)
     write_json(checkpoint.metrics, folder / METRICS)
@@ -247,8 +257,6 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
     write_classes(checkpoint.classes, folder / CLASSES)
     checkpoint.vocabulary.save(folder / VOCABULARY)
-    weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
-    weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)  # safetensors creates it readable to its owner only
 
@@ -257,6 +265,32 @@ def _as_bytes(vectors: Tensor) -> Tensor:
     """Vectors as int8 steps if that is lossless, as in every fitted model; else unchanged."""
     steps = (vectors / VECTOR_STEP).to(torch.int8)
     return steps if torch.equal(steps * VECTOR_STEP, vectors.float()) else vectors
+
+
+def _share_rows(weights: dict[str, Tensor]) -> int:
+    """Replaces the vectors of vector words by the different ones, and adds the row of each word.
+
+    Returns the number of different vectors; 0 if nothing is replaced, as all are different.
+    """
+    vectors = weights.get("vector_words")
+    if vectors is None or not vectors.numel() or vectors.numel() > _MAX_SHARED:
+        return 0
+    values = vectors.numpy()
+    whole = values.view(np.dtype((np.void, values.shape[1])))[:, 0]  # a row as one value
+    _, first, rows = np.unique(whole, return_index=True, return_inverse=True)
+    if len(first) == len(values):
+        return 0
+    weights["vector_words"] = torch.from_numpy(values[first])
+    weights["vector_rows"] = torch.from_numpy(rows.astype(np.int32))
+    return len(first)
+
+
+def _expand_rows(weights: dict[str, Tensor], path: Path) -> None:
+    """Undoes `_share_rows`."""
+    rows, vectors = weights.pop("vector_rows"), weights["vector_words"]
+    if rows.dtype != torch.int32 or not 0 <= int(rows.min()) <= int(rows.max()) < len(vectors):
+        raise CheckpointError(f"{path} is damaged (vector_rows are no rows). {COPY_AGAIN}")
+    weights["vector_words"] = vectors[rows.long()]
 
 
 def _read_history(path: Path) -> list[dict[str, Any]]:
@@ -291,9 +325,9 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
 
 
 def _read_network(
-    path: Path, config: ModelConfig, vocabulary: Vocabulary, vector_dim: int, classes: int
+    path: Path, config: ModelConfig, vocabulary: Vocabulary, reading: _WordReading, classes: int
 ) -> ICapsNet:
-    shape = vocabulary.vector_words, vector_dim
+    shape = vocabulary.vector_words, reading.vector_dim
     network = build_on_meta(
         lambda: ICapsNet(
             config,
@@ -302,11 +336,17 @@ def _read_network(
             vector_words=torch.empty(shape, dtype=torch.int8),
         )
     )
-    weights = read_weights(path, shapes(network), CONFIG)
+    stored = shapes(network)
+    if reading.vector_rows:
+        stored["vector_words"] = reading.vector_rows, reading.vector_dim
+        stored["vector_rows"] = (reading.vector_words,)
+    weights = read_weights(path, stored, CONFIG)
     if weights["fixed_embedding"].dtype == torch.int8:
         weights["fixed_embedding"] = weights["fixed_embedding"] * VECTOR_STEP
     if weights.get("vector_words", network.vector_words).dtype != torch.int8:
         raise CheckpointError(f"{path} is damaged (vector_words are not int8). {COPY_AGAIN}")
+    if reading.vector_rows:
+        _expand_rows(weights, path)
     network.load_state_dict(
         {name: w if name == "vector_words" else w.float() for name, w in weights.items()},
         assign=True,

@@ -21,8 +21,9 @@ from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
 from icaps.errors import DataError
 from icaps.model import ICapsNet
+from icaps.text.coverage import VectorCoverage
 from icaps.text.sentences import encode
-from icaps.text.vectors import TEXTS, Sources, list_sources, load_vectors, train_vectors
+from icaps.text.vectors import TEXTS, LoadedVectors, Sources, list_sources, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
 from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
@@ -69,6 +70,7 @@ class Estimate:
         vector_seconds: Of training word vectors on the texts before the first epoch; 0 if there are
             none. The shorter time of reading the texts is not included anywhere.
         suggestion: The recipe for these texts.
+        coverage: How many of the words have a vector; None if all vectors are trained on the texts.
     """
 
     texts: int
@@ -83,6 +85,7 @@ class Estimate:
     seconds: float
     vector_seconds: float
     suggestion: Recipe
+    coverage: VectorCoverage | None = None
 
 
 class Pace(NamedTuple):
@@ -127,17 +130,21 @@ def estimate(
         raise DataError(f"All {sample.total} texts have one class; a classifier needs two.")
     validated = max(math.ceil(train.validation_share * sample.total), len(sample.classes))
     trained = max(1, sample.total - validated)
-    vocabulary, size = _vocabulary(sample, trained, train.min_frequency)
+    seen, size = _count_words(sample, trained, train.min_frequency)
+    vocabulary = Vocabulary(seen.words[:size], seen.counts[:size])
+    loaded = LoadedVectors(vectors, lambda line: None)
     positions = _by_length(sample.texts, _ENCODED)
     drawn = [sample.texts[n] for n in positions]
     whole = encode(vocabulary, drawn, dataclasses.replace(_WHOLE, language=model.language))
     dim = model.fixed_dim * list_sources(vectors).count(TEXTS)
-    model = dataclasses.replace(model, fixed_dim=dim + _loaded_dim(vectors))
+    model = dataclasses.replace(model, fixed_dim=dim + loaded.dim)
     encoded = encode(vocabulary, drawn, model)
     corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions])
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
-        network = ICapsNet(model, size, len(sample.classes)).to(choose_device())
+        vector_words = torch.zeros(_vector_words(loaded, vocabulary), loaded.dim, dtype=torch.int8)
+        network = ICapsNet(model, size, len(sample.classes), vector_words=vector_words)
+        network.to(choose_device())
         pace = measure_pace(network, corpus, train, trained)
     words = float(encoded.words_per_text.mean())
     steps = math.ceil(trained / train.batch_size)
@@ -151,12 +158,13 @@ def estimate(
         words=_spread(whole.words_per_text),
         vocabulary=size,
         parameters=_count(network.parameters()),
-        checkpoint_bytes=_checkpoint_bytes(network),
+        checkpoint_bytes=_checkpoint_bytes(network) + loaded.vector_words_bytes,
         peak_bytes=_peak_bytes(network, pace, encoded.words_per_text, train, validated),
         seconds_per_epoch=per_epoch,
         seconds=per_epoch * train.epochs + unk / train.accumulate,
         vector_seconds=_vector_seconds(corpus, vocabulary, dim, train) * trained,
         suggestion=_suggest(sample, model.language),
+        coverage=loaded.coverage(seen),
     )
 
 
@@ -267,14 +275,14 @@ def _above(counts: NDArray[np.int64], least: float) -> float:
     return below + (next_ - below) * (least - whole)
 
 
-def _vocabulary(sample: Sample, training: int, min_frequency: int) -> tuple[Vocabulary, int]:
-    """The vocabulary of the sample, and the estimated size of that of the corpus."""
+def _count_words(sample: Sample, training: int, min_frequency: int) -> tuple[Vocabulary, int]:
+    """All words of the sample, and the estimated size of the vocabulary of the corpus."""
     counted = _by_length(sample.texts, _COUNTED)
     seen = Vocabulary.build((sample.texts[n] for n in counted), 0)
     size = 2 + expected_words(
         np.array(seen.counts[2:], np.int64), training / len(counted), min_frequency
     )
-    return Vocabulary(seen.words[:size], seen.counts[:size]), size
+    return seen, size
 
 
 def _by_length(texts: Sequence[str], characters: int) -> NDArray[np.int64]:
@@ -305,8 +313,9 @@ def _suggest(sample: Sample, language: str) -> Recipe:
     return choose(facts)
 
 
-def _loaded_dim(vectors: Sources) -> int:
-    return sum(load_vectors(name).vector_size for name in list_sources(vectors) if name != TEXTS)
+def _vector_words(loaded: LoadedVectors, vocabulary: Vocabulary) -> int:
+    """The number of words that are read by their vectors alone."""
+    return min(loaded.max_vector_words, len(set(loaded.words) - set(vocabulary.words)))
 
 
 def _vector_seconds(corpus: Corpus, vocabulary: Vocabulary, dim: int, train: TrainConfig) -> float:
@@ -325,8 +334,11 @@ def _count(tensors: Iterable[Tensor]) -> int:
 
 
 def _checkpoint_bytes(network: ICapsNet) -> int:
-    """Four bytes per weight, one per frozen number, and about twelve per word of the vocabulary."""
-    words = len(network.fixed_embedding)
+    """Four bytes per weight, one per frozen number, and about twelve per word of the vocabulary.
+
+    Without the vectors of vector words, which may share them.
+    """
+    words = len(network.fixed_embedding) + len(network.vector_words)
     return 4 * _count(network.parameters()) + network.fixed_embedding.numel() + 12 * words
 
 
@@ -344,6 +356,7 @@ def _peak_bytes(
         return int(random.choice(lengths, (100, texts)).sum(1).max())
 
     weights = 6 * 4 * _count(network.parameters()) + 2 * 4 * network.fixed_embedding.numel()
+    weights += 2 * network.vector_words.numel()
     step = _STEP_SHARE * longest(-(-train.batch_size // train.accumulate))
     validated = _VALIDATION_SHARE * longest(min(held_out, VALIDATION_BATCH))
     return round(_LIBRARIES + weights + pace.stored * max(step, validated))

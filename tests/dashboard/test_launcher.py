@@ -1,10 +1,11 @@
 """The launcher: whatever is chosen comes out as the arguments of `icaps train`."""
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +25,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.runs import jobs
 from icaps.runs.folder import QUEUED, Request, Run, Status
+from icaps.text.coverage import VectorCoverage
 from icaps.train.estimate import Estimate, Spread, suggest_settings
 from icaps.train.recipe import Recipe, choose
 from tests.conftest import make_texts
@@ -247,7 +249,52 @@ def test_several_vectors_stand_side_by_side(started: Started, tmp_path: Path) ->
     at.multiselect(key="launch vectors").set_value([file])
     assert read_arguments(arguments_of(run(at), started)).vectors == [file]
     at.multiselect(key="launch vectors").set_value([])
-    assert read_arguments(arguments_of(run(at), started)).vectors is None  # which is "texts"
+    assert read_arguments(arguments_of(run(at), started)).vectors is None  # the default
+
+
+def unescaped(text: str) -> str:
+    """A text as Markdown shows it."""
+    return re.sub(r"\\(?=\W)|\u2060", "", text)
+
+
+@pytest.mark.usefixtures("default_sources")
+def test_english_vectors_and_those_of_the_texts_are_the_default(started: Started) -> None:
+    at = open_launcher()
+    field = at.multiselect(key="launch vectors")
+    assert field.options[:2] == field.value == ["english", "texts"]
+    assert "'english' is a table of 100,000 English words" in field.help
+    assert read_arguments(arguments_of(at, started)).vectors == ["english", "texts"]
+    assert started.estimates[-1][2] == ("english", "texts")
+
+
+@pytest.mark.parametrize(
+    ("coverage", "warned"),
+    [
+        (VectorCoverage("english", 0.98, ("Zo",)), False),
+        (VectorCoverage("english", 0.12, ("der", "*und*")), True),
+    ],
+)
+def test_coverage_is_shown_and_a_low_one_with_advice(
+    coverage: VectorCoverage, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimate = replace(ESTIMATE, coverage=coverage)
+    monkeypatch.setattr("dashboard.cache.data.estimate", lambda *_, **__: estimate)
+    at = open_page("train")
+    at.session_state["launcher"] = True
+    run(at)
+    warnings = [unescaped(warning.value) for warning in at.warning]
+    captions = [unescaped(c.value) for c in at.caption if "running words" in c.value]
+    if warned:
+        (text,) = warnings
+        assert captions == []
+        assert "english: vectors for 12% of the running words." in text
+        assert "Words without one: der" in text
+        assert "Is it English? For other languages, enter a file of vectors" in text
+        assert "in the field Word vectors" in text
+        assert "\\*und\\*" in at.warning[0].value  # it is no Markdown
+    else:
+        assert warnings == []
+        assert captions == ["english: vectors for 98% of the running words."]
 
 
 def test_how_data_is_read(started: Started, texts: Path) -> None:

@@ -181,3 +181,28 @@ def test_words_of_an_empty_sample() -> None:
 def test_words_that_are_all_there() -> None:
     assert expected_words(np.full(500, 9_999), 9.0, 5) == 500
     assert expected_words(np.full(500, 9_999), 9.0, 0) == 500
+
+
+@pytest.mark.usefixtures("default_sources")
+def test_coverage_and_vector_words(
+    texts_and_labels: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    alone = estimate(open_source(texts_and_labels), MODEL, TRAIN, "texts")
+    assert alone.coverage is None
+    english = estimate(open_source(texts_and_labels), MODEL, TRAIN)
+    assert english.coverage is not None
+    assert (english.coverage.sources, english.coverage.low) == ("english", False)
+    assert english.coverage.share > 0.95
+    fitted = ICapsClassifier(MODEL, dataclasses.replace(TRAIN, epochs=1)).fit(*texts_and_labels)
+    fitted.save(tmp_path / "model")
+    stored = sum(file.stat().st_size for file in (tmp_path / "model").iterdir())
+    assert stored / 1.1 < english.checkpoint_bytes < stored * 1.1
+
+
+@pytest.mark.usefixtures("default_sources")
+def test_texts_of_another_language_have_a_low_coverage() -> None:
+    texts = ["Der Hafen war morgens noch leer, die Boote kamen zurück."] * 4
+    german = estimate(open_source((texts, ["a", "b", "a", "b"])), MODEL, TRAIN).coverage
+    assert german is not None
+    assert german.low
+    assert "Hafen" in german.missing
