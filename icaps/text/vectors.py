@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TEXTS = "texts"  # the source for vectors that are trained on the training texts
 ENGLISH = "english"  # the source for the table that the package contains
-DEFAULT_SOURCES = (TEXTS,)
+DEFAULT_SOURCES = (ENGLISH, TEXTS)
 
 MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the different vectors of words that are not trained
 MAX_VECTOR_WORDS = 100_000  # such words, which may share vectors
