@@ -84,6 +84,8 @@ def test_round_trip_through_json(kind: type) -> None:
         ({"learning_rate": "0"}, "learning_rate is 0.0; it must be above 0"),
         ({"learning_rate": "nan"}, "learning_rate"),
         ({"accumulate": "0"}, "accumulate is 0; it must be at least 1"),
+        ({"class_weight": "rare"}, "class_weight is 'rare'; it must be one of none, balanced"),
+        ({"score": "f1"}, "score is 'f1'; it must be one of auto, accuracy, macro_f1"),
         ({"colour": "red"}, "no setting 'colour'. Choose one of fixed_dim"),
         ({"fixed_dim": "0", "trained_dim": "0"}, "trained_dim"),
         ({"validation_share": "1"}, "between 0 and 1"),

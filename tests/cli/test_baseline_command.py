@@ -50,7 +50,10 @@ def test_it_is_trained_scored_and_told(
     assert read_arguments(request.arguments).name == "linear"
     assert main([*WORDS, str(data), "--out", str(out)]) == 0  # over itself
     told = capsys.readouterr()
-    assert "test accuracy" in told.out
+    test = metrics["test"]
+    assert (
+        f"test accuracy {test['accuracy']:.2%}, macro F1 {test['macro_f1']:.2%}, of 60" in told.out
+    )
     assert "C 0.1: validation accuracy" in told.err
 
 

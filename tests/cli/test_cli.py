@@ -33,8 +33,18 @@ def test_train_evaluate_explain(data: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*arguments, "--set", "epochs=12"]) == 0
     log = capsys.readouterr().err
     assert "epoch 1: loss" in log
-    assert "test accuracy" in log
     metrics = json.loads((out / "metrics.json").read_text())
+    accuracy, f1 = (metrics["test"][name] for name in ("accuracy", "macro_f1"))
+    assert f"test accuracy {accuracy:.2%}, macro F1 {f1:.2%}" in log
+    history = [json.loads(line) for line in (out / "history.jsonl").read_text().splitlines()]
+    for epoch in history:
+        scores = epoch["validation_accuracy"], epoch["validation_macro_f1"]
+        line = "validation accuracy {:.2%}, macro F1 {:.2%}".format(*scores)
+        assert f"epoch {epoch['epoch']}: loss {epoch['loss']:.4f}, {line}" in log
+    best = history[metrics["best_epoch"] - 1]
+    chosen = f"epoch {best['epoch']} chosen by validation accuracy"
+    assert f"{chosen} {best['validation_accuracy']:.2%}" in log
+    assert metrics["validation_macro_f1"] == best["validation_macro_f1"]
     assert metrics["seed"] == 3
     assert metrics["test"]["n"] == 60
 

@@ -122,6 +122,14 @@ def test_the_seed_of_a_command_comes_last() -> None:
     assert TrainRequest.from_arguments(arguments).given()[1] == {"seed": 7}
 
 
+def test_class_weights_have_an_option_of_their_own() -> None:
+    request = TrainRequest.from_arguments(["train", "--data", "d", "--class-weight", "balanced"])
+    assert request.settings == {"class_weight": "balanced"}
+    assert TrainRequest.from_arguments(request.to_arguments()) == request
+    with pytest.raises(RunError, match="--class-weight"):
+        read_arguments(["train", "--data", "d", "--class-weight", "some"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -249,15 +249,17 @@ def test_the_status_writer_reports_the_course(
         for number in range(1, 11):
             now[0] += 0.5
             writer.on_step(step(1, number, 1.0 / number))
-        writer.on_epoch(Epoch(1, 0.1, 0.75, 5.0))
+        writer.on_epoch(Epoch(1, 0.1, 0.75, 5.0, validation_macro_f1=0.4))
         actual = folder.status()
         assert (actual.state, actual.epoch, actual.step, actual.steps) == (TRAINING, 1, 10, 10)
         assert actual.eta == pytest.approx(20 * 0.5)  # 20 steps are left, at two per second
         assert actual.validation_accuracy == 0.75
-        writer.on_epoch(Epoch(2, 0.1, 0.5, 5.0))
+        assert actual.validation_macro_f1 == 0.4
+        writer.on_epoch(Epoch(2, 0.1, 0.5, 5.0, validation_macro_f1=0.45))
         writer.end(interrupted=False)
     assert folder.status().state == DONE
     assert folder.status().validation_accuracy == 0.75  # the best
+    assert folder.status().validation_macro_f1 == 0.45
     lines = folder.records(PROGRESS)
     assert [line.get("step") for line in lines] == [1, 5, 9, None, None]
     # The mean loss of steps 2 to 5, out of the means of 1 and of 1 to 5.

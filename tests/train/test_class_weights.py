@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from icaps.classifier import ICapsClassifier
 from icaps.config import ACCURACY, MACRO_F1, TrainConfig
 from icaps.model import ICapsNet, margin_loss
+from icaps.nn import distributed
 from icaps.stats import macro_f1
 from icaps.train.callbacks import Callback, Epoch, Validation
 from icaps.train.class_weights import balanced_weights, describe_imbalance
@@ -91,6 +92,29 @@ def test_weights_are_those_of_the_training_part_in_each_part_of_a_batch(accumula
     assert loss == pytest.approx(whole.item(), abs=1e-6)
     assert net.capsules.capsule_weight.grad is not None
     torch.testing.assert_close(net.capsules.capsule_weight.grad, gradients, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("processes", [2, 3, 40])
+def test_processes_add_up_to_the_weighted_mean(
+    processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process has a share of the batch, of which some are empty."""
+    model = dataclasses.replace(MODEL, embedding_dropout=0, dropout=0, word_dropout=0)
+    corpus = unbalanced_corpus(200, 1)
+    torch.manual_seed(0)
+    net, weights = ICapsNet(model, 12, 2), torch.from_numpy(balanced_weights(corpus.labels, 2))
+    batch = corpus.select(np.arange(75, 105))
+    whole = backward(net, batch, BALANCED, weights)
+    expected = net.capsules.capsule_weight.grad
+    assert expected is not None
+    net.zero_grad()
+    losses = []
+    for rank in range(processes):
+        monkeypatch.setattr(distributed, "share", lambda rank=rank: slice(rank, None, processes))
+        losses.append(backward(net, batch, BALANCED, weights))  # gradients add up
+    assert sum(losses) == pytest.approx(whole, abs=1e-6)
+    assert net.capsules.capsule_weight.grad is not None
+    torch.testing.assert_close(net.capsules.capsule_weight.grad, expected, rtol=0, atol=1e-6)
 
 
 def test_balanced_classes_have_a_better_macro_f1() -> None:
@@ -222,5 +246,7 @@ def test_the_log_has_the_imbalance_and_the_chosen_epoch(weight: str, score: str)
 
 
 def test_it_is_a_parameter_of_the_estimator() -> None:
-    classifier = ICapsClassifier().set_params(train__class_weight="balanced")
-    assert classifier.train.epoch_score == MACRO_F1
+    classifier = ICapsClassifier(MODEL, TRAIN).set_params(train__class_weight="balanced")
+    assert classifier.train == dataclasses.replace(TRAIN, class_weight="balanced")
+    by_recipe = ICapsClassifier().set_params(train__class_weight="balanced")
+    assert by_recipe.train == {"class_weight": "balanced"}  # the recipe chooses the others
