@@ -29,7 +29,8 @@ CLASS_WEIGHTS = ("none", "balanced")
 LOSSES = ("margin", "cross_entropy")
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 SCORE_NAMES = {ACCURACY: "accuracy", MACRO_F1: "macro F1"}
-SCORES = ("auto", *SCORE_NAMES)
+LAST = "last"
+SCORES = ("auto", *SCORE_NAMES, LAST)
 VECTOR_STEP = 1 / 64  # frozen vectors are multiples of it, so that a byte stores each number
 MAX_SIZE = 10_000  # larger sizes and numbers of iterations are treated as mistakes
 # Settings of earlier versions, with the values that agree with the current behaviour.
@@ -175,7 +176,7 @@ class TrainConfig:
         "auto",
         "validation score by which an epoch is better than another: accuracy, macro_f1, or auto: "
         "macro_f1 if class_weight is balanced, else accuracy. If it is equal, the epoch with the "
-        "lower validation loss is better",
+        "lower validation loss is better. last: every epoch is better than those before",
     )
     validation_share: float = _field(
         0.1, "share of the texts that is held out for validation, stratified by class"
@@ -243,7 +244,7 @@ class TrainConfig:
 
     @property
     def epoch_score(self) -> str:
-        """ACCURACY or MACRO_F1, the validation score by which the epoch is chosen."""
+        """ACCURACY, MACRO_F1 or LAST, by which the epoch is chosen."""
         if self.score != "auto":
             return self.score
         return MACRO_F1 if self.class_weight == "balanced" else ACCURACY

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from icaps.config import ACCURACY
+from icaps.config import ACCURACY, LAST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,12 @@ class Epoch:
         return self.validation_accuracy if name == ACCURACY else self.validation_macro_f1 or 0.0
 
     def is_better(self, other: Epoch, score: str) -> bool:
-        """Whether the score is higher than another epoch's, or equal with a lower loss."""
+        """Whether the score is higher than an earlier epoch's, or equal with a lower loss.
+
+        With the score LAST, it always is.
+        """
+        if score == LAST:
+            return True
         own, others = self.score(score), other.score(score)
         losses = self.validation_loss, other.validation_loss
         if own != others or losses[0] is None or losses[1] is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icaps.config import SCORE_NAMES, ModelConfig, TrainConfig
+from icaps.config import ACCURACY, LAST, SCORE_NAMES, ModelConfig, TrainConfig
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
@@ -159,7 +159,11 @@ def fit_checkpoint(
     )
     best, score = progress.best, config.epoch_score
     if best is not None:
-        log(f"epoch {best.epoch} chosen by validation {SCORE_NAMES[score]} {best.score(score):.2%}")
+        if score == LAST:
+            log(f"epoch {best.epoch}, the last, has validation accuracy {best.score(ACCURACY):.2%}")
+        else:
+            name, value = SCORE_NAMES[score], best.score(score)
+            log(f"epoch {best.epoch} chosen by validation {name} {value:.2%}")
     if config.unk_steps and not progress.interrupted:
         log("fitting <unk> so that it has no effect")
         fit_unk(network, training, config)

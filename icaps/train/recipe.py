@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import (
+    LAST,
     PRESETS,
     Config,
     ModelConfig,
@@ -41,6 +42,8 @@ WHOLE = 0.95  # share of the texts that are not truncated
 LONG_WORDS, LONG_SENTENCES = 75, 4
 MANY_CLASSES = 16  # with more, capsules cannot have a class each, and are wider instead
 FEW_TEXTS, MANY_TEXTS = 20_000, 100_000
+FEW_VALIDATED = 5_000  # a tenth of them has a standard error of two points or more
+STEPS = 2_200  # of a training, between 4 and 30 epochs
 # F by maximum number of texts, without and with hierarchy, for more than `MANY_TEXTS` as in Tables
 # 2 and 3. A word that occurs once cannot be learnt.
 _FREQUENCIES = {
@@ -167,23 +170,43 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
         f"{'once' if least == 1 else f'{least} times'}.",
     )
     yield (
-        {"squash_primary": True, "embedding_dropout": 0.4},
-        "Primary capsules of bounded length and more dropout learn more from any number of texts.",
+        {
+            "loss": "cross_entropy",
+            "scale_votes": True,
+            "squash_primary": True,
+            "trained_dim": 100,
+            "embedding_dropout": 0.4,
+            "word_dropout": 0.1,
+            "learning_rate": 0.001,
+        },
+        "The cross-entropy and small steps learn more from few texts than the margin loss.",
     )
-    if facts.classes > MANY_CLASSES:
+    if facts.classes <= MANY_CLASSES:
         yield (
-            {"query_dim": 32, "region_dim": 256, "learning_rate": 0.004, "epochs": 30},
-            f"{facts.classes} classes: they need wide capsules and many steps.",
+            {
+                "purity_weight": 0.2,
+                "spread_weight": 0.1,
+                "ramp_share": 0.5,
+                "winner_sharpness": 200.0,
+            },
+            f"{facts.classes} classes: each capsule is tied to one, after the classes are learnt.",
         )
-    elif facts.texts < FEW_TEXTS:
+    else:
         yield (
-            {"learning_rate": 0.001, "epochs": 20},
-            f"Fewer than {FEW_TEXTS:,} texts: smaller steps, in more epochs.",
+            {"region_dim": 256, "query_dim": 32},
+            f"{facts.classes} classes: capsules cannot be tied to one each, and are wide instead.",
         )
-    if facts.texts < FEW_TEXTS:
+    batch_size = 32 if facts.texts < FEW_TEXTS else 64
+    epochs = max(4, min(30, round(STEPS * batch_size / facts.texts)))
+    yield (
+        {"batch_size": batch_size, "epochs": epochs, "patience": epochs},
+        f"{_counted(facts.texts, 'text')}: {epochs} epochs have about {STEPS:,} steps.",
+    )
+    if facts.texts < FEW_VALIDATED:
         yield (
-            {"batch_size": 32},
-            f"Fewer than {FEW_TEXTS:,} texts: small batches, as an epoch has few.",
+            {"score": LAST},
+            f"Fewer than {FEW_VALIDATED:,} texts: their validation part is too small to choose an "
+            "epoch by.",
         )
 
 
