@@ -241,7 +241,7 @@ def test_the_log_has_the_imbalance_and_the_chosen_epoch(weight: str, score: str)
     metrics = classifier.metrics_
     name = "validation_accuracy" if score == "accuracy" else "validation_macro_f1"
     expected = f"epoch {metrics['best_epoch']} chosen by validation {score} {metrics[name]:.2%}"
-    assert log.lines[-1] == expected
+    assert expected in log.lines
     assert classifier.history_[0].keys() >= {"validation_macro_f1", "validation_loss"}
 
 
