@@ -114,8 +114,7 @@ def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:
             return norm(words.unflatten(0, points.shape[:2]))
 
         with torch.no_grad():
-            fixed = network.fixed_embedding.index_select(0, ids)
-            embeddings = torch.cat([fixed, network.trained_embedding(ids)], dim=1)
+            embeddings = torch.cat(network.embed_words(ids), dim=1)
         scores = IntegratedGradients(norm_of_embeddings).attribute(
             embeddings[None], n_steps=STEPS, internal_batch_size=max(1, AT_ONCE // len(ids))
         )

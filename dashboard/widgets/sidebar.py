@@ -10,6 +10,7 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.html import escape
+from icaps.text.vocabulary import Vocabulary
 
 
 def choose_model() -> ModelFolder | None:
@@ -41,11 +42,18 @@ def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
         "Origin": "Shipped with the app" if model.shipped else "Your own",
         "Classes": ", ".join(map(str, classifier.classes_)),
         **_scores(classifier.metrics_),
-        "Vocabulary": f"{len(classifier.vocabulary_):,} words",
+        "Vocabulary": _vocabulary(classifier.vocabulary_),
         "Size": f"{model.bytes_on_disk / 1e6:.1f} MB",
     }
     cells = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
     return f'<dl class="facts">{cells}</dl>'
+
+
+def _vocabulary(vocabulary: Vocabulary) -> str:
+    trained = f"{vocabulary.trained_words:,} words"
+    if not vocabulary.vector_words:
+        return trained
+    return f"{trained} of the training texts, {vocabulary.vector_words:,} more by their vectors"
 
 
 def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:

@@ -75,7 +75,9 @@ def overlap_after_replacement(
         if place is not None:
             places[n] = place
     old = {n: int(texts.readings[n].tokens.ids[place]) for n, place in places.items()}
-    near = nearest_by_vector(texts.network.fixed_embedding, vocabulary, sorted(set(old.values())))
+    every_word = torch.arange(len(vocabulary), device=texts.network.fixed_embedding.device)
+    vectors = texts.network.embed_words(every_word)[0]  # (V, d)
+    near = nearest_by_vector(vectors, vocabulary, sorted(set(old.values())))
     rows = [(n, places[n], near[word]) for n, word in old.items() if word in near]
     changed = read_again(
         texts.network,

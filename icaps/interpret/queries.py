@@ -69,7 +69,7 @@ def cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def nearest_words(
     network: ICapsNet, vocabulary: Vocabulary, top: int
 ) -> list[list[tuple[str, float]]]:
-    """The words that each capsule attends to most, with their scores; no data is needed.
+    """The trained words that each capsule attends to most, with scores; no data is needed.
 
     The score of a word is the exponent of its attention, k . h_i / sqrt(d_q) (equation 3), in a
     text of this word alone.
@@ -82,14 +82,14 @@ def nearest_words(
     scores: list[torch.Tensor] = []
     with torch.inference_mode():
         queries = network.attention.effective_queries().T  # (d_w, I)
-        for ids in torch.arange(len(vocabulary), device=queries.device).split(_CHUNK):
+        for ids in torch.arange(vocabulary.trained_words, device=queries.device).split(_CHUNK):
             alone = np.ones(len(ids), np.int64)
             layout = lay_out(alone, network.config.kernel_size, ids.device)
             regions = layout.gather_words(network.embed_regions(ids, layout))  # (words, d_w)
             scores.append((regions @ queries).cpu())  # (words, I)
-    table = torch.cat(scores)  # (V, I)
+    table = torch.cat(scores)  # (V_t, I)
     table[[PAD, UNK]] = -torch.inf
-    values, ids = table.topk(min(top, max(len(vocabulary) - 2, 0)), dim=0)
+    values, ids = table.topk(min(top, max(len(table) - 2, 0)), dim=0)
     return [
         [(vocabulary.words[n], score) for n, score in zip(column, word_scores, strict=True)]
         for column, word_scores in zip(ids.T.tolist(), values.T.tolist(), strict=True)

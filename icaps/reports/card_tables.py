@@ -233,7 +233,7 @@ def number_table(facts: Facts) -> pd.DataFrame:
 
 
 def _model_numbers(facts: Facts) -> Iterator[Number]:
-    for name in ("name", "weights", "numbers", "vocabulary", "capsule_count"):
+    for name in ("name", "weights", "numbers", "vocabulary", "vector_words", "capsule_count"):
         yield Number("model", "", name, facts[name])
     for part in ("training", "model_settings", "train_settings"):
         for name, value in facts[part].items():

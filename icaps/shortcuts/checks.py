@@ -22,6 +22,7 @@ from icaps.shortcuts.find import (
 )
 from icaps.shortcuts.interventions import Effect
 from icaps.shortcuts.predicted_texts import PredictedTexts
+from icaps.text.batch import UNK
 
 _KIND, _VERSION = "icaps shortcut checks", 1
 
@@ -145,9 +146,9 @@ def _run(texts: PredictedTexts, check: Check, seed: int) -> CheckResult:
             f"The check of “{' '.join(check.words)}” is about the class {check.label!r}; the model "
             f"has {', '.join(texts.classes)}."
         )
-    if not all(word in texts.vocabulary for word in check.words):
-        return CheckResult(check, True, 0, None, None)
     words = tuple(texts.vocabulary.id(word) for word in check.words)
+    if UNK in words:
+        return CheckResult(check, True, 0, None, None)
     rows = np.unique(texts.text_of[texts.places(words)])
     candidate = Candidate(words, texts.classes.index(check.label), rows)
     masked, inserted = measure_effects(texts, candidate, seed)

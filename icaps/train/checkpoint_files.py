@@ -1,9 +1,11 @@
 """The files of a checkpoint folder: names, checks of folders, class names, fingerprint of weights.
 
-    config.json        ModelConfig, TrainConfig, calibration factor, type of labels, format version
+    config.json        ModelConfig, TrainConfig, calibration factor, type of labels, format version,
+                       how many words are vector words
     vocabulary.txt     a word and its count per line, in the order of ids
     classes.txt        a name per line
-    model.safetensors  weights; the frozen vectors as bytes, which is lossless
+    model.safetensors  weights; the frozen vectors as bytes, which is lossless, also those of vector
+                       words, so that no file of vectors is needed
     metrics.json       seed, sizes, validation and test scores
     history.jsonl      a record per epoch
     capsules.json      names that users gave to primary capsules
