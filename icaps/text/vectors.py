@@ -42,6 +42,7 @@ Sources = str | Path | Sequence[str | Path] | None
 _ROOT_MEAN_SQUARE = 0.5  # of the numbers of a vector, about that of GloVe
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 8_192  # words whose vectors are scaled at a time
 _LONGEST_LINE = 1 << 20  # bytes per line that are read to detect the format of a file
 _ENDS_IN_NUMBER = re.compile(rb"\s[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$")
 _SUFFIXES = (".bin", ".vec", ".txt", ".kv", ".gz", ".model", ".npz", ".whl")
@@ -212,8 +213,7 @@ class LoadedVectors:
         """The vectors of a vocabulary's words."""
         parts = []
         for name, table in self._tables:
-            aligned = align_vectors(table, vocabulary)
-            parts.append(_freeze(aligned, vocabulary, name, self._log))
+            parts.append(_freeze(table, vocabulary, name, self._log))
         if vocabulary.vector_words:
             self._log(
                 f"{vocabulary.trained_words} words are trained; {vocabulary.vector_words} more are "
@@ -240,20 +240,32 @@ def text_vectors(
     log("training word vectors on the texts")
     count = vocabulary.trained_words
     trained = Vocabulary(vocabulary.words[:count], vocabulary.counts[:count])
-    aligned = align_vectors(train_vectors(words, dim, seed=seed, epochs=epochs), trained)
-    frozen = _freeze(aligned, trained, source_names(TEXTS), log)
+    table = train_vectors(words, dim, seed=seed, epochs=epochs)
+    frozen = _freeze(table, trained, source_names(TEXTS), log)
     return frozen._replace(others=np.zeros((vocabulary.vector_words, 0), np.int8))
 
 
 def _freeze(
-    aligned: AlignedVectors, vocabulary: Vocabulary, name: str, log: Callable[[str], None]
+    table: KeyedVectors, vocabulary: Vocabulary, name: str, log: Callable[[str], None]
 ) -> FrozenVectors:
-    matrix, count = equal_lengths(aligned.matrix), vocabulary.trained_words
-    steps = np.rint(matrix[count:] / VECTOR_STEP).astype(np.int8)
-    frozen = FrozenVectors(matrix[:count], steps, aligned.found[:count])
+    """The vectors of a vocabulary's words in a table.
+
+    Those of vector words are read in parts, since they are bytes at the end, and there are many.
+    """
+    words, counts, count = vocabulary.words, vocabulary.counts, vocabulary.trained_words
+    aligned = align_vectors(table, Vocabulary(words[:count], counts[:count]))
+    steps = np.zeros((len(words) - count, aligned.matrix.shape[1]), np.int8)
+    covered = int(aligned.counts[aligned.found].sum())
+    for start in range(count, len(words), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        part = align_vectors(table, Vocabulary((*words[:2], *words[chunk]), (0, 0, *counts[chunk])))
+        scaled = equal_lengths(part.matrix[2:]) / VECTOR_STEP
+        steps[start - count : start - count + len(scaled)] = np.rint(scaled)
+        covered += int(part.counts[part.found].sum())
+    frozen = FrozenVectors(equal_lengths(aligned.matrix), steps, aligned.found)
     log(
         f"{name}: vectors for {frozen.coverage:.1%} of {count} words, "
-        f"{aligned.token_coverage:.1%} of the running words"
+        f"{covered / max(sum(counts), 1):.1%} of the running words"
     )
     return frozen
 
