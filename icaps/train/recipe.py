@@ -40,10 +40,12 @@ Rule: TypeAlias = tuple[dict[str, Any], str]  # settings, and the reason for the
 WHOLE = 0.95  # share of the texts that are not truncated
 # From these medians on texts are long; both networks were compared on 20 Newsgroups (README.md).
 LONG_WORDS, LONG_SENTENCES = 75, 4
-MANY_CLASSES = 16  # with more, capsules cannot have a class each, and are wider instead
+# Up to so many classes, each of the 32 capsules is tied to one; up to the first number, firmly.
+FEW_CLASSES, SOME_CLASSES = 16, 32
+FEW_DOCUMENTS = 5_000  # long texts, below which regions have one word and sentences no weights
 FEW_TEXTS, MANY_TEXTS = 20_000, 100_000
 FEW_VALIDATED = 5_000  # a tenth of them has a standard error of two points or more
-STEPS = 2_200  # of a training, between 4 and 30 epochs
+FEW_STEPS, MANY_STEPS = 2_000, 6_000  # of a training, with few and with many classes
 # F by maximum number of texts, without and with hierarchy, for more than `MANY_TEXTS` as in Tables
 # 2 and 3. A word that occurs once cannot be learnt.
 _FREQUENCIES = {
@@ -83,6 +85,11 @@ class Facts:
     def long(self) -> bool:
         """Whether the texts are documents of several sentences (section 2.5)."""
         return self.words >= LONG_WORDS and self.sentences >= LONG_SENTENCES
+
+    @property
+    def hierarchical(self) -> bool:
+        """Whether there are enough long texts for the network that also weighs sentences."""
+        return self.long and self.texts >= FEW_DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -176,16 +183,23 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
             "squash_primary": True,
             "trained_dim": 100,
             "embedding_dropout": 0.4,
+            "dropout": 0.4,
             "word_dropout": 0.1,
-            "learning_rate": 0.001,
         },
         "The cross-entropy and small steps learn more from few texts than the margin loss.",
     )
-    if facts.classes <= MANY_CLASSES:
+    if facts.long and not facts.hierarchical:
+        yield (
+            {"kernel_size": 1},
+            f"Fewer than {FEW_DOCUMENTS:,} long texts: regions of one word, as few K-grams recur, "
+            "and no weights of sentences.",
+        )
+    if facts.classes <= SOME_CLASSES:
+        weight = 0.2 if facts.classes <= FEW_CLASSES else 0.1
         yield (
             {
-                "purity_weight": 0.2,
-                "spread_weight": 0.1,
+                "purity_weight": weight,
+                "spread_weight": weight / 2,
                 "ramp_share": 0.5,
                 "winner_sharpness": 200.0,
             },
@@ -193,14 +207,22 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
         )
     else:
         yield (
-            {"region_dim": 256, "query_dim": 32},
+            {"query_dim": 32},
             f"{facts.classes} classes: capsules cannot be tied to one each, and are wide instead.",
         )
-    batch_size = 32 if facts.texts < FEW_TEXTS else 64
-    epochs = max(4, min(30, round(STEPS * batch_size / facts.texts)))
+    steps = FEW_STEPS if facts.classes <= SOME_CLASSES else MANY_STEPS
+    batch_size = 32 if facts.texts < FEW_TEXTS else 128
+    rate = 0.001 if facts.texts < FEW_TEXTS else 0.002
+    epochs = min(max(round(steps * batch_size / facts.texts), 4), 25)
     yield (
-        {"batch_size": batch_size, "epochs": epochs, "patience": epochs},
-        f"{_counted(facts.texts, 'text')}: {epochs} epochs have about {STEPS:,} steps.",
+        {
+            "batch_size": batch_size,
+            "learning_rate": rate,
+            "epochs": epochs,
+            "patience": epochs,
+        },
+        f"{_counted(facts.texts, 'text')}: {epochs} epochs in batches of {batch_size}, about "
+        f"{steps:,} steps if they are between 4 and 25 epochs.",
     )
     if facts.texts < FEW_VALIDATED:
         yield (
@@ -222,7 +244,7 @@ def choose(facts: Facts, model: ModelSettings = None, train: TrainSettings = Non
         ConfigError: A setting is unknown, or has the wrong type or range.
     """
     given = _given(ModelConfig, model) | _given(TrainConfig, train)
-    hierarchical = bool(given.get("hierarchical", facts.long))
+    hierarchical = bool(given.get("hierarchical", facts.hierarchical))
     chosen: dict[str, Any] = {}
     reasons = []
     for settings, reason in rules(facts, hierarchical):

@@ -87,7 +87,7 @@ def test_a_long_text_of_one_sentence_is_short() -> None:
 
 def test_a_sentence_that_is_split_counts_by_its_parts() -> None:
     """Of a hundred sentences four are longer than N, and are two."""
-    model = recipe_of([[30] * 24 + [60]] * 4, 100).model
+    model = recipe_of([[30] * 24 + [60]] * 4, 10_000).model
     assert (model.max_words, model.max_sentences) == (30, 26)
 
 
@@ -121,7 +121,7 @@ def test_rules_name_settings() -> None:
         field.name for kind in (ModelConfig, TrainConfig) for field in dataclasses.fields(kind)
     }
     for facts in (FACTS, DOCUMENTS):
-        for settings, _ in rules(facts, facts.long):
+        for settings, _ in rules(facts, facts.hierarchical):
             assert settings.keys() <= names
 
 
@@ -252,3 +252,44 @@ def test_command_line_and_estimator_train_the_same_model(tmp_path: Path) -> None
     assert same_models(trained, tmp_path / "fitted")
     classifier.fit_stream(open_source(data)).save(tmp_path / "streamed")
     assert same_models(trained, tmp_path / "streamed")
+
+
+@pytest.mark.parametrize(
+    ("facts", "model", "train"),
+    [
+        (
+            FACTS,
+            {"kernel_size": 3, "query_dim": 8, "num_capsules": 32},
+            {"epochs": 13, "batch_size": 32, "purity_weight": 0.2, "score": "auto"},
+        ),
+        (
+            dataclasses.replace(FACTS, texts=200),
+            {"kernel_size": 3, "hierarchical": False},
+            {"epochs": 25, "patience": 25, "score": "last"},
+        ),
+        (
+            dataclasses.replace(FACTS, texts=10_000, classes=150),
+            {"query_dim": 32, "num_capsules": 8},
+            {"epochs": 19, "purity_weight": 0.0, "spread_weight": 0.0},
+        ),
+        (
+            dataclasses.replace(DOCUMENTS, texts=2_700, classes=20),
+            {"kernel_size": 1, "hierarchical": False},
+            {"purity_weight": 0.1, "spread_weight": 0.05, "score": "last"},
+        ),
+        (
+            DOCUMENTS,
+            {"kernel_size": 3, "hierarchical": True},
+            {"purity_weight": 0.2, "spread_weight": 0.1, "score": "auto"},
+        ),
+        (
+            dataclasses.replace(FACTS, texts=47_000),
+            {"kernel_size": 3},
+            {"epochs": 5, "batch_size": 128, "learning_rate": 0.002},
+        ),
+    ],
+)
+def test_settings_by_hand(facts: Facts, model: dict[str, Any], train: dict[str, Any]) -> None:
+    recipe = choose(facts)
+    assert {name: getattr(recipe.model, name) for name in model} == model
+    assert {name: getattr(recipe.train, name) for name in train} == train
