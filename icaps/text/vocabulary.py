@@ -189,7 +189,10 @@ class Vocabulary:
         """For each vector word, the id of another case of it that is a trained word; else -1."""
         trained = self.trained_words
         rows = np.full(self.vector_words, -1, np.int64)
+        lowered = {word.lower() for word in self.words[:trained]}
         for number, word in enumerate(self.words[trained:]):
+            if word.isascii() and word.lower() not in lowered:  # most words, at a glance
+                continue
             ids = (self._ids.get(case, trained) for case in letter_cases(word))
             rows[number] = next((id_ for id_ in ids if id_ < trained), -1)
         return rows
