@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
 from icaps.train.dataset import (
+    ExtraTexts,
     Labelled,
     TrainingData,
     check_texts,
@@ -42,6 +44,7 @@ from icaps.train.dataset import (
 )
 from icaps.train.fit import fit_checkpoint, logger
 from icaps.train.loop import choose_device
+from icaps.train.self_training import UnlabelledSample, fit_self_training, sample_texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -105,6 +108,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X: Sequence[str],  # noqa: N803
         y: Sequence[Any],
         *,
+        unlabelled: Iterable[str] = (),
         state_folder: str | Path | None = None,
         resume: bool = False,
     ) -> ICapsClassifier:
@@ -113,6 +117,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: Texts.
             y: Labels: strings, numbers or booleans.
+            unlabelled: Texts without labels, which are read once. They help where few texts have
+                labels: see `train.self_training`.
             state_folder: Where the state of the training is saved after each epoch, every few
                 minutes and at Ctrl-C; None: not saved.
             resume: Whether to continue from the state in `state_folder`.
@@ -126,14 +132,19 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         texts = check_texts(X)
         classes, labels = encode_labels(texts, y)
-        data = prepare_texts(texts, classes, labels, self.model, self.train, self._load_vectors)
-        return self._fit(data, state_folder, resume)
+
+        def prepare(model: ModelSettings, train: TrainSettings, extra: ExtraTexts) -> TrainingData:
+            return prepare_texts(texts, classes, labels, model, train, self._load_vectors, extra)
+
+        sample = sample_texts(unlabelled).without(texts)
+        return self._fit(prepare, sample, state_folder, resume)
 
     def fit_stream(
         self,
         records: Iterable[Labelled],
         workers: int = 1,
         *,
+        unlabelled: Iterable[str] = (),
         state_folder: str | Path | None = None,
         resume: bool = False,
     ) -> ICapsClassifier:
@@ -143,14 +154,21 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             records: Labelled texts, such as `data.source.open_source` returns. They are iterated
                 several times and must be the same each time.
             workers: Number of processes that encode texts.
+            unlabelled: As in `fit`; `data.unlabelled.open_unlabelled` reads them from files.
             state_folder, resume: As in `fit`.
 
         Raises:
             DataError: Texts cannot be read, there are too few, or they are of one class.
             ConfigError, VectorsError, TrainingError, CheckpointError: As in `fit`.
         """
-        data = prepare_stream(records, self.model, self.train, workers, self._load_vectors)
-        return self._fit(data, state_folder, resume)
+
+        def prepare(model: ModelSettings, train: TrainSettings, extra: ExtraTexts) -> TrainingData:
+            return prepare_stream(records, model, train, workers, self._load_vectors, extra)
+
+        sample = sample_texts(unlabelled)
+        if sample.texts:
+            sample = sample.without(record.text for record in records)
+        return self._fit(prepare, sample, state_folder, resume)
 
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), at least 0 and below 1; 0 for a blank text."""
@@ -353,9 +371,17 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return LoadedVectors(self.vectors, logger(self.callbacks))
 
     def _fit(
-        self, data: TrainingData, state_folder: str | Path | None, resume: bool
+        self,
+        prepare: Callable[[ModelSettings, TrainSettings, ExtraTexts], TrainingData],
+        unlabelled: UnlabelledSample,
+        state_folder: str | Path | None,
+        resume: bool,
     ) -> ICapsClassifier:
-        checkpoint = fit_checkpoint(
+        data = prepare(self.model, self.train, ExtraTexts())
+        fit = (
+            partial(fit_self_training, unlabelled, prepare) if unlabelled.total else fit_checkpoint
+        )
+        checkpoint = fit(
             data,
             data.recipe.model,
             data.recipe.train,

@@ -26,6 +26,7 @@ class TrainRequest:
         settings: Values of `--set`, by the names of the settings.
         vectors: Paths and names of word vectors; empty for `DEFAULT_SOURCES`.
         watch: The text whose explanation is stored after each epoch.
+        unlabelled: A path or a name of texts without labels; empty for none.
     """
 
     data: str
@@ -34,10 +35,13 @@ class TrainRequest:
     settings: Mapping[str, str]
     vectors: tuple[str, ...]
     watch: str
+    unlabelled: str = ""
 
     def to_arguments(self) -> list[str]:
         """The arguments of `icaps`, without --out."""
         arguments = ["train", *option("data", self.data), *reading_arguments(self.reading)]
+        if self.unlabelled:
+            arguments += option("unlabelled", self.unlabelled)
         if self.preset:
             arguments += ["--preset", self.preset]
         for name, value in self.settings.items():
@@ -63,6 +67,7 @@ class TrainRequest:
             settings=given_settings(options),
             vectors=tuple(options.vectors or ()),
             watch=options.watch,
+            unlabelled=options.unlabelled or "",
         )
 
     def given(self) -> tuple[ModelSettings, TrainSettings]:

@@ -12,6 +12,7 @@ from icaps.cli.data_options import (
     add_reading_options,
     reading_options,
     say_problems,
+    unlabelled_options,
 )
 from icaps.cli.options import Commands, add_queue, add_timeout
 from icaps.config import CLASS_WEIGHTS, ModelSettings, TrainSettings, read_settings
@@ -36,6 +37,12 @@ def add_parser(commands: Commands) -> None:
     )
     add_reading_options(train)
     add_bad_rows_option(train)
+    train.add_argument(
+        "--unlabelled",
+        metavar="DATA",
+        help="texts without labels, which help where few texts have labels: a file of any format, "
+        "with one text per line, or a folder; labels in it are not read",
+    )
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
     train.add_argument(
         "--preset",
@@ -136,6 +143,7 @@ def _fit_and_test(
     from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
+    from icaps.data.unlabelled import open_unlabelled
     from icaps.evaluate.scores import evaluate
     from icaps.nn import distributed
     from icaps.runs.snapshots import SnapshotWriter
@@ -150,17 +158,30 @@ def _fit_and_test(
         test = open_source(place, "test", **reading_options(options))
         for _ in test:  # a bad row is reported before the training, not after it
             pass
+    unlabelled = None
+    if options.unlabelled:
+        unlabelled = open_unlabelled(
+            resolve(options.unlabelled, progress),
+            **unlabelled_options(options),
+            log=lambda line: None if distributed.rank() else progress.say(line),
+        )
     callbacks: list[Callback] = [progress]
     if status is not None:
         callbacks += [status, SnapshotWriter(status.folder, options.watch, options.resume)]
     classifier = ICapsClassifier(model, train, options.vectors, options.device, callbacks)
     state_folder = Path(options.out) / LAST
     classifier.fit_stream(
-        source, os.cpu_count() or 1, state_folder=state_folder, resume=options.resume
+        source,
+        os.cpu_count() or 1,
+        unlabelled=() if unlabelled is None else unlabelled,
+        state_folder=state_folder,
+        resume=options.resume,
     )
     first = not distributed.rank()
     if first:
         say_problems(source, "train")
+        if unlabelled is not None:
+            say_problems(unlabelled, "unlabelled")
         classifier.save(options.out)  # before the test, which may fail
         progress.say(f"saved to {options.out}")
     if classifier.interrupted_:

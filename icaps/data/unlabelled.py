@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from icaps.data.columns import TEXT_COLUMNS, choose_text
@@ -27,15 +27,19 @@ class UnlabelledTexts:
 
     Attributes:
         problems: The bad rows of the current or last iteration.
-        notes: What is not read, as sentences: the columns of labels, one sentence per file.
     """
 
     def __init__(
-        self, files: Sequence[Path], text: Sequence[str], label: str | None, strict: bool
+        self,
+        files: Sequence[Path],
+        text: Sequence[str],
+        label: str | None,
+        strict: bool,
+        log: Callable[[str], None],
     ) -> None:
         self.problems = Problems()
-        self.notes: list[str] = []
         self._files, self._text, self._label, self._strict = files, text, label, strict
+        self._log = log
 
     def __iter__(self) -> Iterator[str]:
         """Yields the texts in order.
@@ -45,7 +49,6 @@ class UnlabelledTexts:
                 strict, also for a bad row; the rest is then read to count such rows.
         """
         self.problems = problems = Problems()
-        self.notes = []
         good = 0
         for item in self._scan():
             if isinstance(item, Problem):
@@ -64,7 +67,7 @@ class UnlabelledTexts:
             table = _open_table(file, self._text)
             columns, label = choose_text(table, self._text, self._label)
             if label and not _is_folder_of_texts(file):
-                self.notes.append(f"{file}: its labels ({label!r}) are not read")
+                self._log(f"{file}: its labels ({label!r}) are not read")
             for row in table.rows(columns):
                 yield row if isinstance(row, Problem) else text_of(*row, columns, table.about)
 
@@ -75,6 +78,7 @@ def open_unlabelled(
     text: str | Sequence[str] | None = None,
     label: str | None = None,
     on_bad_rows: str = "strict",
+    log: Callable[[str], None] = lambda line: None,
 ) -> UnlabelledTexts:
     """Opens texts without labels.
 
@@ -87,6 +91,7 @@ def open_unlabelled(
         text: Text columns, as for labelled texts; those that a file lacks are ignored.
         label: The label column of labelled texts; it is not read.
         on_bad_rows: "strict" or "skip", see `source.open_source`.
+        log: Called while reading, with a line for each file that has labels.
 
     Raises:
         DataError: The data does not exist. What is wrong inside a file is raised while reading it.
@@ -97,7 +102,7 @@ def open_unlabelled(
         files = [folder]
     else:
         files = find_files(path, "train")
-    return UnlabelledTexts(files, texts, label, on_bad_rows == "strict")
+    return UnlabelledTexts(files, texts, label, on_bad_rows == "strict", log)
 
 
 def _is_folder_of_texts(path: Path) -> bool:

@@ -8,9 +8,9 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,13 @@ class TrainingData:
     recipe: Recipe
 
 
+class ExtraTexts(NamedTuple):
+    """Texts that are added to the training part, after all labelled texts, with class numbers."""
+
+    texts: Sequence[str] = ()
+    labels: Numbers = np.zeros(0, np.int64)
+
+
 def prepare_texts(
     texts: Sequence[str],
     classes: NDArray[Any],
@@ -161,6 +168,7 @@ def prepare_texts(
     model: ModelSettings = None,
     train: TrainSettings = None,
     load: Callable[[], LoadedVectors] | None = None,
+    extra: ExtraTexts = ExtraTexts(),  # noqa: B008 (immutable)
 ) -> TrainingData:
     """Splits and encodes texts in memory.
 
@@ -170,6 +178,7 @@ def prepare_texts(
         labels: (texts,), class numbers.
         model, train: All settings, or single ones that replace those of the recipe.
         load: Loads word vectors, see `_build_vocabulary`.
+        extra: More training texts.
 
     Raises:
         ConfigError: A setting is unknown, or has the wrong type or range.
@@ -178,6 +187,8 @@ def prepare_texts(
     """
     recipe = recipe_for(SpacedSample(texts).texts, labels, model, train)
     training, validation = split(labels, len(classes), recipe.train)
+    training = _with_extra(training, len(labels), extra)
+    texts, labels = [*texts, *extra.texts], np.concatenate([labels, extra.labels])
     vocabulary, vectors = _build_vocabulary((texts[n] for n in training), recipe.train, load)
     tokens = encode(vocabulary, texts, recipe.model, spans=False)
     corpus = Corpus.from_tokens(tokens, labels.tolist())
@@ -200,6 +211,7 @@ def prepare_stream(
     train: TrainSettings = None,
     workers: int = 1,
     load: Callable[[], LoadedVectors] | None = None,
+    extra: ExtraTexts = ExtraTexts(),  # noqa: B008 (immutable)
 ) -> TrainingData:
     """Splits and encodes a stream of any number of texts; word ids are stored in the cache.
 
@@ -210,6 +222,7 @@ def prepare_stream(
         model, train: All settings, or single ones that replace those of the recipe.
         workers: Number of processes that encode.
         load: Loads word vectors, see `_build_vocabulary`.
+        extra: More training texts.
 
     Raises:
         ConfigError: A setting is unknown, or has the wrong type or range.
@@ -222,13 +235,21 @@ def prepare_stream(
     recipe = recipe_for(sample.texts, labels, model, train)
     model, train = recipe.model, recipe.train
     training, validation = split(labels, len(classes), train)
+    if extra.texts:
+        training = _with_extra(training, len(labels), extra)
+        labels = np.concatenate([labels, extra.labels.astype(labels.dtype)])
+        names = map(str, classes[extra.labels])
+        content += content_hash(zip(extra.texts, names, strict=True))
     in_training = np.zeros(len(labels), dtype=bool)
     in_training[training] = True
-    texts = (record.text for record in records)
-    vocabulary, vectors = _build_vocabulary(compress(texts, in_training), train, load)
+
+    def texts() -> Iterator[str]:
+        return chain((record.text for record in records), extra.texts)
+
+    vocabulary, vectors = _build_vocabulary(compress(texts(), in_training), train, load)
 
     def fill(folder: Path) -> None:
-        write_tokens((record.text for record in records), vocabulary, model, folder, workers)
+        write_tokens(texts(), vocabulary, model, folder, workers)
 
     reading = [model.hierarchical, model.max_words, model.max_sentences, model.language]
     words = hashlib.blake2b("\n".join(vocabulary.words).encode(), digest_size=16).hexdigest()
@@ -260,6 +281,12 @@ def _build_vocabulary(
     loaded = load()
     vocabulary = loaded.build_vocabulary(texts, train.min_frequency)
     return vocabulary, loaded.select(vocabulary)
+
+
+def _with_extra(training: Numbers, labelled: int, extra: ExtraTexts) -> Numbers:
+    """The positions of the training texts, when extra texts follow the labelled ones."""
+    added = np.arange(labelled, labelled + len(extra.texts), dtype=training.dtype)
+    return np.concatenate([training, added])
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:

@@ -7,17 +7,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from icaps.data.unlabelled import UnlabelledTexts, open_unlabelled
+from icaps.data.unlabelled import open_unlabelled
 from icaps.errors import DataError
 
 TEXTS = ["soup, with bread", 'a "small" boat', "third text"]
 
 
-def read(path: Path, **options: str) -> tuple[list[str], UnlabelledTexts]:
-    source = open_unlabelled(path, **options)
+def read(path: Path, **options: str) -> tuple[list[str], list[str]]:
+    """The texts, and the lines of the log."""
+    lines: list[str] = []
+    source = open_unlabelled(path, log=lines.append, **options)
     texts = list(source)
     assert list(source) == texts  # it is read anew
-    return texts, source
+    return texts, lines[: len(lines) // 2]
 
 
 def write_csv(path: Path, table: dict[str, list[str]], sep: str = ",") -> Path:
@@ -28,9 +30,9 @@ def write_csv(path: Path, table: dict[str, list[str]], sep: str = ",") -> Path:
 def test_one_text_per_line(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_text("\n".join([*TEXTS, "", "a, b, c", "d, e, f"]) + "\n")
-    texts, source = read(path)
+    texts, notes = read(path)
     assert texts == [*TEXTS, "a, b, c", "d, e, f"]
-    assert not source.notes
+    assert not notes
 
 
 def test_lines_that_look_like_columns_are_whole_texts(tmp_path: Path) -> None:
@@ -49,9 +51,9 @@ def test_a_header_in_a_text_file_names_its_columns(tmp_path: Path) -> None:
 def test_a_single_column(suffix: str, tmp_path: Path) -> None:
     """Its header is no text, and quotes around a text are removed."""
     path = write_csv(tmp_path / f"texts{suffix}", {"text": TEXTS})
-    texts, source = read(path)
+    texts, notes = read(path)
     assert texts == TEXTS
-    assert not source.notes
+    assert not notes
 
 
 def test_a_single_column_with_a_name_of_the_user(tmp_path: Path) -> None:
@@ -61,12 +63,12 @@ def test_a_single_column_with_a_name_of_the_user(tmp_path: Path) -> None:
 
 def test_labels_are_not_read_and_that_is_said(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "texts.csv", {"text": TEXTS, "label": ["a", "", "b"]})
-    texts, source = read(path)
+    texts, notes = read(path)
     assert texts == TEXTS
-    assert source.notes == [f"{path}: its labels ('label') are not read"]
+    assert notes == [f"{path}: its labels ('label') are not read"]
     path = write_csv(tmp_path / "named.csv", {"text": TEXTS, "kind": ["a", "b", "b"]})
-    assert read(path, label="kind")[1].notes == [f"{path}: its labels ('kind') are not read"]
-    assert not read(path)[1].notes
+    assert read(path, label="kind")[1] == [f"{path}: its labels ('kind') are not read"]
+    assert not read(path)[1]
 
 
 def test_other_columns_are_not_read(tmp_path: Path) -> None:
@@ -82,12 +84,12 @@ def test_other_columns_are_not_read(tmp_path: Path) -> None:
 def test_fasttext_and_zhang_et_al(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("".join(f"__label__{n} {text}\n" for n, text in enumerate(TEXTS)))
-    texts, source = read(path)
-    assert (texts, len(source.notes)) == (TEXTS, 1)
+    texts, notes = read(path)
+    assert (texts, len(notes)) == (TEXTS, 1)
     path = tmp_path / "zhang.csv"
     path.write_text('"1","title","one\\ntwo"\n"2","other","three"\n')
-    texts, source = read(path)
-    assert (texts, len(source.notes)) == (["title one\ntwo", "other three"], 1)
+    texts, notes = read(path)
+    assert (texts, len(notes)) == (["title one\ntwo", "other three"], 1)
 
 
 def test_json_and_parquet(tmp_path: Path) -> None:
@@ -101,14 +103,14 @@ def test_json_and_parquet(tmp_path: Path) -> None:
 def test_folders_and_patterns(tmp_path: Path) -> None:
     for name, text in zip(("a.txt", "b.txt", "c.txt"), TEXTS, strict=True):
         (tmp_path / name).write_text(text)
-    texts, source = read(tmp_path)
-    assert (texts, source.notes) == (TEXTS, [])
+    texts, notes = read(tmp_path)
+    assert (texts, notes) == (TEXTS, [])
     assert read(Path(f"{tmp_path}/[ab].txt"))[0] == TEXTS[:2]
     folder = tmp_path / "set"
     folder.mkdir()
     write_csv(folder / "train.csv", {"text": TEXTS, "label": ["a", "b", "a"]})
-    texts, source = read(folder)
-    assert (texts, len(source.notes)) == (TEXTS, 1)
+    texts, notes = read(folder)
+    assert (texts, len(notes)) == (TEXTS, 1)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +135,8 @@ def test_bad_files(name: str, content: bytes, message: str, tmp_path: Path) -> N
 def test_bad_rows_can_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,id\none,1\ntwo\nthree,3\n")
-    texts, source = read(path, on_bad_rows="skip")
-    assert (texts, source.problems.total) == (["one", "three"], 1)
+    source = open_unlabelled(path, on_bad_rows="skip")
+    assert (list(source), source.problems.total) == (["one", "three"], 1)
 
 
 def test_data_that_does_not_exist(tmp_path: Path) -> None:
