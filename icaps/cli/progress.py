@@ -38,6 +38,8 @@ class Progress(Callback):
 
     def on_step(self, step: Step) -> None:
         """Advances the bar of the training."""
+        if self._bar is not None and self._bar.total != step.steps * step.epochs:
+            self.on_restart(step.restarts)  # another training follows, as in self-training
         if self._bar is None:
             self._bar = tqdm(
                 total=step.steps * step.epochs,

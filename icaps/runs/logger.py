@@ -91,7 +91,8 @@ class StatusWriter(Callback):
     def on_step(self, step: Step) -> None:
         """Updates the status and the progress, at most once per interval."""
         now, done = time.monotonic(), (step.epoch - 1) * step.steps + step.step
-        self._first = self._first or (now, done)
+        if self._first is None or self.status.steps != step.steps:  # in self-training, another one
+            self._first = now, done
         if now - self._last_status >= STATUS_EVERY or step.step == step.steps:
             self.status = dataclasses.replace(
                 self.status,

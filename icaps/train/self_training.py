@@ -236,6 +236,9 @@ class _LaterEpochs(Callback):
     def on_log(self, line: str) -> None:
         self._callback.on_log(line)
 
+    def on_restart(self, restarts: int) -> None:
+        self._callback.on_restart(restarts)
+
     def on_step(self, step: Step) -> None:
         later = {"epoch": step.epoch + self._offset, "epochs": step.epochs + self._offset}
         self._callback.on_step(dataclasses.replace(step, **later))
