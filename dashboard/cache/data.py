@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from icaps.data.preview import Preview, preview
 from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
+from icaps.data.unlabelled import open_unlabelled
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index, index_artifact
 from icaps.explore.label_issues import row_predictions
@@ -89,6 +91,17 @@ def first_rows(data: DataKey) -> Preview:
     """
     quotas.request()
     return preview(resolve(data.value), data.reading)
+
+
+@st.cache_data(max_entries=20, show_spinner="Reading …")
+def first_unlabelled(data: DataKey) -> list[str]:
+    """The first texts of data on this machine, read with options of `open_unlabelled`.
+
+    Raises:
+        DataError: It has no texts.
+    """
+    quotas.request()
+    return list(islice(open_unlabelled(resolve(data.value), **data.reading), 3))
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")

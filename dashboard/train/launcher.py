@@ -33,6 +33,7 @@ from icaps.train.class_weights import describe_imbalance
 from icaps.train.recipe import Recipe
 
 PLACE = "launch"  # prefix of the keys of its widgets
+UNLABELLED_PLACE = "launch unlabelled"  # of those for texts without labels
 RECIPE = "Suggested for these texts"
 SHORT, LONG = "Short texts", "Long documents"
 ANY = "As suits the texts"  # of data that is not downloaded yet
@@ -65,6 +66,10 @@ def fill_from(run: Run) -> None:
         folder = run.request.folder
         state = st.session_state
         data_picker.take(PLACE, path_for_command(request.data, folder), request.reading)
+        data_picker.take_unlabelled(
+            UNLABELLED_PLACE,
+            request.unlabelled and path_for_command(request.unlabelled, folder),
+        )
         _fill_settings(request)
         state["launch vectors"] = [
             name if name in _SOURCES else path_for_command(str(name), folder)
@@ -82,6 +87,7 @@ def _form() -> None:
     data_picker.show_preview(choice)
     if not choice.ready:
         return
+    unlabelled = data_picker.ask_unlabelled(UNLABELLED_PLACE, choice.reading)
     preset, settings = _ask_settings(choice)
     vectors = _ask_vectors()
     _suggest("launch watch", _first_text(choice))
@@ -93,7 +99,7 @@ def _form() -> None:
     )
     quotas.text(watch, "The text to watch")
     request = TrainRequest(
-        choice.value, choice.reading, preset, settings, vectors, printable(watch)
+        choice.value, choice.reading, preset, settings, vectors, printable(watch), unlabelled
     )
     _show_estimate(choice, request)
     _suggest("launch name", free_name(Path(choice.value).name.split(".")[0] or "model"))

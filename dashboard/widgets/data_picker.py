@@ -14,11 +14,13 @@ from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.saved_slices import slices
+from icaps.data.unlabelled import unlabelled_reading
 from icaps.data.uploads import store_upload, uploads
 from icaps.errors import DataError
 from icaps.html import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
+NONE = "None"  # of texts without labels
 _PREVIEW_ROWS = 5
 _MAX_CHARACTERS = 300  # of a text in the preview
 
@@ -94,6 +96,34 @@ def ask_split(choice: Choice) -> str:
     return split
 
 
+def ask_unlabelled(place: str, reading: Mapping[str, Any]) -> str:
+    """Asks for texts without labels: a path or a name, as `--unlabelled` takes it; "" for none.
+
+    Args:
+        place: Prefix of the keys of the widgets.
+        reading: Options of `open_source` for the labelled texts.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
+    """
+    value = _ask_value(
+        place,
+        "Texts without classes",
+        "A file of texts: one per line, or CSV, TSV, JSON or Parquet, compressed or not",
+        optional=True,
+    )
+    if not value:
+        return ""
+    file_access.check_data(value)
+    if not _is_here(value):
+        st.caption("Not downloaded yet. It is downloaded when it is needed.")
+        return value
+    texts = data.first_unlabelled(data.key_of(value, unlabelled_reading(reading)))
+    st.caption(error_boundary.plain(f"The first of them: {printable(texts[0][:_MAX_CHARACTERS])}"))
+    return value
+
+
 def show_preview(choice: Choice) -> None:
     """The first rows of the data, or the problem with reading them."""
     if choice.preview is None:
@@ -152,17 +182,43 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
             st.session_state.pop(f"{place} {name}", None)
 
 
-def _ask_value(place: str) -> str:
-    known = options()
+def take_unlabelled(place: str, value: str) -> None:
+    """Chooses texts without labels; "" for none."""
+    if value:
+        take(place, value)
+    else:
+        st.session_state[f"{place} data"] = NONE
+
+
+def _ask_value(
+    place: str,
+    label: str = "Data",
+    upload: str = "A file with texts and their classes: CSV, TSV, JSON or Parquet, compressed or "
+    "not",
+    optional: bool = False,
+) -> str:
+    """Asks for a path or a name; empty while there is none."""
+    known = ({NONE: ""} if optional else {}) | options()
     key = f"{place} data"
     names = [*known, *([] if quotas.read_only() else [UPLOAD]), PATH]
-    if key not in st.session_state and st.session_state.data:  # shown on another page
+    if (
+        not optional and key not in st.session_state and st.session_state.data
+    ):  # shown on another page
         take(place, st.session_state.data)
     if st.session_state.get(key) not in names:
         st.session_state[key] = names[0]
-    chosen = st.selectbox("Data", names, key=key, persist_state="session")
+    chosen = st.selectbox(
+        label,
+        names,
+        key=key,
+        help="They train the model as well, which helps where few texts have classes. Classes in "
+        "this data are not read."
+        if optional
+        else None,
+        persist_state="session",
+    )
     if chosen == UPLOAD:
-        return _ask_upload(place)
+        return _ask_upload(place, upload)
     if chosen == PATH:
         return st.text_input(
             "Path or name",
@@ -174,9 +230,9 @@ def _ask_value(place: str) -> str:
     return known[chosen]
 
 
-def _ask_upload(place: str) -> str:
+def _ask_upload(place: str, label: str) -> str:
     file = st.file_uploader(
-        "A file with texts and their classes: CSV, TSV, JSON or Parquet, compressed or not",
+        label,
         key=f"{place} file",
         max_upload_size=quotas.upload_mb(),
     )

@@ -108,12 +108,6 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
-def unlabelled_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Those of `reading_options` that are for texts without labels as well."""
-    reading = reading_options(options)
-    return {name: reading[name] for name in ("text", "label", "on_bad_rows")}
-
-
 def say_problems(source: _HasProblems, part: str) -> None:
     """Prints the rows that were left out to stderr: the first of each kind, and the counts."""
     for problems in source.problems.first.values():

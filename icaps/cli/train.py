@@ -12,7 +12,6 @@ from icaps.cli.data_options import (
     add_reading_options,
     reading_options,
     say_problems,
-    unlabelled_options,
 )
 from icaps.cli.options import Commands, add_queue, add_timeout
 from icaps.config import CLASS_WEIGHTS, ModelSettings, TrainSettings, read_settings
@@ -143,7 +142,7 @@ def _fit_and_test(
     from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
-    from icaps.data.unlabelled import open_unlabelled
+    from icaps.data.unlabelled import open_unlabelled, unlabelled_reading
     from icaps.evaluate.scores import evaluate
     from icaps.nn import distributed
     from icaps.runs.snapshots import SnapshotWriter
@@ -162,7 +161,7 @@ def _fit_and_test(
     if options.unlabelled:
         unlabelled = open_unlabelled(
             resolve(options.unlabelled, progress),
-            **unlabelled_options(options),
+            **unlabelled_reading(reading_options(options)),
             log=lambda line: None if distributed.rank() else progress.say(line),
         )
     callbacks: list[Callback] = [progress]

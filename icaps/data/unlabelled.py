@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from icaps.data.columns import TEXT_COLUMNS, choose_text
 from icaps.data.encoding import detect_encoding
@@ -103,6 +104,12 @@ def open_unlabelled(
     else:
         files = find_files(path, "train")
     return UnlabelledTexts(files, texts, label, on_bad_rows == "strict", log)
+
+
+def unlabelled_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options of `source.open_source` for labelled texts that `open_unlabelled` has too."""
+    names = ("text", "label", "on_bad_rows")
+    return {name: reading[name] for name in names if name in reading}
 
 
 def _is_folder_of_texts(path: Path) -> bool:

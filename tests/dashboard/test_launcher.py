@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import training_jobs
 from dashboard.train import launcher
 from dashboard.train.launcher import ANY, LONG, RECIPE, SHORT
-from dashboard.widgets.data_picker import PATH
+from dashboard.widgets.data_picker import NONE, PATH
 from icaps.cli.data_options import reading_options
 from icaps.cli.request import TrainRequest, read_arguments
 from icaps.config import ACTIVATIONS, PRESETS, ModelConfig, TrainConfig
@@ -764,3 +764,40 @@ def test_data_of_the_address_is_the_one_that_is_trained_on(texts: Path, started:
     at.switch_page("../pages/train.py")
     at.session_state["launcher"] = True
     assert read_arguments(arguments_of(run(at), started)).data == str(texts)
+
+
+def test_texts_without_classes(started: Started, texts: Path, tmp_path: Path) -> None:
+    """A file of lines goes into the command; what cannot be read is said before the start."""
+    lines = tmp_path / "more.txt"
+    lines.write_text("\n".join(make_texts(5, 2)[0]))
+    place = "launch unlabelled"
+    at = open_launcher(str(texts))
+    assert at.selectbox(key=f"{place} data").value == NONE
+    assert "--unlabelled" not in command(at)
+    at.selectbox(key=f"{place} data").select(PATH)
+    run(at)
+    at.text_input(key=f"{place} path").set_value(str(lines))
+    run(at)
+    assert make_texts(5, 2)[0][0][:-1] in "".join(caption.value for caption in at.caption)
+    options = read_arguments(arguments_of(at, started))
+    assert (options.data, options.unlabelled) == (str(texts), str(lines))
+    at.text_input(key=f"{place} path").set_value(str(tmp_path / "absent.txt"))
+    run(at)
+    (error,) = errors(at)
+    assert "There is no file or folder" in error
+    (tmp_path / "empty.txt").write_text("")
+    at.text_input(key=f"{place} path").set_value(str(tmp_path / "empty.txt"))
+    run(at)
+    (error,) = errors(at)
+    assert "it is empty" in error
+
+
+def test_texts_without_classes_are_taken_over(started: Started, texts: Path) -> None:
+    """And those of one run do not stay for the next, which has none."""
+    lines = texts.parent / "more.txt"
+    lines.write_text("\n".join(make_texts(5, 2)[0]))
+    at = AppTest.from_function(taking_script, default_timeout=60)
+    arguments = train_arguments(texts, {}, None)
+    first = run_of([*arguments, "--unlabelled", "more.txt"], folder=str(texts.parent))
+    assert read_arguments(taken_over(at, first, started)).unlabelled == str(lines)
+    assert read_arguments(taken_over(at, run_of(arguments), started)).unlabelled is None
