@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from icaps.config import SCORE_NAMES, ModelConfig, TrainConfig
+from icaps.config import ACCURACY, LAST, MACRO_F1, SCORE_NAMES, ModelConfig, TrainConfig
 from icaps.data.sample import Reservoir
 from icaps.errors import DataError
 from icaps.nn import distributed
@@ -165,7 +165,7 @@ def fit_self_training(
     interrupted = second.metrics["interrupted"]
     if not second.history:
         return _with_metrics(first, {"interrupted": interrupted})
-    score, before, after = config.epoch_score, _best_epoch(first), _best_epoch(second)
+    score, before, after = _score(config), _best_epoch(first), _best_epoch(second)
     kept = after.is_better(before, score)
     facts |= {
         "kept": kept,
@@ -192,6 +192,13 @@ def _repeat_labelled(data: TrainingData, accepted: int) -> TrainingData:
     return dataclasses.replace(data, training=dataclasses.replace(data.training, texts=both))
 
 
+def _score(config: TrainConfig) -> str:
+    """The validation score that compares both networks: ACCURACY or MACRO_F1."""
+    if config.epoch_score != LAST:
+        return config.epoch_score
+    return MACRO_F1 if config.class_weight == "balanced" else ACCURACY
+
+
 def _best_epoch(checkpoint: Checkpoint) -> Epoch:
     """The record of the best epoch of a training."""
     return Epoch(**checkpoint.history[checkpoint.metrics["best_epoch"] - 1])
@@ -204,7 +211,7 @@ def _after(first: Checkpoint, second: Checkpoint) -> Checkpoint:
     ones.
     """
     offset, best = len(first.history), first.metrics["best_epoch"]
-    if _best_epoch(second).is_better(_best_epoch(first), first.train_config.epoch_score):
+    if _best_epoch(second).is_better(_best_epoch(first), _score(first.train_config)):
         best = second.metrics["best_epoch"] + offset
     later = [record | {"epoch": record["epoch"] + offset} for record in second.history]
     labelled = {name: first.metrics[name] for name in ("training_texts", "training_classes")}
