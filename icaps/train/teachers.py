@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from icaps.config import VECTOR_STEP
-from icaps.model import ICapsNet
 from icaps.text.batch import UNK
 from icaps.text.sentences import encode
 from icaps.train.calibration import fit_inverse_temperature
@@ -101,8 +100,16 @@ def _norms(checkpoint: Checkpoint, corpus: Corpus) -> Tensor:
 
 
 def _linear_teacher(checkpoint: Checkpoint, data: TrainingData, unlabelled: Corpus) -> Teacher:
-    """A logistic regression on TF-IDF weights and on mean vectors."""
-    vectors = _frozen_vectors(checkpoint.network)  # (V, fixed_dim)
+    """A logistic regression on TF-IDF weights and on mean vectors.
+
+    Vectors that were trained on the few labelled texts themselves would mislead it, so they are
+    used only where no others were loaded.
+    """
+    vectors = _join_vectors(data.vectors.trained, data.vectors.others)  # (V, dim)
+    if not vectors.shape[1]:
+        network = checkpoint.network
+        own = network.fixed_embedding.cpu().numpy(), network.vector_words.cpu().numpy()
+        vectors = _join_vectors(*own)
     step = max(1, -(-len(data.training) // MAX_LABELLED))
     labelled = data.training.select(np.arange(0, len(data.training), step))
     texts_with = np.ones(len(vectors))  # (V,), number of texts with a word, plus 1
@@ -131,13 +138,12 @@ def _linear_teacher(checkpoint: Checkpoint, data: TrainingData, unlabelled: Corp
     return Teacher.validated("a logistic regression", scores, data.validation)
 
 
-def _frozen_vectors(network: ICapsNet) -> NDArray[np.float32]:
-    """The frozen vectors (V, fixed_dim) of the trained words and of the vector words."""
-    trained, others = network.fixed_embedding.cpu(), network.vector_words.cpu()
-    missing = trained.shape[1] - others.shape[1]  # columns of zeros
-    others = torch.nn.functional.pad(others * VECTOR_STEP, (0, missing))
-    vectors: NDArray[np.float32] = torch.cat([trained, others]).numpy()
-    return vectors
+def _join_vectors(trained: NDArray[np.float32], others: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The vectors (V, dim) of the trained words, then of the vector words, which are int8 steps."""
+    joined = np.zeros((len(trained) + len(others), trained.shape[1]), np.float32)
+    joined[: len(trained)] = trained
+    joined[len(trained) :, : others.shape[1]] = others * np.float32(VECTOR_STEP)
+    return joined
 
 
 def _chunks(corpus: Corpus) -> list[Corpus]:
