@@ -70,8 +70,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         vectors: "english" for the table of the package, path or gensim-data name of other
             pre-trained word vectors (`vectors.load_vectors`), "texts" for vectors trained on the
             texts themselves, or several of these, which are concatenated, "texts" last. None means
-            `vectors.DEFAULT_SOURCES`. Words that are rare or absent in the
-            texts are read by their pre-trained vectors, as many as fit into
+            "english", and "texts" if the table has few of the words. Words that are rare or absent
+            in the texts are read by their pre-trained vectors, as many as fit into
             `vectors.MAX_VECTOR_WORDS_BYTES`; the fitted network holds these.
         device: "auto", or a torch device.
         callbacks: Called during `fit`, see `train.callbacks.Callback`.

@@ -89,7 +89,7 @@ def texts_alone() -> Iterator[None]:
 @pytest.fixture
 def default_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default sources of word vectors, as users have them."""
-    monkeypatch.setattr(vectors, "DEFAULT_SOURCES", (vectors.ENGLISH, vectors.TEXTS))
+    monkeypatch.setattr(vectors, "DEFAULT_SOURCES", (vectors.ENGLISH,))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -146,7 +146,7 @@ def training_estimate(
         VectorsError: The vectors can't be loaded.
     """
     quotas.request()
-    return estimate(data.open("train"), model, train, vectors, seconds=1.0)
+    return estimate(data.open("train"), model, train, vectors or None, seconds=1.0)
 
 
 def index(data: DataKey) -> Index | None:

@@ -207,7 +207,7 @@ def _notes_on_classes(choice: Choice) -> dict[str, str]:
 
 
 def _ask_vectors() -> tuple[str, ...]:
-    """Asks for word vectors.
+    """Asks for word vectors; empty for the default.
 
     Raises:
         NotAllowedError: They may not be read here.
@@ -220,13 +220,13 @@ def _ask_vectors() -> tuple[str, ...]:
         key="launch vectors",
         help="'english' is a table of 100,000 English words that comes with iCaps: words that are "
         "rare in your texts, or absent, are read by their vectors. 'texts' trains vectors on your "
-        "texts. For other languages enter a file, such as one of fastText, or a gensim-data name. "
-        "Several are concatenated.",
+        "texts; by default they are added if the table has few of your words. For other languages "
+        "enter a file, such as one of fastText, or a gensim-data name. Several are concatenated.",
         persist_state="session",
     )
     for name in vectors:
         file_access.check_vectors(name)
-    return tuple(vectors)
+    return () if tuple(vectors) == list_sources(None) else tuple(vectors)
 
 
 def _show_estimate(choice: Choice, request: TrainRequest) -> None:

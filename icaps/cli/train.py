@@ -54,8 +54,8 @@ def add_parser(commands: Commands) -> None:
         action="append",
         metavar="PATH",
         help="'english' for the table of English words that comes with iCaps, 'texts' for vectors "
-        "trained on the texts (both are the default), a file of word vectors, or a gensim-data "
-        "name; may be repeated, to concatenate several",
+        "trained on the texts, a file of word vectors, or a gensim-data name; may be repeated, to "
+        "concatenate several. By default 'english', and 'texts' if it has few of the words",
     )
     train.add_argument("--seed", type=int, metavar="N", help="random seed")
     train.add_argument(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TEXTS = "texts"  # the source for vectors that are trained on the training texts
 ENGLISH = "english"  # the source for the table that the package contains
-DEFAULT_SOURCES = (ENGLISH, TEXTS)
+DEFAULT_SOURCES = (ENGLISH,)
 
 MAX_VECTOR_WORDS_BYTES = 8_000_000  # of the different vectors of words that are not trained
 MAX_VECTOR_WORDS = 100_000  # such words, which may share vectors
@@ -103,11 +103,14 @@ class FrozenVectors(NamedTuple):
         trained: (V_t, dim), of the trained words.
         others: (V_x, dim), of the vector words, int8 multiples of `VECTOR_STEP`.
         found: (V_t,), whether a trained word has a vector.
+        low: Whether so few of the running words have a vector that the texts are probably in
+            another language (`VectorCoverage.low`).
     """
 
     trained: NDArray[np.float32]
     others: NDArray[np.int8]
     found: NDArray[np.bool_]
+    low: bool = False
 
     @classmethod
     def join(cls, parts: Sequence[FrozenVectors], vocabulary: Vocabulary) -> FrozenVectors:
@@ -124,18 +127,22 @@ class FrozenVectors(NamedTuple):
         return float(self.found[2:].mean()) if len(self.found) > 2 else 0.0
 
 
-def list_sources(vectors: Sources) -> tuple[str | Path, ...]:
-    """The sources as a tuple; None means `DEFAULT_SOURCES`."""
+def list_sources(vectors: Sources, low: bool = False) -> tuple[str | Path, ...]:
+    """The sources as a tuple; None means `DEFAULT_SOURCES`.
+
+    With None and `low` (`FrozenVectors.low`), `TEXTS` is added: vectors of another language say
+    little. For English texts it brought nothing (benchmarks/README.md).
+    """
     if vectors is None:
-        return DEFAULT_SOURCES
+        return (*DEFAULT_SOURCES, TEXTS) if low else DEFAULT_SOURCES
     return (vectors,) if isinstance(vectors, str | Path) else tuple(vectors)
 
 
-def source_names(vectors: Sources) -> str:
-    """The names of the sources, joined by " + "; files without their folders."""
+def source_names(vectors: Sources, low: bool = False) -> str:
+    """The names of `list_sources`, joined by " + "; files without their folders."""
     return " + ".join(
         "the training texts" if source == TEXTS else Path(source).name
-        for source in list_sources(vectors)
+        for source in list_sources(vectors, low)
     )
 
 
@@ -219,9 +226,11 @@ class LoadedVectors:
                 f"{vocabulary.trained_words} words are trained; {vocabulary.vector_words} more are "
                 "read by their vectors alone"
             )
-        if (coverage := self.coverage(vocabulary)) and coverage.low:
+        coverage = self.coverage(vocabulary)
+        low = coverage is not None and coverage.low
+        if coverage is not None and low:
             self._log(coverage.advice)
-        return FrozenVectors.join(parts, vocabulary)
+        return FrozenVectors.join(parts, vocabulary)._replace(low=low)
 
 
 def text_vectors(

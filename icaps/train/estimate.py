@@ -136,7 +136,9 @@ def estimate(
     positions = _by_length(sample.texts, _ENCODED)
     drawn = [sample.texts[n] for n in positions]
     whole = encode(vocabulary, drawn, dataclasses.replace(_WHOLE, language=model.language))
-    dim = model.fixed_dim * list_sources(vectors).count(TEXTS)
+    coverage = loaded.coverage(seen)
+    low = coverage is not None and coverage.low
+    dim = model.fixed_dim * list_sources(vectors, low).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + loaded.dim)
     encoded = encode(vocabulary, drawn, model)
     corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions])
@@ -164,7 +166,7 @@ def estimate(
         seconds=per_epoch * train.epochs + unk / train.accumulate,
         vector_seconds=_vector_seconds(corpus, vocabulary, dim, train) * trained,
         suggestion=_suggest(sample, model.language),
-        coverage=loaded.coverage(seen),
+        coverage=coverage,
     )
 
 

@@ -105,7 +105,7 @@ def fit_checkpoint(
         return network.to(choose_device(device))
 
     facts: dict[str, Any] = {
-        "vectors": source_names(vectors),
+        "vectors": source_names(vectors, data.vectors.low),
         "vector_coverage": frozen.coverage,
         "seed": config.seed,
         "training_texts": len(training),
@@ -191,8 +191,8 @@ def _add_text_vectors(
     config: TrainConfig,
     log: Callable[[str], None],
 ) -> FrozenVectors:
-    """The loaded vectors, then those that are trained on the texts if `vectors` has `TEXTS`."""
-    times = list_sources(vectors).count(TEXTS) if dim else 0
+    """The loaded vectors, then those that are trained on the texts if they are a source."""
+    times = list_sources(vectors, data.vectors.low).count(TEXTS) if dim else 0
     if not times:
         return data.vectors
     own = text_vectors(

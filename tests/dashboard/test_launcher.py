@@ -140,7 +140,7 @@ def test_made_up_texts_with_what_suits_them(started: Started) -> None:
     assert settings_in(arguments) == (recipe.model, recipe.train)
     assert recipe.model.max_words != ModelConfig.max_words
     assert started.calls[-1][3] == jobs.LIMIT
-    assert started.estimates == [(*settings_in(arguments), ("texts",))]
+    assert started.estimates == [(*settings_in(arguments), ())]
     assert at.session_state["run"] == "synthetic"  # it is looked at now
 
 
@@ -258,13 +258,13 @@ def unescaped(text: str) -> str:
 
 
 @pytest.mark.usefixtures("default_sources")
-def test_english_vectors_and_those_of_the_texts_are_the_default(started: Started) -> None:
+def test_english_vectors_are_the_default(started: Started) -> None:
     at = open_launcher()
     field = at.multiselect(key="launch vectors")
-    assert field.options[:2] == field.value == ["english", "texts"]
+    assert (field.options[:2], field.value) == (["english", "texts"], ["english"])
     assert "'english' is a table of 100,000 English words" in field.help
-    assert read_arguments(arguments_of(at, started)).vectors == ["english", "texts"]
-    assert started.estimates[-1][2] == ("english", "texts")
+    assert read_arguments(arguments_of(at, started)).vectors is None
+    assert started.estimates[-1][2] == ()
 
 
 @pytest.mark.parametrize(
