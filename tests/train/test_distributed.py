@@ -29,6 +29,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 SETTINGS = ["fixed_dim=8", "trained_dim=8", "region_dim=16", "min_frequency=0", "batch_size=7"]
 SETTINGS += ["learning_rate=0.003", "average_decay=0.9", "epochs=2", "accumulate=2"]
 SETTINGS += ["dropout=0", "embedding_dropout=0", "word_dropout=0"]
+SETTINGS += ["purity_weight=0", "spread_weight=0"]  # entropies over the texts of each process
 
 # The command, with a signal to process 1 in the third step of the second epoch.
 WORKER = """

@@ -252,7 +252,7 @@ def test_a_killed_training_resumes_to_the_same_model(
 
     capsys.readouterr()
     assert main(command(data, out, "--resume", "--set", "dropout=0.1")) == 2
-    assert "the setting dropout was 0.3 and is 0.1" in capsys.readouterr().err
+    assert "the setting dropout was 0.4 and is 0.1" in capsys.readouterr().err
     assert main(command(data, out, "--resume")) == 0
     log = capsys.readouterr().err
     assert "epoch 1:" not in log
