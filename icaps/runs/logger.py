@@ -56,6 +56,7 @@ class StatusWriter(Callback):
         if not resume:
             self._delete_progress()
         self._first: tuple[float, int] | None = None  # time and number of the first step
+        self._steps = 0  # per epoch; the second training of self-training has another number
         self._last_status = self._last_line = 0.0  # times
         self._line_at = (0, 0, 0.0)  # of the last line: epoch, step, mean loss of the epoch so far
         self._write()
@@ -91,8 +92,8 @@ class StatusWriter(Callback):
     def on_step(self, step: Step) -> None:
         """Updates the status and the progress, at most once per interval."""
         now, done = time.monotonic(), (step.epoch - 1) * step.steps + step.step
-        if self._first is None or self.status.steps != step.steps:  # in self-training, another one
-            self._first = now, done
+        if self._first is None or step.steps != self._steps:
+            self._first, self._steps = (now, done), step.steps
         if now - self._last_status >= STATUS_EVERY or step.step == step.steps:
             self.status = dataclasses.replace(
                 self.status,

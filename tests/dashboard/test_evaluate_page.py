@@ -34,7 +34,7 @@ from icaps.reports.files import to_csv
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
-from tests.dashboard.visitor import errors, page_html, shown_text
+from tests.dashboard.visitor import errors, shown_text
 from tests.explore.indexed import write
 
 STRANGE = '=1+1 <b onclick="x">$x$</b> soup :sun: \ud83d'
@@ -313,7 +313,7 @@ def test_strange_texts_are_shown_as_they_are(report: EvaluationReport, data: Pat
     }
     rows = predictions.cell(int(predictions.labels[0]), int(predictions.predicted[0]))
     at = opened(data, "Confusion", **address)
-    while "=1+1" not in page_html(at):
+    while "=1+1" not in shown_text(at):
         page = at.number_input(key="confusion page")
         assert page.value < -(-len(rows) // PAGE)
         page.set_value(page.value + 1)

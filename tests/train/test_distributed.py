@@ -62,7 +62,7 @@ def torchrun(*arguments: str) -> list[str]:
 def training(data: Path, out: Path, *more: str) -> list[str]:
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
     where = ["--data", str(data), "--out", str(out), "--device", "cpu", "--timeout", "50"]
-    return ["train", *where, *settings, *more]
+    return ["train", *where, "--vectors", "texts", *settings, *more]
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -219,7 +219,8 @@ SETTINGS += ["learning_rate=0.003", "average_decay=0.9", "epochs=6", "patience=6
 
 def command(data: Path, out: Path, *more: str) -> list[str]:
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
-    return ["train", "--data", str(data), "--out", str(out), "--device", "cpu", *settings, *more]
+    where = ["--data", str(data), "--out", str(out), "--device", "cpu", "--vectors", "texts"]
+    return ["train", *where, *settings, *more]
 
 
 @pytest.fixture
