@@ -4,7 +4,7 @@ from dashboard import error_boundary, url_state
 from dashboard.capsules import inputs, view
 from dashboard.model_registry import find_models
 from dashboard.url_state import CAPSULE_TABS
-from dashboard.widgets import capsule_picker, layout, sidebar
+from dashboard.widgets import capsule_picker, layout, result_warnings, sidebar
 
 
 def main() -> None:
@@ -17,6 +17,7 @@ def main() -> None:
     report = capsule_picker.load_report(model)
     if model is None or report is None:
         return
+    result_warnings.show(report.warnings)
     view.show_facts(report)
     value, order = inputs.ask_heatmap(report)
     view.show_heatmap(report, value, order, capsule_picker.current_cell(report))

@@ -1,9 +1,9 @@
 """The landing page: why does a text get its class?"""
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import explanations
+from dashboard.cache import explanations, models
 from dashboard.explain import inputs, similar, trust, view, what_if
-from dashboard.widgets import explain_options, layout, sidebar
+from dashboard.widgets import explain_options, layout, result_warnings, sidebar
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
     url_state.publish(url_state.EXPLAIN)
     explanation = explanations.explain(model, text, options)
     view.show_prediction(explanation)
+    result_warnings.show([one for one in models.warnings(model) if one.serious])
     trust.show_trust(model, explanation)
     view.show_reasons(explanation)
     if not explanation.blank:

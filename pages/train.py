@@ -36,6 +36,7 @@ def show(name: str, others: list[str]) -> None:
             st.rerun()
         run, shown = runs[name], [runs[n] for n in (name, *others) if n in runs]
         view.show_now(run)
+        view.show_warnings(run)
         inputs.show_actions(run)
         view.link_model(run)
         curves, reasons, settings, log = st.tabs(TRAIN_TABS, key="train_tabs", on_change="rerun")

@@ -1,11 +1,14 @@
 """Cached models and baselines, and what is computed from a model alone."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from dashboard import quotas
 from dashboard.model_registry import ModelFolder
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
+from icaps.errors import CheckpointError
 from icaps.evaluate.compare import num_weights
 from icaps.evaluate.predictions import Scorer
 from icaps.interpret import queries
@@ -14,6 +17,7 @@ from icaps.interpret.queries import QueryMap
 from icaps.reports.files import ModelName, model_name
 from icaps.reports.global_report import GlobalReport
 from icaps.train.checkpoint_files import BASELINE, weights_fingerprint
+from icaps.train.result_warnings import METRIC, ResultWarning, warnings_of
 
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model …")
@@ -69,6 +73,18 @@ def report(model: ModelFolder) -> GlobalReport | None:
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(model.path, *shape)
     return None if view is None else GlobalReport(classifier, view)
+
+
+def warnings(model: ModelFolder) -> Sequence[ResultWarning]:
+    """What its training warned of; for a model of an earlier version, what its counts show."""
+    metrics = load(model).metrics_
+    if METRIC in metrics:
+        return warnings_of(metrics)
+    try:
+        counted = report(model)
+    except CheckpointError:  # damaged counts, which other pages show
+        return []
+    return [] if counted is None else counted.warnings
 
 
 @st.cache_data(max_entries=20, show_spinner="Projecting the queries …")

@@ -16,16 +16,17 @@ from dashboard import error_boundary, nav
 from dashboard.model_registry import ModelFolder, find_models, runs_folder
 from dashboard.train import charts, job_bars
 from dashboard.training_jobs import command_line
-from dashboard.widgets import chart_card, downloads
+from dashboard.widgets import chart_card, downloads, result_warnings
 from dashboard.widgets.shaded_text import text_card
 from icaps.cli.request import TrainRequest, read_arguments
 from icaps.errors import ICapsError, RunError
 from icaps.html import printable
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
-from icaps.runs.folder import PROGRESS, SNAPSHOTS, Run, find_runs
+from icaps.runs.folder import FAILED, PROGRESS, SNAPSHOTS, Run, find_runs
 from icaps.text.vectors import list_sources
 from icaps.train.checkpoint_files import CONFIG, METRICS
+from icaps.train.result_warnings import warnings_of
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
 
@@ -60,6 +61,21 @@ def show_now(run: Run) -> None:
         for label, value in rows:
             if value is not None:
                 st.metric(label, value, width=135)
+
+
+def show_warnings(run: Run) -> None:
+    """Whether the training was restarted, and what its result warns of, once it has ended."""
+    restarts, status = run.status.restarts, run.status
+    if restarts:
+        times = "once" if restarts == 1 else f"{restarts} times"
+        st.info(
+            f"The training had learned nothing, and was restarted {times} with a gentler recipe; "
+            "see its log.",
+            icon=":material/restart_alt:",
+        )
+    if run.has_model and not status.live and status.state != FAILED:
+        metrics = _read_object(run.path / METRICS)
+        result_warnings.show(warnings_of(metrics if isinstance(metrics, dict) else {}))
 
 
 def link_model(run: Run) -> None:

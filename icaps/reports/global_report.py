@@ -27,6 +27,7 @@ from icaps.interpret.queries import (
 )
 from icaps.interpret.tables import column_order
 from icaps.results import capsule_label
+from icaps.train.result_warnings import ResultWarning, result_warnings
 
 TOP = 20  # words of a capsule in the JSON
 _MOST = 200  # words and K-grams of a capsule in the CSV
@@ -82,6 +83,13 @@ class GlobalReport:
         """How capsules of one class differ in words; see `controls.distinctness`."""
         return controls.distinctness(self.view.tally)
 
+    @cached_property
+    def warnings(self) -> list[ResultWarning]:
+        """What a user must know; see `result_warnings`."""
+        confusion, frequency = self.view.knock_out.confusion[0], self.view.tally.frequency
+        part = self.view.origin.part
+        return result_warnings(confusion, frequency, self.classes, texts=part)
+
     def where(self, capsule: int, class_name: str | None) -> list[Cell]:
         """The cell of a capsule and a class; without a class all cells of the capsule."""
         if class_name is None:
@@ -127,6 +135,7 @@ class GlobalReport:
             "knockout": capsules["accuracy"].tolist(),
             "smallest_set": few._asdict() | {"capsules": list(few.capsules)},
             "names": {str(i): name for i, name in self.classifier.capsule_names_.items()},
+            "warnings": [warning.to_dict() for warning in self.warnings],
             "words": [
                 self.words(i, top=TOP)[["word", "count"]].to_dict("records")
                 for i in capsules["capsule"]
@@ -142,6 +151,7 @@ class GlobalReport:
             f"{len(facts['knockout'])} capsules alive, {facts['dead']} dead, "
             f"{len(facts['duplicates'])} pairs alike; purity {purity}"
         ]
+        lines += [f"{'WARNING' if one.serious else 'note'}: {one}" for one in self.warnings]
         lines += [
             f"{row['class']}: the top 3 capsules have {row.top_3:.1%} "
             f"(shuffled {row.shuffled_top_3:.1%})"

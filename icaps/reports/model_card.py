@@ -19,6 +19,7 @@ from icaps.reports.card_tables import number_table, page_tables
 from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded, to_csv, to_json
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
+from icaps.train.result_warnings import METRIC, ResultWarning, result_warnings
 
 STEM = "model_card"  # of the file names of a card
 _QUANTILES = {"shortest": 0.0, "5%": 0.05, "median": 0.5, "95%": 0.95, "longest": 1.0}
@@ -140,7 +141,10 @@ def make_card(
         "capsule_count": config.num_capsules,
         "model_settings": dataclasses.asdict(config),
         "train_settings": dataclasses.asdict(train),
-        "training": {key: value for key, value in classifier.metrics_.items() if key != "test"},
+        "training": {
+            key: value for key, value in classifier.metrics_.items() if key not in ("test", METRIC)
+        },
+        "warnings": [warning.to_dict() for warning in _warnings(classifier, data, view)],
         "training_command": _training_command(Path(folder)),
         "data": _data_facts(data, classifier),
         "evaluation": {
@@ -152,6 +156,16 @@ def make_card(
         "commands": _commands(name, data, view, faithfulness),
     }
     return ModelCard(rounded(facts), {} if view is None else view.pictures("C", "knockout"))
+
+
+def _warnings(
+    classifier: ICapsClassifier, data: EvaluatedData, view: GlobalReport | None
+) -> list[ResultWarning]:
+    """What the scores here and the counts of the global view, if there are any, warn of."""
+    classes, predictions = [str(label) for label in classifier.classes_], data.report.predictions
+    shape = len(classes), classifier.network_.config.num_capsules
+    wins = np.zeros(shape, np.int64) if view is None else view.view.tally.frequency
+    return result_warnings(predictions.confusion, wins, classes, texts=data.part or "labelled")
 
 
 def _training_command(folder: Path) -> str | None:

@@ -29,7 +29,7 @@ from icaps.train.checkpoint import Checkpoint, label_type
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.dataset import KnownWords, TrainingData
 from icaps.train.loop import TrainingProgress, choose_device, validate
-from icaps.train.restarts import changes, gentler, train_with_restarts
+from icaps.train.restarts import describe_changes, train_with_restarts
 from icaps.train.result_warnings import METRIC, validation_warnings, warnings_of
 from icaps.train.resume import StateFolder, fingerprint
 from icaps.train.unk import fit_unk
@@ -140,7 +140,7 @@ def fit_checkpoint(
                 "validation_macro_f1": validation.macro_f1,
                 "interrupted": progress.interrupted,
                 "restarts": progress.restarts,
-                "restart_settings": changes(config, gentler(config, progress.restarts)),
+                "restart_settings": describe_changes(config, progress.restarts),
                 METRIC: [warning.to_dict() for warning in found],
             },
             history=[dataclasses.asdict(record) for record in progress.history],

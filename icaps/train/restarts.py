@@ -45,10 +45,14 @@ def gentler(config: TrainConfig, restarts: int) -> TrainConfig:
     )
 
 
-def changes(config: TrainConfig, new: TrainConfig) -> dict[str, Any]:
-    """The settings of `new` that differ from those of `config`, by name, except for the seed."""
-    before, after = dataclasses.asdict(config), dataclasses.asdict(new)
-    return {name: after[name] for name in after if after[name] != before[name] and name != "seed"}
+def describe_changes(config: TrainConfig, restarts: int) -> str:
+    """The settings that differ after some restarts, except for the seed: "learning_rate=0.005"."""
+    before, after = (dataclasses.asdict(gentler(config, number)) for number in (0, restarts))
+    return ", ".join(
+        f"{name}={value:g}"
+        for name, value in after.items()
+        if value != before[name] and name != "seed"
+    )
 
 
 def train_with_restarts(
@@ -104,10 +108,9 @@ def train_with_restarts(
 def _describe(progress: TrainingProgress, config: TrainConfig, restarts: int) -> str:
     """A log message about a restart."""
     done = len(progress.history)
-    new = changes(config, gentler(config, restarts))
-    recipe = ", ".join(f"{name}={value:g}" for name, value in new.items())
     return (
         f"nothing learned after {done} epoch{'' if done == 1 else 's'} (validation accuracy "
         f"{progress.history[-1].validation_accuracy:.2%}, no better than chance): restart "
-        f"{restarts} of {MAX_RESTARTS} from new weights with a gentler recipe, {recipe}"
+        f"{restarts} of {MAX_RESTARTS} from new weights with a gentler recipe, "
+        f"{describe_changes(config, restarts)}"
     )
