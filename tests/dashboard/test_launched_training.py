@@ -7,13 +7,15 @@ import pandas as pd
 
 from dashboard.model_registry import runs_folder
 from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
 from icaps.cli.request import TrainRequest, read_arguments
 from icaps.runs.folder import DONE, Run, find_runs
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import shown_text
+from tests.train.test_recipe import same_models
 
-WAIT = 90.0  # seconds
+WAIT = 180.0  # seconds
 SMALL = {
     **{"fixed_dim": 8, "trained_dim": 8, "region_dim": 24, "query_dim": 4, "class_dim": 6},
     **{"epochs": 2, "batch_size": 16, "learning_rate": 0.01, "average_decay": 0.9},
@@ -44,10 +46,7 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     given = TrainRequest.from_arguments(request.arguments).settings
     assert given == {name: str(value) for name, value in SMALL.items()}
 
-    end = time.monotonic() + WAIT
-    while run_named("my texts").status.live and time.monotonic() < end:
-        time.sleep(0.2)
-    found = run_named("my texts")
+    found = ended("my texts")
     assert found.status.state == DONE, found.folder.log_tail()
     assert [plain for plain in (toast.value for toast in run(at).toast) if "done" in plain]
     assert found.request is not None
@@ -64,6 +63,39 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert {(w.key or "").split(" ")[1]: w.value for w in at.number_input}.items() >= SMALL.items()
     best = ICapsClassifier.load(found.path)
     assert len(best.history_) == 2
+
+
+def test_nothing_changed_trains_the_model_of_command_line_and_estimator(tmp_path: Path) -> None:
+    """To the last bit: each chooses the same settings for the same texts."""
+    path = tmp_path / "plain.csv"
+    texts, labels = make_texts(60, 1)
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
+    at = open_page("train", data=str(path))
+    at.session_state["launcher"] = True
+    run(at)
+    assert not at.error
+    at.button(key="launch start").click()
+    assert not run(at).error
+    request = run_named("plain").request
+    assert request is not None
+    assert not {"--set", "--preset"} & set(request.arguments)
+    command = tmp_path / "command"
+    assert main(["train", "--data", str(path), "--out", str(command)]) == 0
+    fitted = ICapsClassifier().fit(texts, labels)
+    fitted.save(tmp_path / "fitted")
+    assert fitted.metrics_["recipe"]
+    assert same_models(command, tmp_path / "fitted")
+    found = ended("plain")
+    assert found.status.state == DONE, found.folder.log_tail()
+    assert same_models(found.path, command)
+
+
+def ended(name: str) -> Run:
+    """A run after its end, or after `WAIT`."""
+    end = time.monotonic() + WAIT
+    while run_named(name).status.live and time.monotonic() < end:
+        time.sleep(0.2)
+    return run_named(name)
 
 
 def run_named(name: str) -> Run:
