@@ -30,7 +30,7 @@ UNBALANCED = 0.7  # share of the most frequent class from which balanced weights
 _FEW_TEXTS = 100  # validation texts below which they are too few to tell
 _LEAST_SHARE, _LEAST_TEXTS = 0.01, 5  # of a class that counts as one that a capsule serves
 
-_RECIPE = "purity_weight=0.03, spread_weight=0.02 and winner_sharpness=200"
+_RECIPE = "purity_weight=0.2, spread_weight=0.1 and winner_sharpness=200"
 
 
 @dataclass(frozen=True)
