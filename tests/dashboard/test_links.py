@@ -46,7 +46,8 @@ def shown(at: AppTest) -> dict[str, str]:
 def test_capsules() -> None:
     address = {"cell_value": "share", "columns": "number", "capsule_tab": "K-grams"}
     at = open_page("capsules", model="one", capsule="1", **address)
-    assert not at.warning
+    # Of the address none; the small model has too few capsules that win texts.
+    assert all("predicted classes" in warning.value for warning in at.warning)
     assert at.selectbox(key="cell_value").value == "share"
     assert at.selectbox(key="columns").value == "number"
     assert at.session_state["capsule_tab"] == "K-grams"

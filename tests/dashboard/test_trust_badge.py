@@ -117,7 +117,8 @@ def test_an_edited_text_is_compared_with_the_original(classifier: ICapsClassifie
     table = run(at).dataframe[0].value
     assert table["original"].tolist() == pytest.approx(before.scores)
     assert table["as edited"].tolist() == pytest.approx(after.scores)
-    assert after.predicted in at.warning[0].value
+    (change,) = (line.value for line in at.warning if line.icon == ":material/swap_horiz:")
+    assert after.predicted in change
     assert at.text_area(key="text").value == text
     type_text(at, "the crew raised the mast")  # another text is changed anew
     (other,) = classifier.explain(["the crew raised the mast"])
