@@ -65,7 +65,9 @@ def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
     assert len(best.history_) == 2
 
 
-def test_nothing_changed_trains_the_model_of_command_line_and_estimator(tmp_path: Path) -> None:
+def test_nothing_changed_trains_the_model_of_command_line_and_estimator(
+    tmp_path: Path, default_sources: None
+) -> None:
     """To the last bit: each chooses the same settings for the same texts."""
     path = tmp_path / "plain.csv"
     texts, labels = make_texts(60, 1)
@@ -78,7 +80,7 @@ def test_nothing_changed_trains_the_model_of_command_line_and_estimator(tmp_path
     assert not run(at).error
     request = run_named("plain").request
     assert request is not None
-    assert not {"--set", "--preset"} & set(request.arguments)
+    assert not {"--set", "--preset", "--vectors"} & set(request.arguments)
     command = tmp_path / "command"
     assert main(["train", "--data", str(path), "--out", str(command)]) == 0
     fitted = ICapsClassifier().fit(texts, labels)

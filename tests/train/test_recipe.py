@@ -15,7 +15,7 @@ from icaps.cli.main import main
 from icaps.config import PRESETS, ModelConfig, TrainConfig
 from icaps.data.sample import SpacedSample
 from icaps.data.source import open_source
-from icaps.errors import ConfigError
+from icaps.errors import CheckpointError, ConfigError
 from icaps.train.callbacks import Callback
 from icaps.train.dataset import prepare_stream, prepare_texts
 from icaps.train.estimate import suggest_settings
@@ -293,3 +293,19 @@ def test_settings_by_hand(facts: Facts, model: dict[str, Any], train: dict[str, 
     recipe = choose(facts)
     assert {name: getattr(recipe.model, name) for name in model} == model
     assert {name: getattr(recipe.train, name) for name in train} == train
+
+
+def test_a_training_by_the_recipe_resumes(tmp_path: Path) -> None:
+    """The state has the resolved settings, which the same texts have again."""
+    texts, labels = make_texts(60, 3)
+    state = tmp_path / "state"
+    first = ICapsClassifier(SMALL_MODEL, SMALL_TRAIN, device="cpu")
+    first.fit(texts, labels, state_folder=state).save(tmp_path / "first")
+    again = ICapsClassifier(SMALL_MODEL, SMALL_TRAIN, device="cpu")
+    again.fit(texts, labels, state_folder=state, resume=True).save(tmp_path / "again")
+    assert same_models(tmp_path / "first", tmp_path / "again")
+    resolved = ICapsClassifier(SMALL_MODEL, first.train_config_, device="cpu")
+    resolved.fit(texts, labels, state_folder=state, resume=True)
+    other = ICapsClassifier(SMALL_MODEL, {**SMALL_TRAIN, "batch_size": 8}, device="cpu")
+    with pytest.raises(CheckpointError, match="the setting batch_size was 32 and is 8"):
+        other.fit(texts, labels, state_folder=state, resume=True)
