@@ -54,35 +54,17 @@ def map_vectors(
     check_choice(method, METHODS, "method")
     if not perplexity > 0:
         raise ConfigError(f"The perplexity is {perplexity}; it must be above 0.")
-    first, place = _distinct(vectors)
-    count = len(first)
+    count = len(vectors)
     used = min(perplexity, count - 1.0) if method == "tsne" and count > 1 else None
     points = _pca(vectors)
     if used is not None:
-        start = points[first]
-        start /= max(start[:, 0].std(), np.finfo(float).tiny) / 1e-4  # as in scikit-learn
-        tsne = TSNE(perplexity=used, init=start, random_state=seed)
-        points = tsne.fit_transform(vectors[first]).astype(np.float64)[place]
+        tsne = TSNE(perplexity=used, init=_start(points), random_state=seed)
+        points = tsne.fit_transform(vectors).astype(np.float64)
     random = np.random.default_rng(seed)
     permuted = [_preservation(vectors, random.permutation(points)) for _ in range(controls)]
     scores = [score for score in permuted if score is not None]
     shuffled = float(np.mean(scores)) if scores else None
     return PlaneMap(points, method, seed, used, _preservation(vectors, points), shuffled)
-
-
-def _distinct(vectors: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first of each group of equal vectors, in their order, and each vector's group.
-
-    t-SNE moves vectors that are all but equal onto one point, where scikit-learn's tree of points
-    gets so deep that the process crashes. Vectors count as equal up to 1e-5 of the largest number.
-    """
-    largest = np.abs(vectors).max(initial=0) or 1.0
-    rounded = np.round(vectors / largest, 5)
-    _, first, group = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[group.ravel()]
 
 
 def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
@@ -98,6 +80,19 @@ def _pca(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     size = min(2, *vectors.shape)
     points = PCA(size, random_state=0).fit_transform(vectors)
     return np.pad(points, [(0, 0), (0, 2 - size)]).astype(np.float64)
+
+
+def _start(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Principal components (n, 2) scaled to a standard deviation of 1e-4, as in scikit-learn.
+
+    Vectors that differ by rounding alone have components that are equal but not zero. Divided by
+    their standard deviation of 0 they would be infinite, at which t-SNE crashes the process, so
+    they start at 0.
+    """
+    deviation = float(points[:, 0].std())
+    if deviation <= 1e-9 * np.abs(points).max():
+        return np.zeros_like(points)
+    return points / deviation * 1e-4
 
 
 def _preservation(vectors: NDArray[np.floating], points: NDArray[np.float64]) -> float | None:

@@ -3,8 +3,8 @@
 Nothing is pickled. The files are listed in `checkpoint_files`.
 
 A checkpoint holds all that prediction needs, also the vectors of words that training never saw: a
-byte per number, at most `vectors.MAX_VECTOR_WORDS_BYTES`. With their words, vectors of 100 numbers
-add up to 9 MB to a checkpoint, and longer ones less, as fewer words fit.
+byte per number, at most `vectors.MAX_VECTOR_WORDS_BYTES`, and equal vectors once. With its words,
+the table of English adds about 7 MB.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from icaps.text.vocabulary import Vocabulary
 Rule: TypeAlias = tuple[dict[str, Any], str]  # settings, and the reason for them as a sentence
 
 WHOLE = 0.95  # share of the texts that are not truncated
-# From these medians on texts are long; both networks were compared on 20 Newsgroups (README.md).
+# From these medians on texts are long. How all numbers were found: benchmarks/README.md.
 LONG_WORDS, LONG_SENTENCES = 75, 4
 # Up to so many classes, each of the 32 capsules is tied to one; up to the first number, firmly.
 FEW_CLASSES, SOME_CLASSES = 16, 32
@@ -186,7 +186,8 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
             "dropout": 0.4,
             "word_dropout": 0.1,
         },
-        "The cross-entropy and small steps learn more from few texts than the margin loss.",
+        "Any texts: the cross-entropy learns more from few texts than the margin loss, and words "
+        "have a larger trained part and more dropout.",
     )
     if facts.long and not facts.hierarchical:
         yield (
@@ -221,8 +222,8 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
             "epochs": epochs,
             "patience": epochs,
         },
-        f"{_counted(facts.texts, 'text')}: {epochs} epochs in batches of {batch_size}, about "
-        f"{steps:,} steps if they are between 4 and 25 epochs.",
+        f"{_counted(facts.texts, 'text')}: {epochs} epochs in batches of {batch_size}, which is "
+        f"nearest to {steps:,} steps between 4 and 25 epochs.",
     )
     if facts.texts < FEW_VALIDATED:
         yield (
