@@ -1,6 +1,7 @@
 """The matrix C: which capsule decides which class, and what each capsule is about."""
 
 from dashboard import error_boundary, url_state
+from dashboard.cache import models
 from dashboard.capsules import inputs, view
 from dashboard.model_registry import find_models
 from dashboard.url_state import CAPSULE_TABS
@@ -15,7 +16,10 @@ def main() -> None:
     )
     model = sidebar.choose_model()
     report = capsule_picker.load_report(model)
-    if model is None or report is None:
+    if model is None:
+        return
+    if report is None:
+        result_warnings.show(models.warnings(model))
         return
     result_warnings.show(report.warnings)
     view.show_facts(report)

@@ -12,6 +12,8 @@ the class, and the number of capsules that win.
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -42,7 +44,9 @@ def classification_loss(
 def specialisation_loss(
     routing: Tensor, labels: Tensor, config: TrainConfig, done: float = 1.0
 ) -> Tensor:
-    """purity_weight H(class | winner) - spread_weight H(winner), in nats, over a batch.
+    """purity_weight H(class | winner) + spread_weight (log I - H(winner)), in nats, over a batch.
+
+    Both parts are at least 0; log I, the maximum of H(winner), has no gradient.
 
     The winner of a text is the capsule with the largest routing weight for the text's class
     (section 2.6, k1 = 1), relaxed to a softmax over capsules of winner_sharpness times beta.
@@ -60,7 +64,8 @@ def specialisation_loss(
     joint = joint.index_add(0, labels, winners) / len(labels)
     winner_entropy = _entropy(joint.sum(0))
     class_entropy = _entropy(joint) - winner_entropy  # H(class | winner), by the chain rule
-    loss = config.purity_weight * class_entropy - config.spread_weight * winner_entropy
+    unspread = math.log(routing.shape[1]) - winner_entropy
+    loss = config.purity_weight * class_entropy + config.spread_weight * unspread
     return loss * (min(1.0, done / config.ramp_share) if config.ramp_share else 1.0)
 
 

@@ -66,6 +66,13 @@ def test_the_page_explain_shows_the_serious_ones(models: Path) -> None:
     assert str(NOTE) not in shown(at, "info")
 
 
+def test_the_page_capsules_shows_those_of_a_model_without_counts(models: Path) -> None:
+    write_warnings(models / "small", SERIOUS, NOTE)
+    at = open_page("capsules")
+    assert shown(at, "warning") == [str(SERIOUS)]
+    assert shown(at, "info") == [str(NOTE)]
+
+
 def set_winners(folder: Path, winners: list[int]) -> None:
     """Makes the stored counts those of a model in which one capsule wins each class's texts."""
     path = folder / "global_view" / "counts.safetensors"

@@ -24,7 +24,7 @@ def expected(routing: torch.Tensor, labels: list[int], config: TrainConfig) -> f
     winner = [sum(row[i] for row in joint) for i in range(capsules)]
     given = -sum(p * math.log(p / winner[i]) for row in joint for i, p in enumerate(row) if p)
     spread = -sum(p * math.log(p) for p in winner)
-    return config.purity_weight * given - config.spread_weight * spread
+    return config.purity_weight * given + config.spread_weight * (math.log(capsules) - spread)
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 3.0, 40.0])
@@ -71,8 +71,8 @@ def test_its_minimum_and_maximum() -> None:
     same[:, 0] = 1  # one for both
     assert float(specialisation_loss(same, labels, config)) == pytest.approx(math.log(2))
     spread = TrainConfig(purity_weight=0, spread_weight=1, winner_sharpness=1e4)
-    assert float(specialisation_loss(own, labels, spread)) == pytest.approx(-math.log(2))
-    assert float(specialisation_loss(same, labels, spread)) == pytest.approx(0, abs=1e-9)
+    assert float(specialisation_loss(own, labels, spread)) == pytest.approx(0, abs=1e-9)
+    assert float(specialisation_loss(same, labels, spread)) == pytest.approx(math.log(2))
 
 
 def test_gradients_without_a_winner() -> None:
