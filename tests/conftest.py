@@ -4,6 +4,7 @@ import csv
 import os
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,14 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 def network_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an app forbids the processes it starts ends with its test."""
     monkeypatch.setenv("ICAPS_NETWORK", "ask")
+
+
+@pytest.fixture(autouse=True)
+def own_main_module() -> Iterator[None]:
+    """Streamlit leaves a page as `__main__`, which processes that a later test spawns would run."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture(scope="session")
