@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.example_texts import EXAMPLES
-from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.html import printable
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import PERPLEXITY, SPACES
@@ -106,7 +106,7 @@ PARAMETERS = {
     "k1": _number(*BOUNDS["k1"], 2),
     "k2": _number(*BOUNDS["k2"], 2),
     "sentences": _number(*BOUNDS["sentences"], 1),
-    "ranking": _text(CAPSULE_RANKINGS[0]),
+    "ranking": _text(KGRAM_RANKINGS[0]),
     "capsule": _number(0, MAX_CAPSULE, NO_CAPSULE),
     "cell_class": _text(EVERY),
     "cell_value": _one_of(tuple(VALUES)),

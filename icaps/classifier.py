@@ -27,6 +27,7 @@ from icaps.config import (
 )
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
+from icaps.interpret.account import BatchAccount, TextAccount
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.results import Explanation
 from icaps.text.sentences import encode
@@ -226,15 +227,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ConfigError: `target` is not a class of the model, or an option is out of range.
         """
-        options, config = self._options(options, changes), self.network_.config
+        options = self._options(options, changes)
         for batch in self._read(X):
             yield from explain(
+                self.network_,
                 batch,
                 self._class_names,
-                config.kernel_size,
                 options,
                 probabilities=self.calibrated(batch.activity.class_norms.numpy()),
-                hierarchical=config.hierarchical,
                 names=self.capsule_names_,
             )
 
@@ -244,13 +244,21 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options: ExplainOptions = ExplainOptions(),  # noqa: B008 (frozen)
         **changes: Unpack[ExplainKeywords],
     ) -> Iterator[Reasons]:
-        """The K-grams of `explain` as arrays per batch of texts, which is faster for many texts.
+        """K-grams and shares of words as arrays per batch of texts, faster for many texts.
 
         Arguments and errors are those of `explain`.
         """
-        options, config = self._options(options, changes), self.network_.config
+        options = self._options(options, changes)
         for batch in self._read(X):
-            yield find_reasons(batch, self._class_names, config.kernel_size, options)
+            yield find_reasons(self.network_, batch, self._class_names, options)
+
+    def account(self, X: Sequence[str]) -> Iterator[TextAccount]:  # noqa: N803
+        """The whole account of each text: what each word adds, by capsule and by class.
+
+        Its words are `Explanation.words`; see `interpret.account` for the equations.
+        """
+        for batch in self._read(X):
+            yield from BatchAccount(self.network_, batch).texts()
 
     def without(self, capsules: Iterable[int]) -> ICapsClassifier:
         """A copy of the classifier, sharing its network, with these primary capsules switched off.

@@ -24,7 +24,7 @@ from typing import (
 from icaps.errors import ConfigError
 
 ACTIVATIONS = ("none", "relu", "tanh", "gelu")
-CAPSULE_RANKINGS = ("routing", "contribution")
+KGRAM_RANKINGS = ROUTING, CONTRIBUTION, ACCOUNT = "routing", "contribution", "account"
 CLASS_WEIGHTS = ("none", "balanced")
 LOSSES = ("margin", "cross_entropy")
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
@@ -343,8 +343,11 @@ class ExplainOptions:
         top_kgrams: k2, number of K-grams per capsule and sentence.
         top_sentences: Number of sentences per capsule, those with the largest rho, for models that
             split texts into sentences; 1 in the paper.
-        ranking: Order of capsules: "routing", by beta_ij, as in the paper; "contribution", by their
-            contribution to the class (`inference.contributions`).
+        ranking: How K-grams are selected. "routing": the paper's rule, capsules by beta_ij and
+            positions by attention. "contribution": the same with capsules by their contribution to
+            the class (`inference.contributions`). "account": the K-grams that add most to the norm
+            of the class (`interpret.account`), as many as the numbers above multiply to, without
+            words at their ends that add nothing, and over no more than half of the text.
 
     Raises:
         ConfigError: A number is below 1, or the ranking is unknown.
@@ -354,13 +357,13 @@ class ExplainOptions:
     top_capsules: int = 2
     top_kgrams: int = 2
     top_sentences: int = 1
-    ranking: str = CAPSULE_RANKINGS[0]
+    ranking: str = KGRAM_RANKINGS[0]
 
     def __post_init__(self) -> None:
         for name in ("top_capsules", "top_kgrams", "top_sentences"):
             value = getattr(self, name)
             _check(value >= 1, name, value, "at least 1")
-        _check(self.ranking in CAPSULE_RANKINGS, "ranking", self.ranking, _one_of(CAPSULE_RANKINGS))
+        _check(self.ranking in KGRAM_RANKINGS, "ranking", self.ranking, _one_of(KGRAM_RANKINGS))
 
 
 class ExplainKeywords(TypedDict, total=False):

@@ -196,7 +196,7 @@ def _passes(
 
 def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
     """`network(batch, mask)`, by the lookup table if the network has one."""
-    table = _find_table(network, len(batch.ids))
+    table = find_table(network, len(batch.ids))
     if table is None:
         activity: Activity = network(batch, mask)
         return activity
@@ -208,7 +208,7 @@ def _run(network: ICapsNet, batch: TokenBatch, mask: Tensor | None) -> Activity:
     return network.route(attended, mask)
 
 
-def _find_table(network: ICapsNet, words: int) -> LookupTable | None:
+def find_table(network: ICapsNet, words: int) -> LookupTable | None:
     """The lookup table of a network that is about to read `words` words; None if it has none."""
     region, attention = network.region, network.attention
     size = len(network.fixed_embedding)

@@ -68,7 +68,9 @@ class Activity(NamedTuple):
     Attributes:
         class_norms: ||cc_j|| (B, J), the scores.
         class_capsules, routing, agreement: As in `CapsuleOutput`.
-        primary_capsules, attention, sentence_attention: As in `AttentionOutput`.
+        primary_capsules: pc_i (B, I, d_p) as they are routed, squashed if the network does so.
+        squash_scale: (B, I), the factor by which this squash multiplied pc_i; 1 without it.
+        attention, sentence_attention: As in `AttentionOutput`.
     """
 
     class_norms: Tensor
@@ -76,17 +78,23 @@ class Activity(NamedTuple):
     routing: Tensor
     agreement: Tensor
     primary_capsules: Tensor
+    squash_scale: Tensor
     attention: Tensor
     sentence_attention: Tensor
 
 
 def squash(x: Tensor) -> Tensor:
-    """Squash(x) = ||x||^2 / (1 + ||x||^2) x / ||x|| of each vector (..., d) (eq. 6).
+    """Squash(x) = ||x||^2 / (1 + ||x||^2) x / ||x|| of each vector (..., d) (eq. 6)."""
+    return x * squash_scale(x)
 
-    Computed as x ||x|| / (1 + ||x||^2), which has value and gradient zero at zero.
+
+def squash_scale(x: Tensor) -> Tensor:
+    """The factor ||x|| / (1 + ||x||^2) of x (..., d) in its squash, (..., 1).
+
+    So written, the squash has value and gradient zero at zero.
     """
     norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x * (norm / (1 + norm.square()))
+    return norm / (1 + norm.square())
 
 
 class RegionEmbedding(nn.Module):
@@ -358,11 +366,21 @@ class ICapsNet(nn.Module):
     def route(self, attended: AttentionOutput, capsule_mask: Tensor | None = None) -> Activity:
         """The part of the forward pass after attention."""
         primary, attention, sentence_attention = attended
+        scale = primary.new_ones(*primary.shape[:2], 1)  # (B, I, 1)
         if self.config.squash_primary:
-            primary = squash(primary)
+            scale = squash_scale(primary)
+            primary = primary * scale
         capsules, routing, agreement = self.capsules(primary, capsule_mask)
-        norms = torch.linalg.vector_norm(capsules, dim=2)  # ||cc_j|| (B, J)
-        return Activity(norms, capsules, routing, agreement, primary, attention, sentence_attention)
+        return Activity(
+            class_norms=torch.linalg.vector_norm(capsules, dim=2),
+            class_capsules=capsules,
+            routing=routing,
+            agreement=agreement,
+            primary_capsules=primary,
+            squash_scale=scale[:, :, 0],
+            attention=attention,
+            sentence_attention=sentence_attention,
+        )
 
     def embed_regions(self, ids: Tensor, layout: Layout) -> Tensor:
         """Region embeddings w_n (C, d_w) of word ids (T,)."""

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from icaps import html
 
@@ -44,6 +47,7 @@ class KGram:
         sentence_attention: rho^i_m of the sentence; 1 for a model that does not split texts.
         capsule_name: The name that a user gave the capsule, or "".
         contribution: What the capsule adds to the target class, beta_ij (u_j|i . cc_j) / |cc_j|.
+        share: What its words add to the norm of the target class, the sum of `WordShare.share`.
     """
 
     text: str
@@ -56,6 +60,7 @@ class KGram:
     sentence_attention: float = 1.0
     capsule_name: str = ""
     contribution: float = 0.0
+    share: float = 0.0
 
     @property
     def capsule_label(self) -> str:
@@ -75,12 +80,57 @@ def capsule_label(capsule: int, name: str = "") -> str:
     return f"{name} (capsule {capsule})" if name else f"capsule {capsule}"
 
 
-class WordCount(NamedTuple):  # a tuple, because a text has many
-    """A word's offsets, and the number of the explanation's K-grams that cover it."""
+class WordShare(NamedTuple):  # a tuple, because a text has many
+    """A word of a text.
+
+    Attributes:
+        start, end: Its offsets.
+        count: Number of the explanation's K-grams that cover it.
+        share: What it adds to the norm of the target class (`interpret.account`); negative if it
+            lowers the norm.
+    """
 
     start: int
     end: int
     count: int  # type: ignore[assignment]  # hides tuple.count
+    share: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """The exact split of scores over the W words of a text: of n classes, or over n capsules.
+
+    Attributes:
+        shares: (W, n), signed.
+        bias: (n,), what is added whatever the words are. With the column's shares it adds up to the
+            norm of the class, or to what the capsule adds to it.
+    """
+
+    shares: NDArray[np.floating[Any]]
+    bias: NDArray[np.floating[Any]]
+
+    @classmethod
+    def of(cls, shares: ArrayLike, bias: ArrayLike) -> Account:
+        """An account from anything that numpy reads; (W, n) also if W is 0."""
+        columns = np.asarray(bias, np.float32)
+        return cls(np.asarray(shares, np.float32).reshape(-1, max(len(columns), 1)), columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Account) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("shares", "bias")
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shares.tobytes(), self.bias.tobytes()))
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """Shares and bias together (n,)."""
+        totals: NDArray[np.float64] = self.shares.sum(0, dtype=float) + self.bias
+        return totals
+
+
+_NO_ACCOUNT = Account.of([], [])
 
 
 @dataclass(frozen=True)
@@ -88,12 +138,13 @@ class SentenceWeight:
     """A sentence's offsets, and its share of the attention of the explanation's capsules.
 
     `weight` is the mean of rho^i_m over these capsules, weighted by beta_ij; the weights of a text
-    sum to 1.
+    sum to 1. `share` is what its words add to the norm of the target class.
     """
 
     start: int
     end: int
     weight: float
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,6 +157,7 @@ class CapsuleReason:
         attention: alpha^i_1 to alpha^i_N.
         sentence_attention: rho^i_1 to rho^i_M.
         name: The name that a user gave it, or "".
+        share: What it adds to the norm of the target class, its bias included.
     """
 
     capsule: int
@@ -113,6 +165,7 @@ class CapsuleReason:
     attention: tuple[float, ...]
     sentence_attention: tuple[float, ...] = (1.0,)
     name: str = ""
+    share: float = 0.0
 
     @property
     def label(self) -> str:
@@ -134,15 +187,19 @@ class Explanation:
         margin: Norm of `target` minus the largest norm of another class; negative when another
             class is predicted.
         kernel_size: K.
-        kgrams: The k1 x k2 K-grams, ordered by capsule, then by attention.
-        words: Every word that was read, with its number of K-grams.
+        kgrams: The k1 x k2 K-grams, ordered by capsule, then by attention; by the ranking "account"
+            those that add most to the norm of `target`, which come first, and at most as many.
+        words: Every word that was read, with its number of K-grams and its share.
         sentences: Every sentence that was read, with its weight; empty for a model that does not
             split texts.
-        capsules: The first k1 capsules, in the order of `kgrams`.
+        capsules: The capsules of `kgrams`, in their order.
         unknown_share: Share of the words that are not in the vocabulary.
         truncated: Whether words beyond the model's limit were left out.
         blank: Whether no word is in the vocabulary; all scores are then 0.
-        ranking: How capsules are ranked: "routing", by beta_ij, or "contribution".
+        ranking: How K-grams are selected (`config.ExplainOptions`).
+        account: The split of each class norm over the words (W, J); without a word if the
+            explanation is of an older version.
+        capsule_account: The split of the norm of `target` over words and capsules (W, I).
     """
 
     text: str
@@ -154,17 +211,44 @@ class Explanation:
     margin: float
     kernel_size: int
     kgrams: tuple[KGram, ...]
-    words: tuple[WordCount, ...]
+    words: tuple[WordShare, ...]
     sentences: tuple[SentenceWeight, ...]
     capsules: tuple[CapsuleReason, ...]
     unknown_share: float
     truncated: bool
     blank: bool
     ranking: str = "routing"
+    account: Account = _NO_ACCOUNT
+    capsule_account: Account = _NO_ACCOUNT
+
+    @property
+    def score(self) -> float:
+        """The norm of the target class."""
+        return self.scores[self.classes.index(self.target)]
+
+    @property
+    def bias(self) -> float:
+        """What is added to the norm of the target class whatever the words are."""
+        columns = self.account.bias
+        return float(columns[self.classes.index(self.target)]) if len(columns) else 0.0
+
+    @property
+    def covered(self) -> float:
+        """The sum of the shares of the words in K-grams, relative to the norm of the class."""
+        shaded = sum(word.share for word in self.words if word.count)
+        return shaded / self.score if self.score else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `scores` and `probabilities` map class names to numbers."""
+        """Plain data for JSON; `scores` and `probabilities` map class names to numbers.
+
+        So does `account`, to the bias and the shares of the words, in the order of `words`;
+        `capsule_account` has the same per capsule, for the target class.
+        """
         values = dict(vars(self))  # dataclasses.asdict is slower than the explanation itself
+        values["bias"] = self.bias
+        by_class = _account_columns(self.account)  # none if it is of an older version
+        values["account"] = dict(zip(self.classes, by_class, strict=False))
+        values["capsule_account"] = _account_columns(self.capsule_account)
         values["classes"] = list(self.classes)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
@@ -178,8 +262,10 @@ class Explanation:
         """The explanation that `to_dict` wrote, directly or through JSON."""
         parts: dict[str, Any] = {
             "classes": tuple(values["classes"]),
+            "account": _account_of(values.get("account", {}).values()),
+            "capsule_account": _account_of(values.get("capsule_account", [])),
             "kgrams": tuple(KGram(**part) for part in values["kgrams"]),
-            "words": tuple(WordCount(**part) for part in values["words"]),
+            "words": tuple(WordShare(**part) for part in values["words"]),
             "sentences": tuple(SentenceWeight(**part) for part in values["sentences"]),
             "capsules": tuple(
                 CapsuleReason(**{name: _frozen(value) for name, value in part.items()})
@@ -188,6 +274,7 @@ class Explanation:
         }
         for name in ("scores", "probabilities"):
             parts[name] = tuple(values[name][label] for label in values["classes"])
+        values = {name: value for name, value in values.items() if name != "bias"}
         return cls(**{**values, **parts})
 
     @property
@@ -266,3 +353,16 @@ class Explanation:
 def _frozen(value: Any) -> Any:
     """JSON has lists where results have tuples."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def _account_columns(account: Account) -> list[dict[str, Any]]:
+    """Each column of an account as plain data."""
+    columns = zip(account.bias.tolist(), account.shares.T.tolist(), strict=False)
+    return [{"bias": bias, "shares": shares} for bias, shares in columns]
+
+
+def _account_of(columns: Iterable[Mapping[str, Any]]) -> Account:
+    """The account that `_account_columns` wrote."""
+    columns = list(columns)
+    shares = np.array([column["shares"] for column in columns], np.float32)
+    return Account.of(shares.T, [column["bias"] for column in columns])

@@ -8,7 +8,7 @@ from jinja2 import UndefinedError
 
 from icaps import html
 from icaps.html import Mark, Row, segments
-from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
+from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordShare
 
 TEXT = "oil and  gas fall"
 EXPLANATION = Explanation(
@@ -21,7 +21,7 @@ EXPLANATION = Explanation(
     margin=0.625,
     kernel_size=3,
     kgrams=(KGram("oil and  gas", 0, 12, 4, 0.9, 0.5), KGram("gas fall", 9, 17, 2, 0.8, 0.25)),
-    words=(WordCount(0, 3, 1), WordCount(4, 7, 1), WordCount(9, 12, 2), WordCount(13, 17, 1)),
+    words=(WordShare(0, 3, 1), WordShare(4, 7, 1), WordShare(9, 12, 2), WordShare(13, 17, 1)),
     capsules=(CapsuleReason(4, (0.1, 0.9), (0.2, 0.5, 0.2, 0.1)),),
     sentences=(),
     unknown_share=0.25,
@@ -33,7 +33,7 @@ LONG_TEXT = " One.  Oil falls. Two. Three. Four. Five.\n"
 LONG = replace(
     EXPLANATION,
     text=LONG_TEXT,
-    words=(WordCount(7, 10, 1), WordCount(11, 16, 1)),
+    words=(WordShare(7, 10, 1), WordShare(11, 16, 1)),
     kgrams=(KGram("Oil falls", 7, 16, 4, 0.9, 0.5, 1, 0.75),),
     sentences=(
         SentenceWeight(1, 5, 0.2),
@@ -125,7 +125,7 @@ def test_segments_lose_nothing() -> None:
 )
 def test_text_is_shown_as_typed(text: str) -> None:
     whole = (KGram(text, 0, len(text), 0, 0.5, 0.5),)
-    hostile = replace(EXPLANATION, text=text, kgrams=whole, words=(WordCount(0, len(text), 1),))
+    hostile = replace(EXPLANATION, text=text, kgrams=whole, words=(WordShare(0, len(text), 1),))
     marks = read(hostile)
     assert marks.text == text
     assert text in marks.tips[0]

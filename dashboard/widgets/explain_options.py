@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard import url_state
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
-from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.config import KGRAM_RANKINGS, ExplainOptions
 
 _RANKINGS = {"routing": "routing (the paper)", "contribution": "contribution"}
 # icaps faithfulness --model checkpoints/ag_news --data ag_news --removal deletion --limit 1000
@@ -25,14 +25,14 @@ def ask(model: ModelFolder) -> ExplainOptions:
     sliders = {"k1": "Capsules (k₁)", "k2": "K-grams per capsule (k₂)"}
     if classifier.network_.config.hierarchical:
         sliders["sentences"] = "Sentences per capsule"
-    url_state.choose_among("ranking", CAPSULE_RANKINGS)
+    url_state.choose_among("ranking", KGRAM_RANKINGS)
     first, *columns, last = st.columns(2 + len(sliders), gap="medium")
     target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
     for column, (key, label) in zip(columns, sliders.items(), strict=True):
         column.slider(label, *url_state.BOUNDS[key], key=key, persist_state="session")
     ranking = last.selectbox(
         "Capsules ranked by",
-        CAPSULE_RANKINGS,
+        KGRAM_RANKINGS,
         format_func=_RANKINGS.__getitem__,
         key="ranking",
         persist_state="session",

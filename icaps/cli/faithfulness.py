@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts
 from icaps.cli.options import Commands, add_explain_options, add_model, read_explain_options
-from icaps.config import CAPSULE_RANKINGS
+from icaps.config import KGRAM_RANKINGS
 from icaps.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     )
     rows = make_rows(list(results), seed)
     overlaps = _measure_overlaps(options, classifier, texts, others)
-    sanity = list(cascade(texts, CAPSULE_RANKINGS, seed)) if options.sanity else []
+    sanity = list(cascade(texts, KGRAM_RANKINGS, seed)) if options.sanity else []
     blank = len(sample) - len(texts)
     if options.json:
         facts = {
@@ -131,7 +131,7 @@ def _measure_overlaps(
     )
 
     vocabulary, seed, overlaps = classifier.vocabulary_, options.seed, []
-    for name in CAPSULE_RANKINGS:
+    for name in KGRAM_RANKINGS:
         ranked = replace(read_explain_options(options), ranking=name)
         if options.stability:
             overlaps += [

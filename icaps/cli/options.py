@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from typing import TypeAlias
 
-from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.config import KGRAM_RANKINGS, ExplainOptions
 
 # The argument of `add_parser` of each command.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -34,7 +34,7 @@ def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = F
         return
     parser.add_argument(
         "--ranking",
-        choices=CAPSULE_RANKINGS,
+        choices=KGRAM_RANKINGS,
         default=defaults.ranking,
         help="ranking of the capsules: routing, as in the paper, or contribution to the class",
     )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from icaps.config import ExplainOptions
 from icaps.faithfulness.attributions.registry import DRAWS
 from icaps.faithfulness.texts import ExplainedTexts
-from icaps.inference import to_classes
-from icaps.interpret.kgrams import top_kgrams
+from icaps.interpret.account import BatchAccount
+from icaps.interpret.kgrams import select_kgrams
 
 PERCENTS = (1, 5, 10, 20, 50)  # of a text's words, rounded up: the bins of ERASER
 
@@ -36,11 +36,10 @@ def first(scores: NDArray[np.floating], size: int) -> Choices:
 
 def covered_words(texts: ExplainedTexts, options: ExplainOptions) -> list[Choices]:
     """The words under the K-grams that explain each text, as one choice (1, words)."""
-    kernel_size = texts.network.config.kernel_size
     choices = []
     for reading, target in texts:
-        weights = to_classes(reading.activity, np.array([0]), np.array([target]))
-        kgrams = top_kgrams(reading, *weights, kernel_size, options)
+        account = BatchAccount(texts.network, reading)
+        kgrams = select_kgrams(account, np.array([target]), options)
         choices.append(kgrams.count_per_word(len(reading.tokens.ids))[None] > 0)
     return choices
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.faithfulness.attributions.registry import (
     ATTRIBUTIONS,
     LEAVE_ONE_OUT,
@@ -138,7 +138,7 @@ def measure_rankings(
             )
             effects = measure(texts, [bins(order) for order in orders], removal)
             yield RankingResult(name, BINS, removal, effects, agreement)
-            if name in CAPSULE_RANKINGS:
+            if name in KGRAM_RANKINGS:
                 choices = covered_words(texts, replace(options, ranking=name))
             elif name == RANDOM:
                 choices = random_places(paper_choices, seed)

@@ -1,4 +1,4 @@
-"""The K-grams that explain texts: selected by routing and attention weights (section 2.6).
+"""The K-grams that explain texts: by routing and attention (section 2.6), or by the account.
 
 All texts of a batch at once. Ties go to the lower capsule, then to the earlier position.
 """
@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.config import ExplainOptions
-from icaps.inference import Reading
+from icaps.config import ACCOUNT, CONTRIBUTION, ExplainOptions
+from icaps.inference import Reading, to_classes
+from icaps.interpret.account import BatchAccount, sum_by_word
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.floating[Any]]
@@ -44,6 +45,23 @@ class KGramWindows(NamedTuple):
         return counts
 
 
+def select_kgrams(
+    account: BatchAccount, targets: Numbers, options: ExplainOptions
+) -> KGramWindows:
+    """The K-grams that explain each text of a batch that is not blank, by the ranking of `options`.
+
+    Args:
+        account: Of the batch.
+        targets: (B,), the class to explain of each text.
+        options: The ranking, and the numbers of capsules, sentences and K-grams.
+    """
+    if options.ranking == ACCOUNT:
+        return kgrams_by_account(account, targets, options)
+    weights = to_classes(account.batch.activity, np.arange(len(account.batch)), targets)
+    kernel_size = account.network.config.kernel_size
+    return top_kgrams(account.batch, *weights, kernel_size, options)
+
+
 def top_kgrams(
     batch: Reading,
     routing: Weights,
@@ -51,7 +69,7 @@ def top_kgrams(
     kernel_size: int,
     options: ExplainOptions,
 ) -> KGramWindows:
-    """The K-grams that explain each text that is not blank.
+    """The K-grams that explain each text that is not blank, by the paper's rule.
 
     The first capsules of the ranking are selected, in each the sentences with the largest rho, and
     in these the positions with the largest alpha. A K-gram is the window of K words that the
@@ -71,7 +89,7 @@ def top_kgrams(
     lengths = tokens.words_per_sentence
     sentence_end = lengths.cumsum()
 
-    ranks = contribution if options.ranking == "contribution" else routing
+    ranks = contribution if options.ranking == CONTRIBUTION else routing
     ranks = np.where(routing > 0, ranks, -inf)  # (B, I)
     known = np.flatnonzero(~batch.blank)
     place, text = largest_per_segment(
@@ -96,6 +114,66 @@ def top_kgrams(
         first=np.maximum(first, start[pair]),
         last=np.minimum(first + kernel_size, sentence_end[sentence]),
     )
+
+
+def kgrams_by_account(
+    account: BatchAccount, targets: Numbers, options: ExplainOptions
+) -> KGramWindows:
+    """The K-grams that add most to the class norm of each text that is not blank.
+
+    What a K-gram adds is what its words add through the attention to the position in its middle,
+    over all capsules, so that neighbours overlap where a word is strong. The capsule of a K-gram is
+    the one through which it adds most. Words at its ends that add nothing on the whole are left
+    out. As many K-grams are selected as `options` multiply to, or fewer: each of them adds
+    something, and together they cover at most half of the text, or the first one does.
+
+    Args:
+        account: Of a batch.
+        targets: (B,), the class to explain of each text.
+        options: The numbers of capsules, sentences and K-grams, which are multiplied.
+    """
+    tokens, kernel_size = account.batch.tokens, account.network.config.kernel_size
+    window_shares = account.window_shares(targets)  # (T, K)
+    word_shares = sum_by_word(window_shares)
+    added = window_shares.sum(1)
+    known = np.flatnonzero(~account.batch.blank)
+    words = ranges(tokens.word_offsets[known], tokens.words_per_text[known])
+    count = options.top_capsules * options.top_kgrams * options.top_sentences
+    candidates = np.where(added > 0, added, -inf)[words]
+    place, number = largest_per_segment(candidates, tokens.words_per_text[known], count)
+    text, position = known[number], words[place]
+
+    lengths = tokens.words_per_sentence
+    sentence = np.repeat(np.arange(len(lengths)), lengths)[position]
+    ends = lengths.cumsum()[sentence]
+    first = position - (kernel_size - 1) // 2
+    last = np.minimum(first + kernel_size, ends)
+    first = np.maximum(first, ends - lengths[sentence])
+    for _ in range(kernel_size):
+        first += (first < last) & (word_shares.take(first, mode="clip") <= 0)
+        last -= (first < last) & (word_shares[last - 1] <= 0)
+    kept = _within_half(text, first, last, tokens.words_per_text)
+    text, position = text[kept], position[kept]
+    capsule = account.capsules_of(position, targets[text])
+    return KGramWindows(text, capsule, sentence[kept], position, first[kept], last[kept])
+
+
+def _within_half(text: Numbers, first: Numbers, last: Numbers, words: Numbers) -> NDArray[np.bool_]:
+    """Whether each K-gram has words, and is its text's first or covers half of it with the others.
+
+    Args:
+        text, first, last: (n,), the K-grams, text after text, in the order of their ranks.
+        words: (B,), words of each text.
+    """
+    result = np.zeros(len(text), dtype=bool)
+    covered: set[int] = set()
+    for n, (number, start, end) in enumerate(zip(text, first, last, strict=True)):
+        if n == 0 or number != text[n - 1]:
+            covered = set()
+        with_it = covered | set(range(start, end))
+        if end > start and (not covered or 2 * len(with_it) <= words[number]):
+            result[n], covered = True, with_it
+    return result
 
 
 def largest_per_segment(values: Weights, lengths: Numbers, count: int) -> tuple[Numbers, Numbers]:

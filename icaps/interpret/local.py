@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -15,8 +17,11 @@ from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
 from icaps.inference import Reading, to_classes
-from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, changes, ranges, top_kgrams
-from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordCount
+from icaps.interpret.account import BatchAccount
+from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, ranges, select_kgrams
+from icaps.model import ICapsNet
+from icaps.results import Account, CapsuleReason, Explanation, KGram, SentenceWeight, WordShare
+from icaps.text.batch import TokenBatch
 
 _Item = TypeVar("_Item")
 
@@ -39,11 +44,13 @@ class KGrams(NamedTuple):
     contribution: Weights
 
 
-class Reasons(NamedTuple):
-    """The reasons for and against the target class of B texts.
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """The reasons for and against the target class of B texts with T words.
 
     Attributes:
-        texts: The texts, unchanged.
+        batch: The texts, unchanged, as words.
+        account: The split of the class norms over the words.
         blank: (B,), whether none of a text's words is in the vocabulary.
         norms: (B, J), 0 for a blank text.
         predicted, targets: (B,), class numbers.
@@ -52,14 +59,52 @@ class Reasons(NamedTuple):
         kgrams: The same by characters, with their weights.
     """
 
-    texts: Sequence[str]
-    blank: NDArray[np.bool_]
+    batch: Reading
+    account: BatchAccount
     norms: Weights
     predicted: Numbers
     targets: Numbers
     routing: Weights
     windows: KGramWindows
     kgrams: KGrams
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts as they were given."""
+        return self.batch.texts
+
+    @property
+    def blank(self) -> NDArray[np.bool_]:
+        """Whether none of a text's words is in the vocabulary (B,)."""
+        return self.batch.blank
+
+    @cached_property
+    def word_shares(self) -> Weights:
+        """What each word adds to the norm of the target (T,); `batch.tokens` has the words."""
+        return self.account.word_shares(self.targets)
+
+    @cached_property
+    def biases(self) -> Weights:
+        """What is added to the norm of the target whatever the words are (B,)."""
+        return self.account.biases(self.targets)
+
+    @cached_property
+    def kgram_shares(self) -> Weights:
+        """The sum of the shares of the words of each K-gram (n,)."""
+        totals = np.concatenate([[0.0], self.word_shares.cumsum(dtype=float)])
+        shares: Weights = totals[self.windows.last] - totals[self.windows.first]
+        return shares
+
+    @cached_property
+    def covered(self) -> Weights:
+        """The sum of the shares of the words in K-grams, relative to the norm (B,)."""
+        count = self.windows.count_per_word(len(self.word_shares))
+        shaded = np.concatenate([[0.0], (self.word_shares * (count > 0)).cumsum(dtype=float)])
+        offsets = self.batch.tokens.word_offsets
+        sums = shaded[offsets[1:]] - shaded[offsets[:-1]]
+        scores = self.norms[np.arange(len(self.norms)), self.targets]
+        covered: Weights = np.divide(sums, scores, out=np.zeros_like(sums), where=scores > 0)
+        return covered
 
     def spell(self) -> list[str]:
         """The K-grams as strings, in the order of `kgrams`."""
@@ -68,14 +113,14 @@ class Reasons(NamedTuple):
 
 
 def find_reasons(
-    batch: Reading, classes: Sequence[str], kernel_size: int, options: ExplainOptions
+    network: ICapsNet, batch: Reading, classes: Sequence[str], options: ExplainOptions
 ) -> Reasons:
     """The K-grams that explain each text that is not blank, as columns.
 
     Args:
+        network: The one that read the texts.
         batch: The texts and what the network shows of them.
         classes: Names of the classes; `options.target` is one of them, or None.
-        kernel_size: K.
         options: What to explain, and how much of it.
     """
     activity, tokens = batch.activity, batch.tokens
@@ -85,7 +130,8 @@ def find_reasons(
     if options.target is not None:
         targets = np.full_like(predicted, classes.index(options.target))
     routing, contribution = to_classes(activity, np.arange(len(batch)), targets)  # (B, I) both
-    windows = top_kgrams(batch, routing, contribution, kernel_size, options)
+    account = BatchAccount(network, batch)
+    windows = select_kgrams(account, targets, options)
     text, capsule, sentence, position, first, last = windows
     assert tokens.spans is not None
     kgrams = KGrams(
@@ -99,51 +145,50 @@ def find_reasons(
         sentence_attention=activity.sentence_attention.numpy()[sentence, capsule],
         contribution=contribution[text, capsule],
     )
-    return Reasons(batch.texts, batch.blank, norms, predicted, targets, routing, windows, kgrams)
+    return Reasons(batch, account, norms, predicted, targets, routing, windows, kgrams)
 
 
 def explain(
+    network: ICapsNet,
     batch: Reading,
     classes: tuple[str, ...],
-    kernel_size: int,
     options: ExplainOptions,
     *,
     probabilities: NDArray[np.float64],
-    hierarchical: bool,
     names: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[Explanation]:
     """The explanation of each text.
 
     Args:
+        network: The one that read the texts.
         batch: The texts and what the network shows of them.
         classes: Names of the classes; `options.target` is one of them, or None.
-        kernel_size: K.
         options: What to explain, and how much of it.
         probabilities: (B, J), of the norms.
-        hierarchical: Whether texts are split into sentences.
         names: The user's names of capsules, by number.
     """
-    reasons = find_reasons(batch, classes, kernel_size, options)
+    reasons = find_reasons(network, batch, classes, options)
     tokens, texts = batch.tokens, len(batch)
     assert tokens.truncated is not None
-    text, capsule = reasons.windows.text, reasons.windows.capsule
-    is_new = changes(text, capsule)  # each capsule of a text once
-    text, capsule = text[is_new], capsule[is_new]
+    text, capsule = _each_once(reasons.windows)
 
     kgrams = _split(_kgrams(reasons, names), np.bincount(reasons.windows.text, minlength=texts))
-    words = _split(_words(batch, reasons.windows), tokens.words_per_text)
-    capsules = _split(_capsules(batch, text, capsule, names), np.bincount(text, minlength=texts))
+    counts = _split(reasons.windows.count_per_word(len(tokens.ids)).tolist(), tokens.words_per_text)
+    capsules = _split(_capsules(reasons, text, capsule, names), np.bincount(text, minlength=texts))
     sentences: Iterable[tuple[SentenceWeight, ...]] = [()] * texts
-    if hierarchical:
-        weights = _sentences(batch, reasons.routing, text, capsule)
+    if network.config.hierarchical:
+        weights = _sentences(reasons, text, capsule)
         sentences = _split(weights, tokens.sentences_per_text)
     predicted, targets = reasons.predicted.tolist(), reasons.targets.tolist()
     norms, rows = reasons.norms.tolist(), probabilities.tolist()
     unknown, truncated = tokens.unknown_share.tolist(), tokens.truncated.tolist()
     blank = reasons.blank.tolist()
-    columns = zip(kgrams, words, sentences, capsules, strict=True)
-    for n, (text_kgrams, text_words, text_sentences, text_capsules) in enumerate(columns):
+    columns = zip(kgrams, counts, sentences, capsules, reasons.account.texts(), strict=True)
+    for n, (text_kgrams, text_counts, text_sentences, text_capsules, account) in enumerate(columns):
         scores, target = norms[n], targets[n]
+        by_class = Account(account.by_class(), account.bias.sum(1))
+        by_capsule = Account(account.by_capsule(target), account.bias[target])
+        words = _words(batch.tokens[n], text_counts, by_class.shares[:, target])
         yield Explanation(
             text=batch.texts[n],
             classes=classes,
@@ -152,16 +197,26 @@ def explain(
             scores=tuple(scores),
             probabilities=tuple(rows[n]),
             margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
-            kernel_size=kernel_size,
+            kernel_size=network.config.kernel_size,
             kgrams=text_kgrams,
-            words=text_words,
+            words=words,
             sentences=text_sentences,
             capsules=text_capsules,
             unknown_share=unknown[n],
             truncated=truncated[n],
             blank=blank[n],
             ranking=options.ranking,
+            account=by_class,
+            capsule_account=by_capsule,
         )
+
+
+def _each_once(windows: KGramWindows) -> tuple[Numbers, Numbers]:
+    """Text and capsule (n,) of K-grams, each capsule of a text once, in their order."""
+    pairs = np.stack([windows.text, windows.capsule])
+    _, first = np.unique(pairs, axis=1, return_index=True)
+    text, capsule = pairs[:, np.sort(first)]
+    return text, capsule
 
 
 def _split(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]]:
@@ -171,8 +226,8 @@ def _split(items: Iterable[_Item], sizes: Numbers) -> Iterator[tuple[_Item, ...]
 
 
 def _kgrams(reasons: Reasons, names: Mapping[int, str]) -> Iterator[KGram]:
-    columns = (column.tolist() for column in reasons.kgrams)
-    for text, start, end, capsule, routing, alpha, sentence, rho, contribution in zip(
+    columns = (column.tolist() for column in (*reasons.kgrams, reasons.kgram_shares))
+    for text, start, end, capsule, routing, alpha, sentence, rho, contribution, share in zip(
         *columns, strict=True
     ):
         yield KGram(
@@ -186,26 +241,29 @@ def _kgrams(reasons: Reasons, names: Mapping[int, str]) -> Iterator[KGram]:
             sentence_attention=rho,
             capsule_name=names.get(capsule, ""),
             contribution=contribution,
+            share=share,
         )
 
 
-def _words(batch: Reading, windows: KGramWindows) -> Iterator[WordCount]:
-    spans = batch.tokens.spans
-    assert spans is not None
-    counts = windows.count_per_word(len(spans))
-    return map(WordCount, *spans.T.tolist(), counts.tolist())
+def _words(tokens: TokenBatch, counts: Sequence[int], shares: Weights) -> tuple[WordShare, ...]:
+    """The words of one text, with the K-grams over each and what it adds."""
+    assert tokens.spans is not None
+    return tuple(map(WordShare, *tokens.spans.T.tolist(), counts, shares.tolist()))
 
 
 def _capsules(
-    batch: Reading, text: Numbers, capsule: Numbers, names: Mapping[int, str]
+    reasons: Reasons, text: Numbers, capsule: Numbers, names: Mapping[int, str]
 ) -> Iterator[CapsuleReason]:
-    """Capsules (n,) of texts (n,) with all their weights: beta, alpha and rho."""
-    activity, tokens = batch.activity, batch.tokens
+    """Capsules (n,) of texts (n,) with all their weights, beta, alpha and rho, and their shares."""
+    activity, tokens = reasons.batch.activity, reasons.batch.tokens
     routing = activity.routing.numpy()[text, capsule].tolist()  # (n, J)
     alpha = _column(activity.attention.numpy(), tokens.words_per_text, text, capsule)
     rho = _column(activity.sentence_attention.numpy(), tokens.sentences_per_text, text, capsule)
-    for number, betas, alphas, rhos in zip(capsule.tolist(), routing, alpha, rho, strict=True):
-        yield CapsuleReason(number, tuple(betas), alphas, rhos, names.get(number, ""))
+    shares = reasons.account.capsule_shares(reasons.targets)[text, capsule].tolist()
+    for number, betas, alphas, rhos, share in zip(
+        capsule.tolist(), routing, alpha, rho, shares, strict=True
+    ):
+        yield CapsuleReason(number, tuple(betas), alphas, rhos, names.get(number, ""), share)
 
 
 def _column(
@@ -220,19 +278,18 @@ def _column(
     return _split(values.tolist(), sizes[text])
 
 
-def _sentences(
-    batch: Reading, routing: Weights, text: Numbers, capsule: Numbers
-) -> Iterator[SentenceWeight]:
-    """Each sentence with the mean of its rho over the capsules (n,), weighted by beta_ij."""
-    tokens, spans = batch.tokens, batch.tokens.spans
+def _sentences(reasons: Reasons, text: Numbers, capsule: Numbers) -> Iterator[SentenceWeight]:
+    """Each sentence with its share, and the mean of its rho over the capsules (n,) by beta_ij."""
+    batch, tokens, spans = reasons.batch, reasons.batch.tokens, reasons.batch.tokens.spans
     assert spans is not None
-    beta = np.zeros_like(routing)  # (B, I)
-    beta[text, capsule] = routing[text, capsule]
+    beta = np.zeros_like(reasons.routing)  # (B, I)
+    beta[text, capsule] = reasons.routing[text, capsule]
     shares = np.divide(beta, beta.sum(1, keepdims=True), out=beta, where=beta > 0)
     text_of_sentence = np.repeat(np.arange(len(batch)), tokens.sentences_per_text)
     rho = batch.activity.sentence_attention.numpy()  # (sentences, I)
     weights = (rho * shares[text_of_sentence]).sum(1)  # (sentences,)
     ends = tokens.words_per_sentence.cumsum()
     starts = ends - tokens.words_per_sentence
-    columns = (spans[starts, 0], spans[ends - 1, 1], weights)
+    totals = np.concatenate([[0.0], reasons.word_shares.cumsum(dtype=float)])
+    columns = (spans[starts, 0], spans[ends - 1, 1], weights, totals[ends] - totals[starts])
     return map(SentenceWeight, *(column.tolist() for column in columns))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +31,34 @@ def table_bytes(trained_words: int, kernel_size: int, value_weight: Tensor) -> i
     """Size in bytes of the `LookupTable` of a network with such weights."""
     heads, size = value_weight.shape[:2]
     return 4 * (trained_words + 1) * kernel_size * heads * (1 + size)
+
+
+class WordRows(NamedTuple):
+    """What each of n words adds to attention scores and values, and the place of a batch's words.
+
+    Attributes:
+        rows: ((n + 1) K, I + d_p I), K rows per word, one per position in a window: scores of the
+            heads, then values with the head as the last dimension. The last K rows are zeros, for
+            padding and for words that are not among the n.
+        numbers: (T,), number of each word of the batch among the n; n if it is not among them.
+    """
+
+    rows: Tensor
+    numbers: Tensor
+
+
+def score_and_value_columns(queries: Tensor, value_weight: Tensor) -> Tensor:
+    """The matrix (d_w, I + d_p I) from regions to scores and values, of q_i and W^v_i."""
+    return torch.cat([queries, value_weight.transpose(0, 1).flatten(0, 1)]).T
+
+
+def compute_rows(project: Project, ids: Tensor, kernel_size: int, columns: Tensor) -> Tensor:
+    """`WordRows.rows` of words (n,), from the matrix of `score_and_value_columns`."""
+    rows = columns.new_zeros(len(ids) + 1, kernel_size, columns.shape[1])
+    for start in range(0, len(ids), _CHUNK):
+        part = ids[start : start + _CHUNK]
+        rows[start : start + len(part)] = project(part) @ columns
+    return rows.flatten(0, 1)
 
 
 class LookupTable:
@@ -59,10 +88,9 @@ class LookupTable:
         self._heads, self._size = value_weight.shape[:2]
         self._trained_words = trained_words
         with torch.inference_mode():
-            values = value_weight.transpose(0, 1).flatten(0, 1)  # (d_p I, d_w)
-            self._columns = torch.cat([queries, values]).T  # (d_w, I + d_p I)
+            self._columns = score_and_value_columns(queries, value_weight)
             ids = torch.arange(trained_words, device=queries.device)
-            self._rows = self._compute(project, ids, kernel_size)
+            self._rows = compute_rows(project, ids, kernel_size, self._columns)
             self._bias = value_weight @ bias  # (I, d_p)
         self._offsets = torch.arange(kernel_size, device=queries.device)
         self._padding = torch.tensor([trained_words], dtype=torch.int32, device=queries.device)
@@ -74,11 +102,14 @@ class LookupTable:
 
         `project` is that of the constructor, for vector words; None if the network has none.
         """
-        # The row after the trained words is padding, which vector words are read as at first.
-        trained = torch.cat([ids.clamp(max=self._trained_words), self._padding])
-        sums = self._add_windows(trained[layout.windows], self._rows)
-        if project is not None:
-            self._add_vector_words(sums, ids, layout.windows, project)
+        trained, *others = self.word_rows(ids, project)
+        numbers = torch.cat([trained.numbers, self._padding])
+        sums = self._add_windows(numbers[layout.windows], trained.rows)
+        for rows, numbers in others:
+            words = len(rows) // len(self._offsets) - 1
+            windows = F.pad(numbers, (0, 1), value=words)[layout.windows]  # (C, K)
+            cells = (windows < words).any(1).nonzero()[:, 0]
+            sums.index_add_(0, cells, self._add_windows(windows[cells], rows))
         scores, values = sums.split([self._heads, self._heads * self._size], dim=1)
         weights = layout.softmax(scores)  # alpha^i_n (C, I), eq. 3
         values = values.unflatten(1, (self._size, self._heads))  # (C, d_p, I)
@@ -90,33 +121,26 @@ class LookupTable:
         # Contiguous capsules, or their norms take longer than everything before.
         return pooled.transpose(1, 2).contiguous() + bias, attention
 
-    def _compute(self, project: Project, ids: Tensor, kernel_size: int) -> Tensor:
-        """A row per word and position, and K rows of zeros as padding: ((n + 1) K, I + d_p I)."""
-        rows = self._columns.new_zeros(len(ids) + 1, kernel_size, self._columns.shape[1])
-        for start in range(0, len(ids), _CHUNK):
-            part = ids[start : start + _CHUNK]
-            rows[start : start + len(part)] = project(part) @ self._columns
-        return rows.flatten(0, 1)
+    def word_rows(self, ids: Tensor, project: Project | None = None) -> list[WordRows]:
+        """The rows of trained words, then those of a batch's vector words, if it has any.
+
+        Args:
+            ids: (T,), word ids of the batch.
+            project: As for `embed_sentences`.
+        """
+        trained = WordRows(self._rows, ids.clamp(max=self._trained_words))
+        if project is None or not (others := ids >= self._trained_words).any():
+            return [trained]
+        words, places = ids[others].unique(return_inverse=True)
+        numbers = torch.full_like(ids, len(words), dtype=places.dtype)
+        numbers[others] = places
+        rows = compute_rows(project, words, len(self._offsets), self._columns)
+        return [trained, WordRows(rows, numbers)]
 
     def _add_windows(self, words: Tensor, rows: Tensor) -> Tensor:
         """Scores and values (n, I + d_p I) of windows (n, K) of positions in `rows`."""
         bags = words * len(self._offsets) + self._offsets
         return F.embedding_bag(bags, rows, mode="sum")
-
-    def _add_vector_words(
-        self, sums: Tensor, ids: Tensor, windows: Tensor, project: Project
-    ) -> None:
-        """Adds the scores and values of vector words to the sums (C, I + d_p I) in place."""
-        others = ids >= self._trained_words
-        if not others.any():
-            return
-        words, places = ids[others].unique(return_inverse=True)
-        numbers = torch.full((len(ids) + 1,), len(words), device=ids.device)  # the padding
-        numbers[:-1][others] = places
-        numbers = numbers[windows]  # (C, K)
-        cells = (numbers < len(words)).any(1).nonzero()[:, 0]
-        rows = self._compute(project, words, len(self._offsets))
-        sums.index_add_(0, cells, self._add_windows(numbers[cells], rows))
 
 
 class LookupCache:

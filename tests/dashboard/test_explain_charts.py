@@ -13,7 +13,7 @@ from dashboard.widgets.chart_card import plotly_text
 from dashboard.widgets.shaded_text import legend_row, text_card
 from icaps.classifier import ICapsClassifier
 from icaps.reports.charts import class_colors, shorten
-from icaps.results import CapsuleReason, Explanation, KGram, WordCount
+from icaps.results import CapsuleReason, Explanation, KGram, WordShare
 
 TEXT = "oil and gas fall"
 EXPLANATION = Explanation(
@@ -26,7 +26,7 @@ EXPLANATION = Explanation(
     margin=0.25,
     kernel_size=3,
     kgrams=(KGram("oil and gas", 0, 11, 4, 0.8, 0.5), KGram("gas fall", 8, 16, 2, 0.4, 0.4)),
-    words=(WordCount(0, 3, 1), WordCount(4, 7, 1), WordCount(8, 11, 2), WordCount(12, 16, 1)),
+    words=(WordShare(0, 3, 1), WordShare(4, 7, 1), WordShare(8, 11, 2), WordShare(12, 16, 1)),
     capsules=(
         CapsuleReason(4, (0.05, 0.8, 0.15), (0.2, 0.5, 0.2, 0.1)),
         CapsuleReason(2, (0.2, 0.4, 0.4), (0.1, 0.3, 0.2, 0.4)),
@@ -42,7 +42,7 @@ HOSTILE = '<b onclick="x">a & b</b> $x$ **c** :sun:'
 def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation:
     """A text of `length` one-letter words that one capsule attends to at `peaks` alone."""
     attention = tuple(peaks.get(n, 0.0) for n in range(length))
-    words = tuple(WordCount(2 * n, 2 * n + 1, 0) for n in range(length))
+    words = tuple(WordShare(2 * n, 2 * n + 1, 0) for n in range(length))
     reason = CapsuleReason(0, (0.1, 0.8, 0.1), attention)
     middle = max(peaks, key=peaks.__getitem__)
     kgram = KGram("a a a", 2 * middle - 2, 2 * middle + 3, 0, 0.8, peaks[middle])
@@ -134,7 +134,7 @@ def test_thinning_keeps_the_peaks_and_their_places(length: int) -> None:
 
 def test_words_of_a_chart_are_shown_as_typed() -> None:
     text = "<script>"
-    words = (WordCount(0, 8, 1),)
+    words = (WordShare(0, 8, 1),)
     reason = CapsuleReason(0, (0.1, 0.8, 0.1), (1.0,))
     hostile = replace(
         EXPLANATION,
@@ -249,7 +249,7 @@ def test_the_legend_has_the_shades_that_occur() -> None:
     assert "<mark" in text_card(EXPLANATION)
     assert ">1</mark><mark" in legend_row(EXPLANATION)
     assert "3</mark>" not in legend_row(EXPLANATION)
-    deep = replace(EXPLANATION, words=(WordCount(0, 3, 6),))
+    deep = replace(EXPLANATION, words=(WordShare(0, 3, 6),))
     assert '<mark class="l4">4 or more</mark>' in legend_row(deep)
     nothing = replace(EXPLANATION, kgrams=(), words=(), text="")
     assert "legend" not in text_card(nothing)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import CAPSULE_RANKINGS, ExplainOptions
+from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.inference import Reading
 from icaps.interpret.kgrams import top_kgrams
 from icaps.model import Activity
@@ -57,7 +57,7 @@ def loops(batch, routing, contribution, kernel_size, options):
         top_capsules=st.integers(1, 4),
         top_kgrams=st.integers(1, 6),
         top_sentences=st.integers(1, 3),
-        ranking=st.sampled_from(CAPSULE_RANKINGS),
+        ranking=st.sampled_from(KGRAM_RANKINGS),
     ),
     kernel_size=st.integers(1, 4),
     seed=st.integers(0, 99),

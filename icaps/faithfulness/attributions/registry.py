@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING
 from icaps.errors import ConfigError
+from icaps.faithfulness.attributions.account import account
 from icaps.faithfulness.attributions.attention import contribution_attention, routing_attention
 from icaps.faithfulness.attributions.attention_gradient import attention_gradient
 from icaps.faithfulness.attributions.integrated_gradients import integrated_gradients
@@ -18,7 +20,7 @@ from icaps.faithfulness.attributions.lime import lime
 from icaps.faithfulness.texts import ExplainedTexts
 
 DRAWS = 5  # random orders per text
-PAPER, LEAVE_ONE_OUT, RANDOM = "routing", "leave-one-out", "random"
+PAPER, LEAVE_ONE_OUT, RANDOM = ROUTING, "leave-one-out", "random"
 INSTALL = "pip install 'icaps[faithfulness]'"
 
 
@@ -47,7 +49,8 @@ def _random_orders(
 
 ATTRIBUTIONS: dict[str, Attribution] = {
     PAPER: Attribution(lambda texts, removal, seed: routing_attention(texts)),
-    "contribution": Attribution(lambda texts, removal, seed: contribution_attention(texts)),
+    CONTRIBUTION: Attribution(lambda texts, removal, seed: contribution_attention(texts)),
+    ACCOUNT: Attribution(lambda texts, removal, seed: account(texts)),
     "attention-gradient": Attribution(lambda texts, removal, seed: attention_gradient(texts)),
     "integrated-gradients": Attribution(
         lambda texts, removal, seed: integrated_gradients(texts), package="captum"
