@@ -109,7 +109,12 @@ def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
     assert 'aria-label="weight 78%"' in html
     assert '<td class="n">2<td class="n">0.750' in html
     assert LONG.to_text().endswith("sentence 2 (0.750)")
-    assert LONG.to_dict()["sentences"][0] == {"start": 1, "end": 5, "weight": 0.2}
+    assert LONG.to_dict()["sentences"][0] == {
+        "start": 1,
+        "end": 5,
+        "weight": 0.2,
+        "share": 0.0,
+    }
 
 
 def test_segments_lose_nothing() -> None:

@@ -4,8 +4,8 @@ With attention, routing and squash scales as the forward pass had them, and with
 all from word embeddings to class capsules is linear. So the length of a class capsule before its
 squash, s_j, is a sum over words m, capsules i and taps k of the kernel, and a bias:
 
-    ||s_j|| = sum_m c_mj + bias_j,    s_j = v sum_i beta_ij (W_j pc_i + b_ij),    u_j = s_j / ||s_j||
-    c_mij   = v beta_ij g_i sum_k rho_i alpha_i,(m-k) u_j . W_j V_i P_k e_m,      c_mj = sum_i c_mij
+    ||s_j|| = sum_m c_mj + bias_j,   s_j = v sum_i beta_ij (W_j pc_i + b_ij),   u_j = s_j / ||s_j||
+    c_mij   = v beta_ij g_i sum_k rho_i alpha_i,(m-k) u_j . W_j V_i P_k e_m,    c_mj = sum_i c_mij
     bias_j  = v sum_i beta_ij u_j . (b_ij + g_i W_j V_i b)
 
 P_k is a slice of the kernel and b its bias, V_i the values W^v_i (for long texts W~^v_i W^v_i), g_i
@@ -19,6 +19,7 @@ in the middle; the kernel's bias is then inside of the regions.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from functools import cached_property
@@ -69,8 +70,11 @@ class TextAccount(NamedTuple):
 
     def by_class(self) -> Shares:
         """What each word adds to the norm of each class (W, J)."""
-        words, classes = len(self.values), len(self.directions)
-        by_class: Shares = self.values.reshape(words, -1) @ self.directions.reshape(classes, -1).T
+        values, directions = (
+            factor.reshape(len(factor), math.prod(factor.shape[1:]))
+            for factor in (self.values, self.directions)
+        )
+        by_class: Shares = values @ directions.T
         return by_class
 
     def by_capsule(self, target: int) -> Shares:
@@ -118,7 +122,9 @@ class BatchAccount:
         """What each word adds to the norm of one class per text (T,); see `sum_by_word`."""
         return sum_by_word(self.window_shares(targets))
 
-    def capsules_of(self, positions: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[Any]:
+    def capsules_of(
+        self, positions: NDArray[np.int64], targets: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """The capsule through which each window adds most to a class norm (n,).
 
         Args:
@@ -132,7 +138,8 @@ class BatchAccount:
             for rows in self._rows:  # (n, d_p I)
                 values = values + rows.rows[self._row_numbers(rows, middle)][:, :, heads:].sum(1)
             added = values.unflatten(1, (-1, heads)) * directions.transpose(1, 2)
-            return (added.sum(1) * self._attention[middle]).argmax(1).numpy()
+            capsules: NDArray[np.int64] = (added.sum(1) * self._attention[middle]).argmax(1).numpy()
+        return capsules
 
     def capsule_shares(self, targets: NDArray[np.int64]) -> Shares:
         """What each capsule adds to one class norm per text (B, I), its biases included."""
@@ -159,8 +166,9 @@ class BatchAccount:
             numbers = range(start, min(start + at_once, count))
             pairs = torch.cartesian_prod(torch.tensor(numbers), torch.arange(classes))
             with torch.inference_mode():
-                directions = self._directions(*pairs.T).unflatten(0, (-1, classes))
-                bias = self._bias(*pairs.T, directions)
+                texts, columns = pairs.T
+                directions = self._directions(texts, columns).unflatten(0, (-1, classes))
+                bias = self._bias(texts, columns, directions)
                 directions = directions.transpose(2, 3).contiguous()
             for n, *factors in zip(numbers, directions.numpy(), bias.numpy(), strict=True):
                 yield TextAccount(values[ends[n] : ends[n + 1]], *factors)
@@ -224,7 +232,7 @@ class BatchAccount:
         return numbers * self._taps + torch.arange(self._taps)
 
     def _dot_rows(self, weights: Tensor, block: slice) -> Tensor:
-        """The products of weights (n, I + d_p I) of positions with the rows of their words (n, K)."""
+        """Products (n, K) of weights (n, I + d_p I) of positions with the rows of their words."""
         total = weights.new_zeros(len(weights), self._taps)
         for rows in self._rows:
             total += _dot(weights, rows.rows, self._row_numbers(rows, block))
@@ -342,4 +350,5 @@ def _dot(left: Tensor, right: Tensor, columns: Tensor) -> Tensor:
         size=(count, len(right)),
         check_invariants=False,  # they are right, and checking them takes longer than the product
     )
-    return torch.sparse.sampled_addmm(where, left, right.T, beta=0).values().view(count, taps)
+    products: Tensor = torch.sparse.sampled_addmm(where, left, right.T, beta=0).values()
+    return products.view(count, taps)

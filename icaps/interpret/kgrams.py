@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.config import ACCOUNT, CONTRIBUTION, ExplainOptions
 from icaps.inference import Reading, to_classes
-from icaps.interpret.account import BatchAccount, sum_by_word
+from icaps.interpret.account import BatchAccount
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.floating[Any]]
@@ -45,9 +45,7 @@ class KGramWindows(NamedTuple):
         return counts
 
 
-def select_kgrams(
-    account: BatchAccount, targets: Numbers, options: ExplainOptions
-) -> KGramWindows:
+def select_kgrams(account: BatchAccount, targets: Numbers, options: ExplainOptions) -> KGramWindows:
     """The K-grams that explain each text of a batch that is not blank, by the ranking of `options`.
 
     Args:
@@ -121,59 +119,61 @@ def kgrams_by_account(
 ) -> KGramWindows:
     """The K-grams that add most to the class norm of each text that is not blank.
 
-    What a K-gram adds is what its words add through the attention to the position in its middle,
-    over all capsules, so that neighbours overlap where a word is strong. The capsule of a K-gram is
-    the one through which it adds most. Words at its ends that add nothing on the whole are left
-    out. As many K-grams are selected as `options` multiply to, or fewer: each of them adds
-    something, and together they cover at most half of the text, or the first one does.
+    One after another, that window is selected whose words add most, where words of the K-grams
+    before it do not count again. Words at its ends that add less than a hundredth of the norm are
+    left out. As many K-grams are selected as the numbers of `options` multiply to, or fewer: each
+    adds something, and together they cover at most half of the text, or K words. The capsule of a
+    K-gram is the one through which it adds most.
 
     Args:
         account: Of a batch.
         targets: (B,), the class to explain of each text.
-        options: The numbers of capsules, sentences and K-grams, which are multiplied.
+        options: The numbers of capsules, sentences and K-grams.
     """
     tokens, kernel_size = account.batch.tokens, account.network.config.kernel_size
-    window_shares = account.window_shares(targets)  # (T, K)
-    word_shares = sum_by_word(window_shares)
-    added = window_shares.sum(1)
-    known = np.flatnonzero(~account.batch.blank)
-    words = ranges(tokens.word_offsets[known], tokens.words_per_text[known])
-    count = options.top_capsules * options.top_kgrams * options.top_sentences
-    candidates = np.where(added > 0, added, -inf)[words]
-    place, number = largest_per_segment(candidates, tokens.words_per_text[known], count)
-    text, position = known[number], words[place]
-
+    shares = account.word_shares(targets)  # (T,)
     lengths = tokens.words_per_sentence
-    sentence = np.repeat(np.arange(len(lengths)), lengths)[position]
-    ends = lengths.cumsum()[sentence]
+    ends = np.repeat(lengths.cumsum(), lengths)  # of each word's sentence
+    position = np.arange(len(shares))
     first = position - (kernel_size - 1) // 2
     last = np.minimum(first + kernel_size, ends)
-    first = np.maximum(first, ends - lengths[sentence])
-    for _ in range(kernel_size):
-        first += (first < last) & (word_shares.take(first, mode="clip") <= 0)
-        last -= (first < last) & (word_shares[last - 1] <= 0)
-    kept = _within_half(text, first, last, tokens.words_per_text)
-    text, position = text[kept], position[kept]
-    capsule = account.capsules_of(position, targets[text])
-    return KGramWindows(text, capsule, sentence[kept], position, first[kept], last[kept])
+    first = np.maximum(first, ends - np.repeat(lengths, lengths))
+
+    known = np.flatnonzero(~account.batch.blank)
+    starts, words = tokens.word_offsets[known], tokens.words_per_text[known]
+    places = ranges(starts, words)
+    limit, covered = np.maximum(words // 2, kernel_size), np.zeros(len(shares), dtype=bool)
+    norms = account.batch.activity.class_norms.numpy()[np.arange(len(targets)), targets]
+    selected = []  # text, position, first and last of the K-grams of each rank
+    for _ in range(options.top_capsules * options.top_kgrams * options.top_sentences):
+        totals = np.concatenate([[0.0], np.where(covered, 0, shares).cumsum(dtype=float)])
+        added = (totals[last] - totals[first])[places]
+        place, number = largest_per_segment(np.where(added > 0, added, -inf), words, 1)
+        middle = places[place]
+        start, stop = _trim(first[middle], last[middle], shares, norms[known[number]] / 100)
+        with_it = covered.copy()
+        with_it[ranges(start, stop - start)] = True
+        sizes = np.add.reduceat(with_it[places], words.cumsum() - words)[number]
+        kept = (sizes <= limit[number]) & (stop > start)
+        covered[ranges(start[kept], (stop - start)[kept])] = True
+        selected.append(np.stack([known[number], middle, start, stop])[:, kept])
+    text, middle, start, stop = np.concatenate(selected, axis=1)
+    order = text.argsort(kind="stable")
+    text, middle = text[order], middle[order]
+    capsule = account.capsules_of(middle, targets[text])
+    sentence = np.repeat(np.arange(len(lengths)), lengths)[middle]
+    return KGramWindows(text, capsule, sentence, middle, start[order], stop[order])
 
 
-def _within_half(text: Numbers, first: Numbers, last: Numbers, words: Numbers) -> NDArray[np.bool_]:
-    """Whether each K-gram has words, and is its text's first or covers half of it with the others.
-
-    Args:
-        text, first, last: (n,), the K-grams, text after text, in the order of their ranks.
-        words: (B,), words of each text.
-    """
-    result = np.zeros(len(text), dtype=bool)
-    covered: set[int] = set()
-    for n, (number, start, end) in enumerate(zip(text, first, last, strict=True)):
-        if n == 0 or number != text[n - 1]:
-            covered = set()
-        with_it = covered | set(range(start, end))
-        if end > start and (not covered or 2 * len(with_it) <= words[number]):
-            result[n], covered = True, with_it
-    return result
+def _trim(
+    first: Numbers, last: Numbers, shares: Weights, least: Weights
+) -> tuple[Numbers, Numbers]:
+    """Windows (n,) without the words at their ends whose shares (T,) are less than `least` (n,)."""
+    first, last = first.copy(), last.copy()
+    for _ in range((last - first).max(initial=0)):
+        first += (first < last) & (shares.take(first, mode="clip") < least)
+        last -= (first < last) & (shares[last - 1] < least)
+    return first, last
 
 
 def largest_per_segment(values: Weights, lengths: Numbers, count: int) -> tuple[Numbers, Numbers]:
