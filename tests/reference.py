@@ -136,3 +136,68 @@ def run(
         "votes": torch.stack([torch.stack(row) for row in votes]),
         "outputs": torch.stack(outputs),
     }
+
+
+def account(
+    weights: Weights,
+    sentences: list[list[int]],
+    kernel_size: int,
+    iterations: int,
+    activation: str = "none",
+    squash_primary: bool = False,
+    muted: Collection[int] = (),
+    vote_scale: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """The split of each class norm over words (W, I, J), and what is left of it (J, I).
+
+    By the equations at the head of `icaps.interpret.account`, one term at a time.
+    """
+    functions = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
+    result = run(
+        weights, sentences, kernel_size, iterations, activation, squash_primary, muted, vote_scale
+    )
+    beta, votes = result["routing"], result["votes"]
+    capsules, classes = range(votes.shape[0]), range(votes.shape[1])
+    left = (kernel_size - 1) // 2
+    shares = torch.zeros(sum(map(len, sentences)), len(capsules), len(classes), dtype=torch.float64)
+    bias = torch.zeros(len(classes), len(capsules), dtype=torch.float64)
+    for j in classes:
+        s = vote_scale * sum(beta[i][j] * votes[i][j] for i in capsules)
+        length = torch.sqrt(s @ s)
+        unit, scale = s / length, length / (1 + length**2)
+        for i in capsules:
+            if i in muted:
+                continue
+            factor = scale * vote_scale * beta[i][j]
+            value_weight = weights["attention.value_weight"][i]
+            if "attention.sentence_value_weight" in weights:
+                value_weight = weights["attention.sentence_value_weight"][i] @ value_weight
+            pooled = torch.zeros(len(value_weight), dtype=torch.float64)  # pc_i before its squash
+            terms, first = [], 0  # (word, what it adds to pc_i)
+            for m, ids in enumerate(sentences):
+                regions = convolve(weights, embed(weights, ids), kernel_size)
+                for n, region in enumerate(regions):
+                    weight = result["attention"][i][first + n] * result["rho"][i][m]
+                    value = functions[activation](region)
+                    pooled = pooled + weight * (value_weight @ value)
+                    if activation != "none":
+                        terms.append((first + n, weight * (value_weight @ value)))
+                        continue
+                    for k in range(kernel_size):
+                        word = n + k - left
+                        if 0 <= word < len(ids):
+                            (embedding,) = embed(weights, [ids[word]])
+                            part = weights["region.weight"][k].T @ embedding
+                            terms.append((first + word, weight * (value_weight @ part)))
+                first += len(ids)
+            norm = torch.sqrt(pooled @ pooled)
+            g = norm / (1 + norm**2) if squash_primary else 1.0
+            project = weights["capsules.capsule_weight"][j]
+            for word, term in terms:
+                shares[word, i, j] += factor * g * (unit @ (project @ term))
+            bias[j, i] = factor * (unit @ weights["capsules.capsule_bias"][i][j])
+            if activation == "none":
+                rho = sum(result["rho"][i][m] for m, ids in enumerate(sentences) if ids)
+                constant = value_weight @ weights["region.bias"]
+                bias[j, i] += factor * g * rho * (unit @ (project @ constant))
+    return shares, bias

@@ -49,6 +49,7 @@ def reading(
         routing=routing[None],
         agreement=torch.zeros_like(routing)[None],
         primary_capsules=torch.zeros(1, len(routing), 3),
+        squash_scale=torch.ones(1, len(routing)),
         attention=attention,
         sentence_attention=rho,
     )
@@ -93,9 +94,22 @@ def explain_by_hand(
     hierarchical: bool = False,
     names: dict[int, str] | None = None,
 ) -> list[Explanation]:
-    """The explanations of texts of classes a and b, for K = 3."""
-    more = {"hierarchical": hierarchical, "names": names or {}}
-    return list(explain(batch, ("a", "b"), 3, options, probabilities=probabilities, **more))
+    """The explanations of texts of classes a and b, for K = 3, by a network without weights."""
+    capsules = batch.activity.routing.shape[1]
+    config = ModelConfig(
+        fixed_dim=0,
+        trained_dim=2,
+        kernel_size=3,
+        region_dim=3 * capsules,
+        query_dim=3,
+        class_dim=3,
+        hierarchical=hierarchical,
+    )
+    network = ICapsNet(config, 9, 2).eval()
+    for parameter in network.parameters():
+        torch.nn.init.zeros_(parameter)
+    how = {"probabilities": probabilities, "names": names or {}}
+    return list(explain(network, batch, ("a", "b"), options, **how))
 
 
 def test_the_most_routed_capsules_and_their_most_attended_words() -> None:
@@ -249,22 +263,24 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
         (KGram("w1", 3, 5, 0, 0.5, 1, 1, 0.75, "", 0.5),),
     ]
     assert [t.words for t in explanations] == [
-        ((0, 2, 1), (3, 5, 1), (6, 8, 1)),
-        ((0, 2, 0),),
-        ((0, 2, 0), (3, 5, 1)),
+        ((0, 2, 1, 0), (3, 5, 1, 0), (6, 8, 1, 0)),
+        ((0, 2, 0, 0),),
+        ((0, 2, 0, 0), (3, 5, 1, 0)),
     ]
     assert [t.sentences for t in explanations] == [  # first: 0.75, 0.25 of each rho
         (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
         (SentenceWeight(0, 2, 0),),
         (SentenceWeight(0, 2, 0.25), SentenceWeight(3, 5, 0.75)),
     ]
+    # Contributions c times ||s|| / (1 + ||s||^2), where ||s|| is their sum.
+    shares = [pytest.approx(c * s / (1 + s * s)) for c, s in [(1, 1.75), (0.75, 1.75), (0.5, 0.5)]]
     assert [t.capsules for t in explanations] == [
         (
-            CapsuleReason(1, (0.75, 0.25), (0.25, 0.75, 1), (0.25, 0.75), "second"),
-            CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), ""),
+            CapsuleReason(1, (0.75, 0.25), (0.25, 0.75, 1), (0.25, 0.75), "second", shares[0]),
+            CapsuleReason(0, (0.25, 0.75), (0.75, 0.25, 1), (0.875, 0.125), "", shares[1]),
         ),
         (),
-        (CapsuleReason(0, (0.5, 0.5), (1, 1), (0.25, 0.75), ""),),
+        (CapsuleReason(0, (0.5, 0.5), (1, 1), (0.25, 0.75), "", shares[2]),),
     ]
 
 
