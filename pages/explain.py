@@ -9,7 +9,7 @@ from dashboard.widgets import explain_options, layout, result_warnings, sidebar
 def main() -> None:
     layout.show_title(
         "Why this class?",
-        "A capsule network predicts the class of a text and shows the words that decided.",
+        "A capsule network predicts the class of a text and shows the words behind it.",
     )
     model = sidebar.choose_model()
     if model is None:

@@ -62,7 +62,7 @@ def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, spl
         key="card limit",
         persist_state="session",
         help="The card says what the model is, how good it is, what its capsules do, and what its "
-        "limits are. Testing on this many texts whether the shaded words decide takes time; 0 "
+        "limits are. Testing on this many texts how much depends on the shaded words takes time; 0 "
         "leaves the test out.",
     )
 
@@ -99,7 +99,7 @@ def show_confusion(model: ModelFolder, report: EvaluationReport) -> None:
 def show_texts(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64], key: str
 ) -> None:
-    """Texts in the order given, with the K-grams shaded that decided."""
+    """Texts in the order given, with the K-grams of the explanations shaded."""
     if not len(rows):
         st.caption("There is no such text.")
         return

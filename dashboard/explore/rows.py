@@ -52,7 +52,7 @@ def show_rows(
     rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
     texts = index.text(rows)
     labels = [index.classes[code] for code in index.labels[rows]]
-    if model is not None and st.toggle("Shade the words that decided", key="rows shaded"):
+    if model is not None and st.toggle("Shade the words of the explanations", key="rows shaded"):
         _show_shaded(model, texts, labels)
     else:
         _show_table(row_table(index, rows, texts, predictions), len(selection.rows))

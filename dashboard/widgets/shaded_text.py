@@ -19,7 +19,7 @@ def show_cards(
     describe: Callable[[int, Explanation], str],
     link: bool = True,
 ) -> None:
-    """A card for each text, with the K-grams shaded that decided.
+    """A card for each text, with the K-grams of the explanations shaded.
 
     Args:
         describe: From the number of a text in `texts` and its explanation to the line above it.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds `icaps faithfulness`."""
     parser = commands.add_parser(
-        "faithfulness", help="measure whether the words of explanations decide the class"
+        "faithfulness", help="measure how much predictions depend on the words of explanations"
     )
     add_model(parser)
     add_data_options(parser)

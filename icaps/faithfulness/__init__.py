@@ -1,1 +1,1 @@
-"""Faithfulness of explanations: tests whether the shown words decide, beside random controls."""
+"""Faithfulness of explanations: whether scores depend on the shown words; random controls."""

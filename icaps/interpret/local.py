@@ -1,4 +1,4 @@
-"""Local explanation: the K-grams that decide the class of a text, with their weights (section 2.6).
+"""Local explanation: the K-grams behind the class of a text, with their weights (section 2.6).
 
 `find_reasons` returns the K-grams of many texts as columns; `explain` an `Explanation` per text.
 """

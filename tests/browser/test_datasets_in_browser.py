@@ -198,11 +198,11 @@ def test_rows_are_filtered_by_words_patterns_and_kinds(page: Page, rows: Rows) -
 
 def test_what_decided_is_shaded_and_opened_in_explain(page: Page, rows: Rows) -> None:
     open_data(page, rows.folder, "Rows")
-    main(page).get_by_text("Shade the words that decided").click()
+    main(page).get_by_text("Shade the words of the explanations").click()
     cards = main(page).locator(".card")
     expect(cards).to_have_count(25)
     assert cards.locator("mark").count() > 25
-    main(page).get_by_text("Shade the words that decided").click()
+    main(page).get_by_text("Shade the words of the explanations").click()
     expect(cards).to_have_count(0)
     choose(page, main(page).get_by_role("combobox", name="Open a row"), re.compile("^3: "))
     expect(cards).to_have_count(1)
@@ -343,7 +343,7 @@ def test_all_is_done_by_keys_alone(page: Page, rows: Rows) -> None:
         "Pattern",
         "Classes",
         "Split",
-        "Shade the words that decided",
+        "Shade the words of the explanations",
         "canvas",
     } <= stops
     assert {f"CSV of these 25 of {ROWS}", "Open a row", "Save as a slice"} <= stops
@@ -391,7 +391,7 @@ def test_names_that_are_markup_are_shown_as_they_are(page: Page, shop: Workshop)
     show_tab(page, "Rows")
     button = main(page).get_by_role("button", name="Predict all rows").inner_text()
     assert f"Predict all rows with {MARKUP}" in plain(button)
-    main(page).get_by_text("Shade the words that decided").click()
+    main(page).get_by_text("Shade the words of the explanations").click()
     captions = main(page).get_by_test_id("stCaptionContainer").filter(has_text="Class ")
     expect(captions).to_have_count(25)
     assert plain(captions.first.inner_text()).startswith("Class <b>bold</b> **x** $x$")
