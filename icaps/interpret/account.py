@@ -97,6 +97,7 @@ class BatchAccount:
         self._sentences = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))  # (T,)
         words = batch.tokens.words_per_text
         self._texts = torch.from_numpy(np.repeat(np.arange(len(batch)), words))  # (T,)
+        self._last: tuple[NDArray[np.int64], Shares] | None = None  # of `word_shares`
 
     def window_shares(self, targets: NDArray[np.int64]) -> Shares:
         """What each word of each window adds to the norm of one class per text (T, K).
@@ -120,7 +121,26 @@ class BatchAccount:
 
     def word_shares(self, targets: NDArray[np.int64]) -> Shares:
         """What each word adds to the norm of one class per text (T,); see `sum_by_word`."""
-        return sum_by_word(self.window_shares(targets))
+        if self._last is None or not np.array_equal(self._last[0], targets):
+            self._last = targets, sum_by_word(self.window_shares(targets))
+        return self._last[1]
+
+    def by_capsule(self, targets: NDArray[np.int64]) -> Shares:
+        """What each word adds through each capsule to the norm of one class per text (T, I).
+
+        Args:
+            targets: (B,), class numbers.
+        """
+        with torch.inference_mode():
+            directions = self._directions(torch.arange(len(self.batch)), torch.from_numpy(targets))
+            directions = directions.transpose(1, 2).contiguous()  # (B, d_p, I)
+            shares = self._attention.new_empty(self._attention.shape)
+            for start in range(0, len(shares), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                values = torch.from_numpy(self._word_values[block])
+                torch.sum(values * directions[self._texts[block]], 1, out=shares[block])
+        by_capsule: Shares = shares.numpy()
+        return by_capsule
 
     def capsules_of(
         self, positions: NDArray[np.int64], targets: NDArray[np.int64]

@@ -65,6 +65,7 @@ def test_it_equals_the_equations(options: dict[str, object], muted: tuple[int, .
     norms = account.batch.activity.class_norms.numpy()
     targets = np.arange(len(texts)) % network.num_classes
     columns = np.split(account.word_shares(targets), account.batch.tokens.word_offsets[1:-1])
+    by_capsule = np.split(account.by_capsule(targets), account.batch.tokens.word_offsets[1:-1])
     biases, capsules = account.biases(targets), account.capsule_shares(targets)
     for n, (text, found) in enumerate(zip(texts, account.texts(), strict=True)):
         shares, bias = expected(network, text, muted)
@@ -72,9 +73,10 @@ def test_it_equals_the_equations(options: dict[str, object], muted: tuple[int, .
         np.testing.assert_allclose(shares.sum((0, 1)) + bias.sum(1), norms[n], atol=1e-12)
         target = targets[n]
         np.testing.assert_allclose(columns[n], shares[:, :, target].sum(1), atol=1e-12)
+        np.testing.assert_allclose(by_capsule[n], shares[:, :, target], atol=1e-12)
         np.testing.assert_allclose(biases[n], bias[target].sum(), atol=1e-12)
-        by_capsule = shares[:, :, target].sum(0) + bias[target]
-        np.testing.assert_allclose(capsules[n], by_capsule, atol=1e-12)
+        totals = shares[:, :, target].sum(0) + bias[target]
+        np.testing.assert_allclose(capsules[n], totals, atol=1e-12)
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
