@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icaps import html
+from icaps.errors import ConfigError
+from icaps.word_account import WordAccount
 
 
 class Interval(NamedTuple):
@@ -336,6 +338,67 @@ class Explanation:
             marks=[html.Mark(kgram.start, kgram.end, kgram.summary) for kgram in self.kgrams],
             rows=self.sentence_rows(),
         )
+
+    def word_account(
+        self,
+        of: str | None = None,
+        rather_than: str | None = None,
+        capsule_names: Mapping[int, str] | None = None,
+    ) -> WordAccount | None:
+        """What each word adds to the score of a class, for display; None without an account.
+
+        Args:
+            of: The class; `target` if None. By capsule there is an account of `target` alone.
+            rather_than: Another class: then what each word adds to the difference of the two.
+            capsule_names: Labels of capsules; if None, the names that users gave.
+
+        Raises:
+            ConfigError: A class is not in `classes`.
+        """
+        for wrong in {of, rather_than} - {None, *self.classes}:
+            raise ConfigError(f"{wrong!r} is not one of the classes {', '.join(self.classes)}.")
+        if not len(self.account.bias):
+            return None
+        name = self.target if of is None else of
+        column = self.classes.index(name)
+        shares, bias = self.account.shares[:, column], float(self.account.bias[column])
+        score, title = self.scores[column], name
+        by_capsule = self.capsule_account
+        if rather_than is not None:
+            other = self.classes.index(rather_than)
+            shares = shares - self.account.shares[:, other]
+            bias -= float(self.account.bias[other])
+            score, title = score - self.scores[other], f"{name} rather than {rather_than}"
+        if name != self.target or rather_than is not None:
+            by_capsule = Account.of(np.empty((len(shares), 0)), [])
+        if capsule_names is None:
+            capsule_names = {part.capsule: part.label for part in self.capsules if part.name}
+        return WordAccount(
+            text=self.text,
+            spans=[(word.start, word.end) for word in self.words],
+            shares=shares,
+            bias=bias,
+            score=score,
+            name=title,
+            capsule_shares=by_capsule.shares,
+            capsule_biases=by_capsule.bias,
+            capsule_names=capsule_names,
+            sentences=[sentence.start for sentence in self.sentences],
+            is_difference=rather_than is not None,
+        )
+
+    def account_html(self, bars: bool = True, **options: Any) -> str:
+        """The text with the signed share of each word, and bars from the bias to the score.
+
+        An HTML fragment without scripts; the page needs `html.SHADING_STYLE`. Without an account
+        (an explanation of an older version) it is `shaded_html`.
+
+        Args:
+            bars: Whether the lists of bars are shown beside the text.
+            **options: Of `word_account`.
+        """
+        account = self.word_account(**options)
+        return self.shaded_html() if account is None else account.to_html(bars)
 
     def sentence_rows(self) -> list[html.Row]:
         """The lines of the shaded text; empty for a model that does not split texts."""
