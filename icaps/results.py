@@ -202,6 +202,8 @@ class Explanation:
         account: The split of each class norm over the words (W, J); without a word if the
             explanation is of an older version.
         capsule_account: The split of the norm of `target` over words and capsules (W, I).
+        by_region: Whether the network has an activation, so that a share is that of the region of
+            K words around a word and not of the word alone.
     """
 
     text: str
@@ -222,6 +224,7 @@ class Explanation:
     ranking: str = "routing"
     account: Account = _NO_ACCOUNT
     capsule_account: Account = _NO_ACCOUNT
+    by_region: bool = False
 
     @property
     def score(self) -> float:
@@ -294,7 +297,7 @@ class Explanation:
 
     @property
     def notices(self) -> list[str]:
-        """Caveats of the explanation, one sentence each: words not read, unknown words."""
+        """Caveats of the explanation, one sentence each: words not read, unknown words, regions."""
         lines = []
         if self.truncated:
             read = self.words[-1].end
@@ -304,6 +307,11 @@ class Explanation:
             )
         if self.unknown_share > 0 and not self.blank:  # the verdict of a blank text says this
             lines.append(f"{self.unknown_share:.0%} of the words are unknown to the model.")
+        if self.by_region and not self.blank:
+            lines.append(
+                "The network has an activation: the share of a word is that of the "
+                f"{self.kernel_size} words around it."
+            )
         return lines
 
     def to_text(self) -> str:

@@ -208,6 +208,7 @@ def explain(
             ranking=options.ranking,
             account=by_class,
             capsule_account=by_capsule,
+            by_region=network.config.activation != "none",
         )
 
 

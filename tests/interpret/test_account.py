@@ -1,6 +1,7 @@
 """The account against loops of its equations, and its sum against the norm."""
 
 import math
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from icaps.interpret.account import BatchAccount, TextAccount
 from icaps.model import ICapsNet
 from icaps.text.batch import TokenBatch
 from tests import reference
-from tests.conftest import make_texts
+from tests.conftest import MODEL, TRAIN, make_texts
 from tests.test_model import DOCUMENTS, OPTIONS, TEXTS, build, pack_documents
 from tests.tokens import batch_of
 
@@ -211,6 +212,10 @@ def test_it_adds_up_on_real_texts(model: str, data: str, shared_data: Path) -> N
 
 
 def test_a_network_with_an_activation_gives_shares_to_regions() -> None:
-    network = build(activation="relu")
-    account = account_of(network, pack_documents([[[2, 3, 4]]]))
-    assert account.window_shares(np.array([0])).shape == (3, 1)
+    texts, labels = make_texts(60, 4)
+    model, train = replace(MODEL, activation="relu"), replace(TRAIN, epochs=1)
+    classifier = ICapsClassifier(model, train, device="cpu").fit(texts, labels)
+    (explanation,) = classifier.explain(texts[:1])
+    np.testing.assert_allclose(explanation.account.totals, explanation.scores, atol=1e-6)
+    assert "the share of a word is that of the 3 words around it" in explanation.notices[-1]
+    assert classifier.network_.config.kernel_size == 3
