@@ -11,7 +11,7 @@ from dashboard.widgets import explain_options, layout, sidebar
 def main() -> None:
     layout.show_title(
         "Many texts",
-        "Paste texts or upload a file to get their predicted classes and K-grams as a table.",
+        "Paste texts or upload a file to get their predicted classes and their reasons as a table.",
     )
     model = sidebar.choose_model()
     if model is None:
@@ -26,7 +26,7 @@ def main() -> None:
         classifier = models.load(model)
         classes = [str(name) for name in classifier.classes_]
         shown = view.with_progress(parts, len(texts))
-        explained = table.to_frame(shown, classes, classifier.calibrated)
+        explained = table.explain(shown, classes, classifier.calibrated)
         st.session_state.table = request, explained
     shown_request, explained = st.session_state.get("table", (None, None))
     if shown_request == request:

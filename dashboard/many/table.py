@@ -1,9 +1,11 @@
-"""Read many texts from lines or a file; write their explanations as a table."""
+"""Read many texts from lines or a file; write their explanations as a table and as JSON."""
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,8 @@ from icaps.interpret.local import Reasons
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 
 TEXT_COLUMN = "text"
+MOST_WORDS = 10  # in a cell of the table
+_DIGITS = 4  # of the table
 
 
 def from_lines(text: str) -> tuple[str, ...]:
@@ -55,30 +59,171 @@ def from_file(name: str, data: bytes) -> tuple[str, ...]:
         raise DataError(f"The CSV file can't be read ({error}).") from error
 
 
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The explanations of many texts, without what the network computed for them.
+
+    Attributes:
+        table: A row per text: text, predicted, probability, a norm per class, K-grams and their
+            shares, the words with the largest shares, the bias, and the part of the norm that the
+            words of the K-grams carry.
+        words: All words of each batch with their shares.
+        classes: Names, in the order of labels.
+    """
+
+    table: pd.DataFrame
+    words: Sequence["_Words"]
+    classes: Sequence[str]
+
+    def to_json(self) -> str:
+        """A list with an object per text, each on a line, with the names of `icaps explain --json`.
+
+        `words` has every word with its share; the norm of `target` is `bias` and all shares.
+        """
+        lines = (json.dumps(facts) for part in self.words for facts in part.facts(self.classes))
+        return "[" + ",\n".join(lines) + "]\n"
+
+
+def explain(parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibrate) -> Explained:
+    """The explanations of batches of texts, of which one at a time is in memory.
+
+    Args:
+        parts: The reasons of each batch.
+        classes: Names, in the order of labels.
+        calibrate: Turns norms (texts, J) into probabilities (texts, J).
+    """
+    frames, words = [], []
+    for part in parts:
+        frames.append(_frame(part, classes, calibrate))
+        words.append(_Words.of(part, calibrate))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return Explained(table, words, classes)
+
+
 def to_frame(
     parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibrate
 ) -> pd.DataFrame:
-    """A row per text: text, predicted, its probability, a norm per class, K-grams.
-
-    `calibrate` turns norms (texts, J) into probabilities (texts, J).
-    """
-    frames = [_frame(part, classes, calibrate) for part in parts]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    """`Explained.table` alone."""
+    return explain(parts, classes, calibrate).table
 
 
 def _frame(part: Reasons, classes: Sequence[str], calibrate: Calibrate) -> pd.DataFrame:
-    kgrams: list[list[str]] = [[] for _ in part.texts]
-    for text, kgram in zip(part.kgrams.text.tolist(), part.spell(), strict=True):
-        kgrams[text].append(kgram)
     norms = {f"norm {name}": part.norms[:, n].astype(float) for n, name in enumerate(classes)}
+    kgrams = part.kgrams.text.tolist()
     frame = {
         "text": part.texts,
         "predicted": np.where(part.blank, "", np.array(classes, dtype=object)[part.predicted]),
         "probability": calibrate(part.norms).max(1),
         **norms,
-        "K-grams": [" | ".join(texts) for texts in kgrams],
+        "K-grams": _joined(kgrams, part.spell(), len(part.texts)),
+        "K-gram shares": _joined(kgrams, map(_signed, part.kgram_shares.tolist()), len(part.texts)),
+        "words": _largest_words(part),
+        "covered": part.covered.astype(float),
+        "bias": part.biases.astype(float),
     }
-    return pd.DataFrame(frame).round(4)
+    return pd.DataFrame(frame).round(_DIGITS)
+
+
+def _largest_words(part: Reasons) -> list[str]:
+    """The words of each text whose shares are largest, for or against, with their shares."""
+    tokens, shares = part.batch.tokens, part.word_shares
+    assert tokens.spans is not None
+    text = np.repeat(np.arange(len(part.texts)), tokens.words_per_text)
+    order = np.lexsort((-np.abs(shares), text))  # text after text, the largest share first
+    rank = np.arange(len(order)) - tokens.word_offsets[text]
+    shown = order[(rank < MOST_WORDS) & (shares[order].round(_DIGITS) != 0)]
+    columns = (text[shown], *tokens.spans[shown].T, shares[shown])
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    words = (f"{part.texts[n][start:end]} {_signed(share)}" for n, start, end, share in rows)
+    return _joined([row[0] for row in rows], words, len(part.texts))
+
+
+def _joined(text: Sequence[int], items: Iterable[str], texts: int) -> list[str]:
+    """The items of each text in one cell; `text` has the number of the text of each item."""
+    cells: list[list[str]] = [[] for _ in range(texts)]
+    for number, item in zip(text, items, strict=True):
+        cells[number].append(item)
+    return [" | ".join(cell) for cell in cells]
+
+
+def _signed(share: float) -> str:
+    """Such as "+0.1234"; what rounds to zero is positive."""
+    return f"{round(share, _DIGITS) + 0.0:+.{_DIGITS}f}"
+
+
+class _Words(NamedTuple):
+    """What the JSON of a batch of texts needs; some 13 bytes per word beside the texts."""
+
+    texts: Sequence[str]
+    predicted: Sequence[int | None]  # None for a blank text
+    targets: Sequence[int]
+    norms: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+    biases: Sequence[float]
+    covered: Sequence[float]
+    kgrams: Sequence[Sequence[dict[str, Any]]]
+    offsets: Sequence[int]
+    spans: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+    shares: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, part: Reasons, calibrate: Calibrate) -> "_Words":
+        """Of the reasons of a batch."""
+        tokens = part.batch.tokens
+        assert tokens.spans is not None
+        counts = part.windows.count_per_word(len(part.word_shares))
+        kgrams: list[list[dict[str, Any]]] = [[] for _ in part.texts]
+        columns = part.kgrams.text, part.kgrams.start, part.kgrams.end, part.kgrams.capsule
+        values = (column.tolist() for column in (*columns, part.kgram_shares))
+        for text, start, end, capsule, share in zip(*values, strict=True):
+            kgrams[text].append({"start": start, "end": end, "capsule": capsule, "share": share})
+        return cls(
+            texts=part.texts,
+            predicted=[
+                None if blank else number
+                for number, blank in zip(part.predicted.tolist(), part.blank.tolist(), strict=True)
+            ],
+            targets=part.targets.tolist(),
+            norms=part.norms,
+            probabilities=calibrate(part.norms),
+            biases=part.biases.tolist(),
+            covered=part.covered.tolist(),
+            kgrams=kgrams,
+            offsets=tokens.word_offsets.tolist(),
+            spans=tokens.spans.astype(np.int32),
+            counts=counts.clip(max=255).astype(np.uint8),
+            shares=part.word_shares.astype(np.float32),
+        )
+
+    def facts(self, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Plain data of each text."""
+        norms, probabilities = self.norms.tolist(), self.probabilities.tolist()
+        for n, text in enumerate(self.texts):
+            words = slice(self.offsets[n], self.offsets[n + 1])
+            # float32 has no more than 8 digits after the point that tell shares apart
+            shares = self.shares[words].astype(float).round(8)
+            columns = (*self.spans[words].T, self.counts[words], shares)
+            predicted = self.predicted[n]
+            yield {
+                "text": text,
+                "predicted": None if predicted is None else classes[predicted],
+                "target": classes[self.targets[n]],
+                "scores": dict(zip(classes, norms[n], strict=True)),
+                "probabilities": dict(zip(classes, probabilities[n], strict=True)),
+                "bias": self.biases[n],
+                "covered": self.covered[n],
+                "kgrams": [
+                    {"text": text[kgram["start"] : kgram["end"]], **kgram}
+                    for kgram in self.kgrams[n]
+                ],
+                "words": [
+                    {"start": start, "end": end, "count": count, "share": share}
+                    for start, end, count, share in zip(
+                        *(column.tolist() for column in columns), strict=True
+                    )
+                ],
+            }
 
 
 def _checked(texts: list[str]) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-import pandas as pd
 import streamlit as st
 
+from dashboard.many.table import MOST_WORDS, Explained
 from dashboard.widgets import downloads
 from icaps.interpret.local import Reasons
 
@@ -20,7 +20,19 @@ def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:
     bar.empty()
 
 
-def show_table(table: pd.DataFrame) -> None:
-    """The table of predictions and K-grams, with its download."""
-    st.dataframe(table, width="stretch", hide_index=True)
-    downloads.show_csv(table, "explanations")
+def show_table(explained: Explained) -> None:
+    """The table of predictions, K-grams and words, with its downloads."""
+    st.dataframe(
+        explained.table,
+        width="stretch",
+        hide_index=True,
+        column_config={"covered": st.column_config.NumberColumn(format="percent")},
+    )
+    st.caption(
+        f"The share of a word is what it adds to the norm of the class, or takes away: “words” has "
+        f"the {MOST_WORDS} largest, and the JSON all of them. The norm is the bias and all shares "
+        "together; “covered” is the part of it that the words of the K-grams carry."
+    )
+    with st.container(horizontal=True):
+        downloads.show_csv(explained.table, "explanations")
+        downloads.show_file(explained.to_json, "explanations.json", "JSON")

@@ -1,6 +1,8 @@
 import csv
 import io
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -8,12 +10,33 @@ import pytest
 
 from dashboard.many import table
 from dashboard.quotas import NotAllowedError
+from icaps.classifier import ICapsClassifier
 from icaps.errors import DataError
+from icaps.inference import Reading
 from icaps.interpret.kgrams import KGramWindows
 from icaps.interpret.local import KGrams, Reasons
 from icaps.reports.files import to_csv
+from icaps.text.batch import TokenBatch
+from icaps.text.tokenizer import split_words
+from icaps.text.vocabulary import UNK
+from tests.conftest import make_texts
 
 CLASSES = ("World", "Business")
+
+
+@dataclass
+class Account:
+    """The first word of a text adds 0.5, and all others take 0.125; the bias is 0.25."""
+
+    offsets: np.ndarray
+
+    def word_shares(self, targets: np.ndarray) -> np.ndarray:
+        shares = np.full(self.offsets[-1], -0.125, np.float32)
+        shares[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0.5
+        return shares
+
+    def biases(self, targets: np.ndarray) -> np.ndarray:
+        return np.full(len(targets), 0.25, np.float32)
 
 
 def reasons(*rows: tuple[str, list[str]]) -> Reasons:
@@ -26,15 +49,28 @@ def reasons(*rows: tuple[str, list[str]]) -> Reasons:
     ]
     places = np.array(columns, dtype=np.int64).reshape(-1, 3).T
     zeros = np.zeros(len(columns), dtype=np.int64)
-    blank = np.array([not text for text, _ in rows])
+    words = [split_words(text) for text, _ in rows]
+    spans = np.array([(word.start, word.end) for text in words for word in text]).reshape(-1, 2)
+    lengths, ones = np.array([len(text) for text in words]), np.ones(count, dtype=np.int64)
+    tokens = TokenBatch(np.full(len(spans), UNK + 1), lengths, ones, spans=spans)
+    first, last = (
+        np.array(
+            [
+                int(tokens.word_offsets[n]) + sum(getattr(word, side) < place for word in words[n])
+                for n, place in zip(places[0], ends, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        for side, ends in (("end", places[1] + 1), ("start", places[2]))
+    )
     return Reasons(
-        texts=[text for text, _ in rows],
-        blank=blank,
-        norms=np.where(blank[:, None], 0, np.float32([0.125, 0.75004])),
-        predicted=np.where(blank, 0, 1),
-        targets=np.zeros(count, dtype=np.int64),
+        batch=Reading(tokens, None, np.arange(count), [text for text, _ in rows]),
+        account=Account(tokens.word_offsets),
+        norms=np.where(tokens.blank[:, None], 0, np.float32([0.125, 0.75004])),
+        predicted=np.where(tokens.blank, 0, 1),
+        targets=np.where(tokens.blank, 0, 1),
         routing=np.zeros((count, 3)),
-        windows=KGramWindows(*[zeros] * 6),
+        windows=KGramWindows(places[0], zeros, zeros, zeros, first, last),
         kgrams=KGrams(*places, *[zeros] * 6),
     )
 
@@ -120,11 +156,51 @@ def test_a_row_holds_the_prediction_and_kgrams() -> None:
         "norm World": 0.125,
         "norm Business": 0.75,
         "K-grams": "oil, gas | , gas",
+        "K-gram shares": "+0.2500 | -0.2500",
+        "words": "oil +0.5000 | , -0.1250 | gas -0.1250",
+        "covered": 0.3333,  # 0.25 of 0.75004
+        "bias": 0.25,
     }
     assert second["predicted"] == ""  # no class has a case
     assert (second["norm World"], second["K-grams"]) == (0.0, "")
+    assert (second["K-gram shares"], second["words"], second["covered"]) == ("", "", 0.0)
     assert (third["text"], third["K-grams"]) == ("b", "b")  # of the next part
     assert table.to_frame([], CLASSES, lambda norms: norms).empty
+
+
+def test_a_cell_has_the_largest_words_of_its_own_text() -> None:
+    many = " ".join(["w", *(f"a{n}" for n in range(2 * table.MOST_WORDS))])
+    cells = to_frame((many, []), ("oil gas", []))["words"].tolist()
+    words = cells[0].split(" | ")
+    assert len(words) == table.MOST_WORDS
+    assert words[:3] == ["w +0.5000", "a0 -0.1250", "a1 -0.1250"]
+    assert cells[1] == "oil +0.5000 | gas -0.1250"
+
+
+@pytest.mark.parametrize("options", [{}, {"ranking": "account"}, {"target": "Sailing"}])
+def test_the_json_is_that_of_the_explanations(
+    classifier: ICapsClassifier, options: dict[str, str]
+) -> None:
+    texts = [*make_texts(40, 3)[0], "", "zzyzx", "bread \ufffd 'x' | \n soup"]
+    classes = [str(name) for name in classifier.classes_]
+    explained = table.explain(classifier.reasons(texts, **options), classes, classifier.calibrated)
+    rows = json.loads(explained.to_json())
+    assert explained.to_json().count("\n") == len(texts)  # a text per line
+    for text, row, explanation in zip(
+        texts, rows, classifier.explain(texts, **options), strict=True
+    ):
+        facts = explanation.to_dict()
+        assert (row["text"], row["target"]) == (text, facts["target"])
+        assert row["predicted"] == (None if explanation.blank else facts["predicted"])
+        for name in ("scores", "probabilities", "bias", "covered"):
+            expected = facts.get(name, explanation.covered)
+            assert row[name] == pytest.approx(expected, abs=1e-6)
+        for word, expected in zip(row["words"], facts["words"], strict=True):
+            assert word == pytest.approx(expected, abs=1e-6)
+        for kgram, expected in zip(row["kgrams"], facts["kgrams"], strict=True):
+            assert kgram == pytest.approx({name: expected[name] for name in kgram}, abs=1e-6)
+        total = row["bias"] + sum(word["share"] for word in row["words"])
+        assert row["scores"][row["target"]] == pytest.approx(total, abs=1e-5)
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
