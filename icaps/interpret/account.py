@@ -131,15 +131,22 @@ class BatchAccount:
         Args:
             targets: (B,), class numbers.
         """
+        heads = self.network.config.num_capsules
+        attention = F.pad(self._attention, (0, 0, 0, 1))  # zero beyond a sentence
+        total = attention.new_zeros(self._attention.shape)
         with torch.inference_mode():
             directions = self._directions(torch.arange(len(self.batch)), torch.from_numpy(targets))
             directions = directions.transpose(1, 2).contiguous()  # (B, d_p, I)
-            shares = self._attention.new_empty(self._attention.shape)
-            for start in range(0, len(shares), _BLOCK):
+            for start in range(0, len(total), _BLOCK):
                 block = slice(start, start + _BLOCK)
-                values = torch.from_numpy(self._word_values[block])
-                torch.sum(values * directions[self._texts[block]], 1, out=shares[block])
-        by_capsule: Shares = shares.numpy()
+                along = directions.index_select(0, self._texts[block])  # (n, d_p, I)
+                for tap, position in enumerate(self._positions[block].T):
+                    weights = attention.index_select(0, position)  # (n, I)
+                    for rows, numbers in self._rows:
+                        row = rows.index_select(0, numbers[block] * self._taps + tap)[:, heads:]
+                        added = (row.unflatten(1, along.shape[1:]) * along).sum(1)  # (n, I)
+                        total[block] += added * weights
+        by_capsule: Shares = total.numpy()
         return by_capsule
 
     def capsules_of(
