@@ -5,7 +5,6 @@ Offsets are code points of the text as it was given: `text[start:end]`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icaps import html
+from icaps import html, terminal
 from icaps.errors import ConfigError
 from icaps.word_account import WordAccount
 
@@ -314,21 +313,37 @@ class Explanation:
             )
         return lines
 
-    def to_text(self) -> str:
-        """Lines for a terminal: the verdict, then each K-gram with its weights.
+    def to_text(self, color: bool = False) -> str:
+        """Lines for a terminal: the verdict, K-grams with their weights, and shares of words.
 
-        K-grams are quoted as JSON, so that each stays on its line.
+        K-grams are quoted as JSON, so that each stays on its line, and no character reaches the
+        terminal that it would act on.
+
+        Args:
+            color: Whether the text is shown in the colours of a terminal, by what each word adds.
         """
-        lines = [self.verdict, *self.notices]
-        for kgram in self.kgrams:
-            parts = ["", json.dumps(kgram.text, ensure_ascii=False), kgram.capsule_label]
-            if self.ranking == "contribution":
-                parts.append(f"contribution {kgram.contribution:.3f}")
-            parts += [f"routing {kgram.routing:.3f}", f"attention {kgram.attention:.3f}"]
-            if self.sentences:
-                parts.append(f"sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})")
-            lines.append("  ".join(parts))
+        lines = [terminal.escape(line) for line in (self.verdict, *self.notices)]
+        account = None if self.blank else self.word_account()
+        if account is not None and color:
+            lines += ["", *terminal.shaded_lines(account), "", *account.summary()]
+        digits = 2 if account is None else account.digits
+        lines += [self._kgram_line(kgram, digits) for kgram in self.kgrams]
+        if account is not None:
+            if self.kgrams:
+                lines.append(f"The words of the K-grams carry {self.covered:.0%} of the score.")
+            lines += terminal.account_lines(account, color)
         return "\n".join(lines)
+
+    def _kgram_line(self, kgram: KGram, digits: int) -> str:
+        parts = ["", terminal.quote(kgram.text), terminal.escape(kgram.capsule_label)]
+        if len(self.account.bias):
+            parts.append(f"share {kgram.share:+.{digits}f}")
+        if self.ranking == "contribution":
+            parts.append(f"contribution {kgram.contribution:.3f}")
+        parts += [f"routing {kgram.routing:.3f}", f"attention {kgram.attention:.3f}"]
+        if self.sentences:
+            parts.append(f"sentence {kgram.sentence + 1} ({kgram.sentence_attention:.3f})")
+        return "  ".join(parts)
 
     def to_html(self) -> str:
         """A page of its own, without scripts or outside files; the text is escaped."""

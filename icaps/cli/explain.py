@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -73,19 +74,24 @@ def add_parser(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Explains the texts of the arguments, or those of standard input."""
     from icaps.classifier import ICapsClassifier
+    from icaps.terminal import escape, shows_color
 
     classifier = ICapsClassifier.load(options.model).without(options.mute)
     texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
     if options.out is not None or options.format not in (None, TEXT):
         _write_report(options, classifier, texts)
         return 0
+    color = shows_color(sys.stdout, os.environ)
     while batch := list(islice(texts, READ_AHEAD if not sys.stdin.isatty() else 1)):
         for explanation in classifier.explain(batch, read_explain_options(options)):
-            facts, lines = explanation.to_dict(), explanation.to_text()
+            trust, tested = None, ""
             if options.trust:
-                facts["trust"], tested = _test_reason(classifier, explanation, options.removal)
-                lines += tested
-            print(json.dumps(facts) if options.json else lines)
+                trust, tested = _test_reason(classifier, explanation, options.removal)
+            if options.json:
+                facts = explanation.to_dict()
+                print(json.dumps(facts | {"trust": trust} if options.trust else facts))
+            else:
+                print(explanation.to_text(color) + "\n".join(map(escape, tested.split("\n"))))
         sys.stdout.flush()
     return 0
 

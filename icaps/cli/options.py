@@ -36,7 +36,8 @@ def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = F
         "--ranking",
         choices=KGRAM_RANKINGS,
         default=defaults.ranking,
-        help="ranking of the capsules: routing, as in the paper, or contribution to the class",
+        help="what K-grams are ranked by: routing of their capsules, as in the paper, contribution "
+        "of these to the class, or account: what their own words add to the score",
     )
     parser.add_argument(
         "--target", metavar="CLASS", help="class to explain in place of the predicted one"

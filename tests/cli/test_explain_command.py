@@ -2,13 +2,17 @@
 
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from icaps.cli.main import main
+from tests.conftest import make_texts
 
 TEXT = "Simmer <b>the</b> onion soup, then bake bread with butter."
 
@@ -24,7 +28,7 @@ def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str
     assert len(row["kgrams"]) == 3
     for kgram in row["kgrams"]:
         keys = {"text", "start", "end", "capsule", "routing", "attention"}
-        named = {"sentence", "sentence_attention", "capsule_name", "contribution"}
+        named = {"sentence", "sentence_attention", "capsule_name", "contribution", "share"}
         assert keys | named == set(kgram)
         assert text[kgram["start"] : kgram["end"]] == kgram["text"]
     assert [text[word["start"] : word["end"]] for word in row["words"]] == [
@@ -35,6 +39,64 @@ def test_the_json_contract(model_folder: Path, capsys: pytest.CaptureFixture[str
     ]
     assert row["unknown_share"] == 0.5
     assert row["truncated"] is False
+
+
+@pytest.mark.parametrize("ranking", ["routing", "account"])
+def test_shares_and_bias_add_up_to_the_score_of_each_class(
+    model_folder: Path, ranking: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [TEXT, "bread", "zzyzx", "", " ".join(make_texts(40, 4)[0])]
+    arguments = ["explain", "--model", str(model_folder), "--json", "--ranking", ranking]
+    assert main([*arguments, *texts]) == 0
+    for text, line in zip(texts, capsys.readouterr().out.splitlines(), strict=True):
+        row = json.loads(line)
+        assert (row["text"], row["ranking"]) == (text, ranking)
+        shares = [word["share"] for word in row["words"]]
+        total = row["bias"] + sum(shares)
+        assert row["scores"][row["target"]] == pytest.approx(total, abs=1e-5)
+        assert set(row["account"]) == set(row["scores"])
+        for name, score in row["scores"].items():
+            account = row["account"][name]
+            assert len(account["shares"]) == len(row["words"])
+            total = account["bias"] + sum(account["shares"])
+            assert score == pytest.approx(total, abs=1e-5)
+        assert row["account"][row["target"]] == {"bias": row["bias"], "shares": shares}
+        for kgram in row["kgrams"]:
+            inside = [
+                word["share"]
+                for word in row["words"]
+                if kgram["start"] <= word["start"] < kgram["end"]
+            ]
+            assert kgram["share"] == pytest.approx(sum(inside), abs=1e-6)
+
+
+@pytest.mark.parametrize(("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colors_in_a_terminal_alone(
+    model_folder: Path, environment: dict[str, str], colored: bool
+) -> None:
+    """Under a pseudo-terminal, as a user's shell has it."""
+    command = [sys.executable, "-m", "icaps", "explain", "--model", str(model_folder), TEXT]
+    clean = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    outer, inner = pty.openpty()
+    done = subprocess.run(
+        command,
+        stdin=inner,
+        stdout=inner,
+        env={**clean, "TERM": "xterm", **environment},
+        check=True,
+    )
+    os.close(inner)
+    shown = b""
+    with suppress(OSError):  # how Linux says that the other end is closed
+        while part := os.read(outer, 65_536):
+            shown += part
+    os.close(outer)
+    assert done.returncode == 0
+    assert (b"\x1b[" in shown) == colored
+    assert b"All together, with bias" in shown
+    piped = subprocess.run(command, stdout=subprocess.PIPE, env=clean, check=True)
+    assert b"\x1b" not in piped.stdout
+    assert b"All together, with bias" in piped.stdout
 
 
 def test_texts_are_piped_a_line_each(
