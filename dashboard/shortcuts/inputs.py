@@ -26,8 +26,9 @@ def ask_sample(choice: Choice, split: str) -> Sample:
 def ask_start(sample: Sample, model: ModelFolder) -> None:
     """A button that looks for shortcuts, with a progress bar."""
     st.caption(
-        "Takes words from the explanations of correct predictions, masks them there, inserts them "
-        "into texts of other classes, and compares with random words."
+        "Takes words from explanations, and those that add most to the scores of the classes; "
+        "masks them in correct predictions, inserts them into texts of other classes, and compares "
+        "with random words."
     )
     if not st.button(f"Look for shortcuts of {error_boundary.plain(model.name)}", type="primary"):
         return

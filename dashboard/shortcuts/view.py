@@ -46,6 +46,8 @@ def show_findings(shortcuts: Shortcuts) -> None:
         column_config={
             "why": st.column_config.TextColumn(width="medium"),
             "tied": st.column_config.NumberColumn("predicted as it", format="percent"),
+            "share per text": st.column_config.NumberColumn(format="%+.3f"),
+            "share": st.column_config.NumberColumn("share in all", format="%+.2f"),
             "hang on it": st.column_config.NumberColumn("depend on it"),
             "flips masked": st.column_config.NumberColumn(format="percent"),
             "random masked": st.column_config.NumberColumn(format="percent"),
@@ -55,6 +57,7 @@ def show_findings(shortcuts: Shortcuts) -> None:
     )
     st.caption(
         f"{sample} “Predicted as it”: share of the texts with the words that get the class. "
+        "“Share”: what the words add to its score, per text that gets it and in all of them. "
         "“Flips”: correct predictions that change when the words are masked in texts that have "
         "them, or added to texts of other classes; “random”: the same for random words. “Depend "
         "on it”: number of flips when masked, minus that for random words. Whether a finding is a "
@@ -63,10 +66,17 @@ def show_findings(shortcuts: Shortcuts) -> None:
 
 
 def show_effect(finding: Finding) -> None:
-    """Why a finding is suspicious, and its effect compared with random words or other capsules."""
+    """Why a finding is suspicious, its share, and its effect beside that of random words."""
     for sign in finding.signs:
         weak = " (a weak sign: many words of a topic have it)" if sign.weak else ""
         st.write(error_boundary.plain(f"{sign.reason[0].upper()}{sign.reason[1:]}{weak}."))
+    share = finding.share
+    st.write(
+        error_boundary.plain(
+            f"It adds {share.mean:+.2f} to the score of {finding.label} per text, "
+            f"{share.total:+.2f} in the {share.texts:,} texts that get the class."
+        )
+    )
     control = "random words" if finding.capsule is None else "other capsules"
     effects = {_EFFECTS[removal]: effect for removal, effect in finding.masked.items()}
     if finding.inserted is not None:

@@ -8,14 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from icaps.errors import ConfigError
+from icaps.shortcuts.candidates import Candidate
 from icaps.shortcuts.find import (
     INSERTED_MOST,
     KGRAM,
     MASKED_MOST,
-    Candidate,
     Finding,
     is_above,
     measure_effects,
@@ -149,7 +147,7 @@ def _run(texts: PredictedTexts, check: Check, seed: int) -> CheckResult:
     words = tuple(texts.vocabulary.id(word) for word in check.words)
     if UNK in words:
         return CheckResult(check, True, 0, None, None)
-    rows = np.unique(texts.text_of[texts.places(words)])
+    rows = texts.rows_with(words)
     candidate = Candidate(words, texts.classes.index(check.label), rows)
     masked, inserted = measure_effects(texts, candidate, seed)
     depends = all(is_above(effect, check.most_masked) for effect in masked.values())

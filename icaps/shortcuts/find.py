@@ -7,15 +7,15 @@ an effect well above that of random words, and a sign that it is not the topic o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from icaps.faithfulness.perturbation import REMOVALS
-from icaps.shortcuts.heuristics import Sign, signs
+from icaps.shortcuts.candidates import Candidate, candidates, parts
+from icaps.shortcuts.heuristics import Sign
 from icaps.shortcuts.interventions import (
     DRAWS,
     Effect,
@@ -26,38 +26,15 @@ from icaps.shortcuts.interventions import (
     norms_without,
     summarise,
 )
-from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, Words
-from icaps.stats import wilson
-from icaps.text.batch import UNK
+from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, ShareTotal
 
 KGRAM, CAPSULE = "K-gram", "capsule"
 FEWEST = 10  # texts that a capsule must win at least
-EXPLAINED = 5  # texts whose explanation must contain a K-gram at least
-PURE = 0.8  # share of a K-gram's texts that get its class, by the lower end of Wilson's interval
 MASKED, INSERTED = 300, 200  # texts that are changed at most, drawn at random
 # Largest share that may flip, above the control's, without being a finding.
 MASKED_MOST, INSERTED_MOST = 0.05, 0.10
 ALONE = 0.3  # share of right predictions that depend on a K-gram alone, which is itself a sign
 SAME_WORDS = 0.5  # share of a capsule's K-grams that contain one finding, which is a sign
-SAME_TEXTS = 0.9  # share of a K-gram's texts with a longer K-gram that then replaces it
-_POOL = 1_000  # K-grams whose occurrences are counted
-_MEASURED = 100  # K-grams whose effect is measured
-
-
-class Candidate(NamedTuple):
-    """A K-gram that may be a shortcut.
-
-    Attributes:
-        words: The K-gram, as word ids.
-        target: Number of the class that is predicted for most of its texts.
-        rows: (n,), numbers of the texts that contain it.
-        signs: Signs that it is not the topic.
-    """
-
-    words: Words
-    target: int
-    rows: Numbers
-    signs: tuple[Sign, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +48,7 @@ class Finding:
         label: Name of the class.
         rows: (n,), numbers of the given texts that contain the K-gram, or that the capsule won.
         tied: Share of them that get the class.
+        share: What it adds to the norm of the class, in the texts that get it.
         signs: Signs that it is not the topic.
         masked: Effect of masking the K-gram, by removal; for a capsule, effect of switching it off,
             with other capsules as the control.
@@ -85,6 +63,7 @@ class Finding:
     label: str
     rows: Numbers
     tied: float
+    share: ShareTotal
     signs: tuple[Sign, ...]
     masked: dict[str, Effect]
     inserted: Effect | None
@@ -110,6 +89,9 @@ class Finding:
             "class": self.label,
             "texts": len(self.rows),
             "tied": self.tied,
+            "share": self.share.total,
+            "share_texts": self.share.texts,
+            "share_per_text": self.share.mean,
             "lost": self.lost,
             "reasons": [sign.reason for sign in self.signs],
             "weak": self.weak,
@@ -142,44 +124,6 @@ def find_shortcuts(
         on_measured(number, len(to_measure))
     findings += _capsules(texts, list(findings), seed)
     return sorted(findings, key=_sort_key)
-
-
-def candidates(texts: PredictedTexts) -> list[Candidate]:
-    """Frequent K-grams of explanations, and parts of them, whose texts get one class.
-
-    If one contains another, the shorter is selected, or the longer if nearly all texts of the
-    shorter contain it. Those with signs come first, then those with weak signs, each group by
-    frequency; at most _MEASURED are returned.
-    """
-    occurrences: dict[Words, Counter[int]] = {}
-    for target, kgrams in zip(texts.predicted.tolist(), texts.kgrams, strict=True):
-        for words in {part for kgram in kgrams for part in _parts(kgram)}:
-            occurrences.setdefault(words, Counter())[target] += 1
-    frequent = [
-        words
-        for words, counts in occurrences.items()
-        if counts.total() >= EXPLAINED and UNK not in words
-    ]
-    frequent.sort(key=lambda words: (-max(occurrences[words].values()), len(words), words))
-    selected: dict[Words, Candidate] = {}
-    for words in sorted(frequent[:_POOL], key=len):  # a stable sort: still the most frequent first
-        rows = np.unique(texts.text_of[texts.places(words)])
-        parts = [part for part in _parts(words) if part in selected]
-        if any(len(rows) < SAME_TEXTS * len(selected[part].rows) for part in parts):
-            continue
-        counts = np.bincount(texts.predicted[rows], minlength=len(texts.classes))
-        target = int(counts.argmax())
-        if wilson(int(counts[target]), len(rows)).low >= PURE:
-            for part in parts:
-                del selected[part]
-            selected[words] = Candidate(words, target, rows)
-    with_signs = [
-        candidate._replace(signs=signs(texts, words, candidate.target, candidate.rows))
-        for words in frequent
-        if (candidate := selected.get(words)) is not None
-    ]
-    with_signs.sort(key=_sign_rank)
-    return with_signs[:_MEASURED]
 
 
 def measure_effects(
@@ -215,6 +159,7 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         label=texts.classes[target],
         rows=texts.numbers[rows],
         tied=float((texts.predicted[rows] == target).mean()),
+        share=texts.share_of(words, target),
         signs=own_signs,
         masked=masked,
         inserted=inserted,
@@ -225,11 +170,6 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
 def is_above(effect: Effect, most: float) -> bool:
     """Whether the flips above random words are more than the share `most`, and significant."""
     return effect.above.value > most and effect.above.low > 0
-
-
-def _sign_rank(candidate: Candidate) -> int:
-    """1 with a sign, 2 with weak signs alone, 3 without signs."""
-    return min((1 + sign.weak for sign in candidate.signs), default=3)
 
 
 def _sort_key(finding: Finding) -> tuple[bool, float, float, str]:
@@ -270,7 +210,7 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
         right = np.flatnonzero(texts.right & (texts.labels == target))
         sample = _draw(right, MASKED, np.random.default_rng(seed))
         words = tuple(texts.vocabulary.id(word) for word in finding.words)
-        contains = np.array([words in _parts(kgrams[0]) for kgrams in texts.kgrams])
+        contains = np.array([words in parts(kgrams[0]) for kgrams in texts.kgrams])
         for capsule in range(count):
             rows = np.flatnonzero(texts.capsules == capsule)
             if len(rows) < FEWEST or contains[rows].mean() < SAME_WORDS or count == 1:
@@ -287,6 +227,7 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
                 label=finding.label,
                 rows=texts.numbers[rows],
                 tied=float((texts.predicted[rows] == target).mean()),
+                share=ShareTotal.of(texts.winner_shares[rows[texts.predicted[rows] == target]]),
                 signs=(sign,),
                 masked={"off": off},
                 inserted=None,
@@ -304,12 +245,6 @@ def _switched_off(
     off = np.stack(norms, axis=1)  # (n, 1 + draws, J)
     changes = off[:, :, target] - texts.norms[rows, target][:, None]
     return summarise(off.argmax(2) != target, changes)
-
-
-def _parts(words: Words) -> list[Words]:
-    """All runs of the words of a K-gram, the K-gram itself last."""
-    ends = range(1, len(words) + 1)
-    return [words[end - size : end] for size in ends for end in ends if end >= size]
 
 
 def _draw(rows: Numbers, most: int, random: np.random.Generator) -> Numbers:

@@ -16,6 +16,8 @@ COLUMNS = (
     "why",
     "texts",
     "tied",
+    "share per text",
+    "share",
     "hang on it",
     "flips masked",
     "random masked",
@@ -25,9 +27,11 @@ COLUMNS = (
 
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row per finding; "hang on it" is `Finding.lost`, the others are as in `Effect`.
+    """One row per finding.
 
-    Shares are from 0 to 1; those of masking are means over the removals.
+    "share per text" and "share" are what it adds to the score of the class (`Finding.share`), "hang
+    on it" is `Finding.lost`. The others are shares from 0 to 1 as in `Effect`; those of masking are
+    means over the removals.
     """
     rows = [
         {
@@ -36,6 +40,8 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "why": "; ".join(sign.reason for sign in finding.signs),
             "texts": len(finding.rows),
             "tied": finding.tied,
+            "share per text": finding.share.mean,
+            "share": finding.share.total,
             "hang on it": round(finding.lost, 1),
             "flips masked": _mean(finding, "flips"),
             "random masked": _mean(finding, "control"),
@@ -62,6 +68,11 @@ def findings_lines(texts: PredictedTexts, findings: Sequence[Finding], seed: int
         yield (
             f"   in {len(finding.rows):,} texts, of which {finding.tied:.1%} get the class; "
             f"{finding.lost:.1f} right predictions depend on it above random words"
+        )
+        share = finding.share
+        yield (
+            f"   adds {share.mean:+.3f} to the score of {finding.label} per text, "
+            f"{share.total:+.2f} in the {share.texts:,} texts that get it"
         )
         effects = dict(finding.masked)
         if finding.inserted is not None:

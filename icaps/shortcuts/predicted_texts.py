@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from icaps.config import ExplainOptions
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
 from icaps.inference import read, to_classes
+from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import changes, top_kgrams
 from icaps.model import ICapsNet
 from icaps.text.batch import TokenBatch
@@ -22,6 +24,23 @@ from icaps.text.vocabulary import Vocabulary
 
 Words = tuple[int, ...]  # word ids
 Numbers = NDArray[np.int64]
+
+
+class ShareTotal(NamedTuple):
+    """What something adds to the norm of a class: in total, and the number of texts."""
+
+    total: float
+    texts: int
+
+    @classmethod
+    def of(cls, shares: NDArray[np.floating]) -> ShareTotal:
+        """The total of one share per text."""
+        return cls(float(shares.sum(dtype=float)), len(shares))
+
+    @property
+    def mean(self) -> float:
+        """The mean per text; 0 without texts."""
+        return self.total / self.texts if self.texts else 0.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,8 @@ class PredictedTexts:
         labels: (texts,), class numbers.
         norms: (texts, J).
         capsules: (texts,), the capsule that won (section 2.6).
+        winner_shares: (texts,), what that capsule adds to the norm of the predicted class.
+        shares: (words,), what each word adds to the norm of the predicted class of its text.
         kgrams: For each text the K-grams that explain its prediction, that of the winner first.
     """
 
@@ -46,6 +67,8 @@ class PredictedTexts:
     labels: Numbers
     norms: NDArray[np.floating]
     capsules: Numbers
+    winner_shares: NDArray[np.floating]
+    shares: NDArray[np.floating]
     kgrams: tuple[tuple[Words, ...], ...]
 
     def __len__(self) -> int:
@@ -80,6 +103,10 @@ class PredictedTexts:
         same_sentence = self._sentence_of[places] == self._sentence_of[places + last]
         return np.asarray(places[same_sentence])
 
+    def rows_with(self, kgram: Words) -> Numbers:
+        """The numbers of the texts that contain a K-gram (n,)."""
+        return np.unique(self.text_of[self.places(kgram)])
+
     def covered(self, kgram: Words) -> NDArray[np.bool_]:
         """Whether each word is in an occurrence of a K-gram (words,)."""
         mask = np.zeros(len(self.tokens.ids), dtype=bool)
@@ -87,6 +114,12 @@ class PredictedTexts:
         for offset in range(len(kgram)):
             mask[places + offset] = True
         return mask
+
+    def share_of(self, kgram: Words, target: int) -> ShareTotal:
+        """What the words of a K-gram add to the norm of a class, in the texts that get it."""
+        mask = self.covered(kgram) & (self.predicted[self.text_of] == target)
+        texts = np.unique(self.text_of[mask])
+        return ShareTotal(float(self.shares[mask].sum(dtype=float)), len(texts))
 
     def spell(self, kgram: Sequence[int]) -> tuple[str, ...]:
         """The words of a K-gram."""
@@ -117,17 +150,23 @@ def predict_texts(
     classes = tuple(str(name) for name in classifier.classes_)
     labels = class_numbers((label for _, label in labelled), classes)
     texts = [text for text, _ in labelled]
-    numbers, norms, capsules = [], [], []
+    numbers, norms, capsules, winner_shares, shares = [], [], [], [], []
     kgrams: list[tuple[Words, ...]] = []
     tokens = encode(vocabulary, texts, network.config, spans=False)
     for batch in read(network, tokens):
         batch_norms = batch.activity.class_norms.numpy()  # (B, J)
-        weights = to_classes(batch.activity, np.arange(len(batch)), batch_norms.argmax(1))
+        predicted = batch_norms.argmax(1)
+        weights = to_classes(batch.activity, np.arange(len(batch)), predicted)
         top = top_kgrams(batch, *weights, network.config.kernel_size, ExplainOptions())
         known = np.flatnonzero(~batch.blank)
         numbers.append(batch.numbers[known])
         norms.append(batch_norms[known])
-        capsules.append(top.capsule[changes(top.text)])  # of each text's first K-gram
+        winners = top.capsule[changes(top.text)]  # of each text's first K-gram
+        capsules.append(winners)
+        account = BatchAccount(network, batch)
+        winner_shares.append(account.capsule_shares(predicted)[known, winners])
+        of_known = np.repeat(~batch.blank, batch.tokens.words_per_text)
+        shares.append(account.word_shares(predicted)[of_known])
         ids = batch.tokens.ids.tolist()
         by_text: list[list[Words]] = [[] for _ in range(len(batch))]
         for text, first, last in zip(
@@ -150,5 +189,7 @@ def predict_texts(
         labels=labels[positions],
         norms=np.concatenate(norms),
         capsules=np.concatenate(capsules),
+        winner_shares=np.concatenate(winner_shares),
+        shares=np.concatenate(shares),
         kgrams=tuple(kgrams),
     )

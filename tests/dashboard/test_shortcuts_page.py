@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import error_boundary
 from dashboard.cache import evaluations
 from dashboard.cache.data import key_of
 from dashboard.cache.evaluations import Sample
@@ -68,6 +69,11 @@ def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
     at = press(at, "Look for shortcuts of misled")
     table = at.dataframe[0].value
     assert table.loc[0, ["finding", "class"]].tolist() == [TOKEN, "Gardens"]
+    total, texts = table.loc[0, "share"], round(table.loc[0, "tied"] * table.loc[0, "texts"])
+    assert table.loc[0, "share per text"] == pytest.approx(total / texts)
+    told = f"It adds {total / texts:+.2f} to the score of Gardens per text, {total:+.2f} in the "
+    told += f"{texts} texts that get the class."
+    assert error_boundary.plain(told) in [markdown.value for markdown in at.markdown]
     assert at.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
     assert at.query_params["finding"] == f"{TOKEN} (Gardens)"
     assert at.query_params["looked_at"] == "2,000"

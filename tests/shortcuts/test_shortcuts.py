@@ -18,8 +18,9 @@ from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
 from icaps.shortcuts import find, interventions
+from icaps.shortcuts.candidates import Candidate, candidates
 from icaps.shortcuts.checks import Check, dump_checks, load_checks, make_checks, run_checks
-from icaps.shortcuts.find import KGRAM, Candidate, candidates, find_shortcuts
+from icaps.shortcuts.find import KGRAM, find_shortcuts
 from icaps.shortcuts.findings_table import findings_lines, findings_table
 from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
@@ -80,6 +81,19 @@ def test_a_planted_token_is_the_first_finding(misled: ICapsClassifier) -> None:
     assert first.inserted is not None
     assert first.inserted.flips > first.inserted.control + find.INSERTED_MOST
     assert not any(sign.weak for sign in first.signs)
+    shares = [
+        sum(word.share for word in told.words if told.text[word.start : word.end] == TOKEN)
+        for told in misled.explain([text for text, _ in labelled])
+        if TOKEN in told.text.split() and told.predicted == CLASS
+    ]
+    assert first.share == (pytest.approx(sum(shares), abs=1e-4), len(shares))
+    assert first.share.mean > 0.05
+    row = first.to_dict()
+    assert (row["share"], row["share_texts"], row["share_per_text"]) == (
+        first.share.total,
+        len(shares),
+        first.share.mean,
+    )
     above = first.to_dict()["masked"]["unk"]["above"]
     assert list(above) == ["mean", "low", "high"]
     assert above["mean"] == first.masked["unk"].above.value
@@ -170,7 +184,11 @@ def test_a_network_set_by_hand() -> None:
 def test_a_capsule_that_wins_by_a_findings_words() -> None:
     labelled = [("rose the the", "garden")] * 20 + [("the bread", "kitchen")] * 20
     read = predict_texts(hand_set(), labelled)
-    read = dataclasses.replace(read, capsules=read.predicted)  # else 0 wins all, as all are alike
+    norms = read.norms.max(1)
+    # Capsule 0 wins all, as all are alike, and has all of the score of bread and none of the rose.
+    assert not read.capsules.any()
+    assert read.winner_shares == pytest.approx(np.where(read.predicted == 0, norms, 0), abs=1e-5)
+    read = dataclasses.replace(read, capsules=read.predicted, winner_shares=norms)
     found = {finding.name: finding for finding in find_shortcuts(read)}
     assert set(found) == {"rose", "bread", "capsule 1"}
     assert found["rose"].lost == 20
@@ -180,6 +198,8 @@ def test_a_capsule_that_wins_by_a_findings_words() -> None:
     assert (capsule.label, capsule.capsule, capsule.lost) == ("garden", 1, 20)
     assert capsule.rows.tolist() == list(range(20))
     assert (capsule.masked["off"].flips, capsule.masked["off"].control) == (1.0, 0.0)
+    assert capsule.share == (pytest.approx(norms[:20].sum(), rel=1e-4), 20)
+    assert found["rose"].share == (pytest.approx(norms[:20].sum(), rel=1e-4), 20)
     assert {check.words for check in make_checks(found.values())} == {("rose",), ("bread",)}
     assert json.loads(json.dumps(capsule.to_dict()))["inserted"] is None
 
@@ -227,6 +247,8 @@ def answered(
         labels=labels,
         norms=norms,
         capsules=0 * labels,
+        winner_shares=np.zeros(len(labels)),
+        shares=np.zeros(kgrams.size),
         kgrams=named,
     )
 
@@ -268,9 +290,15 @@ def test_tables_and_lines(misled: ICapsClassifier) -> None:
     table = findings_table(found)
     assert table.loc[0, ["finding", "class"]].tolist() == [TOKEN, CLASS]
     assert table.loc[0, "flips added"] == found[0].inserted.flips
+    assert table.loc[0, "share"] == found[0].share.total
+    assert table.loc[0, "share per text"] == found[0].share.total / found[0].share.texts
     lines = list(findings_lines(read, found, 0))
     assert lines[0].startswith("240 texts (seed 0)")
     assert lines[1].startswith(f"1. “{TOKEN}” for {CLASS}: ")
+    mean, total = found[0].share.mean, found[0].share.total
+    assert lines[3].startswith(
+        f"   adds {mean:+.3f} to the score of {CLASS} per text, {total:+.2f}"
+    )
 
 
 def test_the_command_saves_a_check_and_a_slice(
