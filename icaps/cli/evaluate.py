@@ -14,9 +14,13 @@ from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands, add_model, add_mute, add_timeout
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from icaps.classifier import ICapsClassifier
     from icaps.evaluate.predictions import Predictions
     from icaps.evaluate.report import EvaluationReport
+
+_MISLEADING = 20  # words over all errors
 
 
 def add_parser(commands: Commands) -> None:
@@ -30,7 +34,11 @@ def add_parser(commands: Commands) -> None:
         help="also score texts by length, by share of unknown words, and saved slices",
     )
     parser.add_argument(
-        "--errors", type=int, default=0, metavar="N", help="print the N most confident errors"
+        "--errors",
+        type=int,
+        default=0,
+        metavar="N",
+        help="print the N most confident errors, and the words that misled in all errors",
     )
     parser.add_argument(
         "--compare", metavar="DIR", help="a second model to compare with on the same texts"
@@ -72,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         say_problems(evaluation, options.part)
         report = EvaluationReport(evaluation)
         if options.csv:
-            report.write_csv(options.csv)
+            report.write_csv(options.csv, classifier if options.errors > 0 else None)
             progress.say(f"wrote {options.csv}")
         extra = _extra(options, classifier, report, second)
         if options.json:
@@ -101,6 +109,7 @@ def _extra(
         extra["comparison"] = compare(report.predictions, second).to_dict()
     if options.errors > 0:
         extra["errors"] = _errors(classifier, report, options.errors)
+        extra["misleading"] = _misleading(classifier, report)
     if options.runs:
         folders = sorted(Path(options.runs).iterdir()) if Path(options.runs).is_dir() else []
         points = learning_points(folders, report.predictions.classes)
@@ -111,13 +120,40 @@ def _extra(
 def _errors(
     classifier: ICapsClassifier, report: EvaluationReport, count: int
 ) -> list[dict[str, Any]]:
-    """The most confident errors with the K-grams of their explanations."""
+    """The most confident errors with the K-grams of their explanations and the misleading words."""
+    from icaps.evaluate.misleading import misleading_words, word_contrasts
+
     table = report.table(report.predictions.errors[:count])
-    explanations = classifier.explain(table["text"].tolist())
+    texts = table["text"].tolist()
+    explanations = classifier.explain(texts)
+    words = misleading_words(word_contrasts(classifier, texts, table["class"].tolist()))
     return [
-        {**row, "kgrams": [kgram.text for kgram in explanation.kgrams]}
-        for row, explanation in zip(table.to_dict("records"), explanations, strict=True)
+        {
+            **row,
+            "kgrams": [kgram.text for kgram in explanation.kgrams],
+            "misled_by": _records(words[n], "text", "predicted") if n in words else [],
+        }
+        for n, (row, explanation) in enumerate(
+            zip(table.to_dict("records"), explanations, strict=True)
+        )
     ]
+
+
+def _misleading(classifier: ICapsClassifier, report: EvaluationReport) -> list[dict[str, Any]]:
+    """The words that misled most, over all errors."""
+    from icaps.evaluate.misleading import total_contrasts
+
+    rows = report.predictions.errors
+    texts = report.evaluation.texts.take(rows)
+    labels = [report.predictions.classes[number] for number in report.predictions.labels[rows]]
+    totals = total_contrasts(classifier, texts, labels)
+    return _records(totals[totals["contrast"] > 0].head(_MISLEADING))
+
+
+def _records(table: pd.DataFrame, *left_out: str) -> list[dict[str, Any]]:
+    """The rows of a table as plain data, with underscores in its columns' names."""
+    columns = table.drop(columns=list(left_out)).rename(columns=lambda name: name.replace(" ", "_"))
+    return [{str(name): value for name, value in row.items()} for row in columns.to_dict("records")]
 
 
 def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
@@ -141,6 +177,16 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"text {row['text number']}: {row['class']}, predicted as {predicted} with "
             f"{row['probability']:.1%} by {' | '.join(row['kgrams'])}: {one_line(row['text'])}"
         )
+        if row["misled_by"]:
+            words = (f"“{one_line(w['word'])}” {w['contrast']:+.2f}" for w in row["misled_by"])
+            yield f"   misled by {', '.join(words)}, for {predicted} rather than {row['class']}"
+    if misleading := extra.get("misleading"):
+        yield "words that misled most: what they add to the wrong class rather than the right one"
+        for row in misleading:
+            yield (
+                f"  “{one_line(row['word'])}” for {row['predicted']}: {row['contrast']:+.2f} in "
+                f"{row['texts']} texts"
+            )
     for point in extra.get("learning", ()):
         test = point["test_accuracy"]
         tested = "" if test is None else f", test {test:.2%} of {point['test_texts']}"

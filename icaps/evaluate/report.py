@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from icaps.classifier import ICapsClassifier
 from icaps.data.saved_slices import Slice
 from icaps.errors import DataError
 from icaps.evaluate.evaluation import Evaluation
+from icaps.evaluate.misleading import add_misled_by
 from icaps.evaluate.predictions import Predictions
 from icaps.evaluate.reliability import Reliability, measure_reliability
 from icaps.evaluate.scores import Scores, score
@@ -134,8 +136,13 @@ class EvaluationReport:
         for start in range(0, count, _BLOCK):
             yield self.table(range(start, min(start + _BLOCK, count)))
 
-    def write_csv(self, path: str | Path) -> None:
+    def write_csv(self, path: str | Path, classifier: ICapsClassifier | None = None) -> None:
         """Writes the table of all texts.
+
+        Args:
+            path: The file.
+            classifier: The one that was evaluated: then there is a column of the words that misled
+                (`misleading.add_misled_by`).
 
         Raises:
             DataError: The file can't be written.
@@ -143,6 +150,8 @@ class EvaluationReport:
         try:
             with Path(path).open("w", encoding="utf-8", newline="") as file:
                 for n, table in enumerate(self.tables()):
+                    if classifier is not None:
+                        table = add_misled_by(classifier, table)
                     # Quoted, as a text may hold line ends of any kind.
                     table.to_csv(file, index=False, header=not n, quoting=csv.QUOTE_NONNUMERIC)
         except OSError as error:

@@ -54,12 +54,34 @@ def test_all_that_it_tells(
         assert not row["right"]
         assert row["kgrams"]
         assert all(kgram in row["text"] for kgram in row["kgrams"])
+        names = [str(name) for name in classifier.classes_]
+        (explanation,) = classifier.explain([row["text"]])
+        columns = explanation.account.shares[:, [names.index(row["predicted"])]]
+        contrast = columns[:, 0] - explanation.account.shares[:, names.index(row["class"])]
+        contrasts: dict[str, float] = {}
+        for word, value in zip(explanation.words, contrast.tolist(), strict=True):
+            name = explanation.text[word.start : word.end]
+            contrasts[name] = contrasts.get(name, 0) + value
+        first = max(contrasts, key=lambda name: contrasts[name])
+        assert 1 <= len(row["misled_by"]) <= 5
+        assert row["misled_by"][0]["word"] == first
+        assert row["misled_by"][0]["contrast"] == pytest.approx(contrasts[first], abs=1e-6)
+        assert set(row["misled_by"][0]) == {"word", "count", "share", "share_of_class", "contrast"}
+    totals = {(row["word"], row["predicted"]): row for row in told["misleading"]}
+    assert 1 <= len(totals) <= 20
+    assert (told["errors"][0]["misled_by"][0]["word"], told["errors"][0]["predicted"]) in totals
+    summed = [row["contrast"] for row in told["misleading"]]
+    assert summed == sorted(summed, reverse=True)
     sure = [row["probability"] for row in told["errors"]]
     assert sure == sorted(sure, reverse=True)
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
-        assert sum(row["right"] == "True" for row in csv.DictReader(file)) == round(
-            scores["accuracy"] * 120
-        )
+        rows = list(csv.DictReader(file))
+    assert sum(row["right"] == "True" for row in rows) == round(scores["accuracy"] * 120)
+    by_number = {int(row["text number"]): row for row in rows}
+    for row in told["errors"]:
+        words = [f"{w['word']} {w['contrast']:+.3f}" for w in row["misled_by"]]
+        assert by_number[row["text number"]]["misled by"] == "; ".join(words)
+    assert not any(row["misled by"] for row in rows if row["right"] == "True")
 
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -69,6 +91,17 @@ def test_all_that_it_tells(
     assert any("McNemar p = 1" in line for line in lines)
     row = told["errors"][0]
     assert any(f"text {row['text number']}: {row['class']}, predicted as" in line for line in lines)
+    word = row["misled_by"][0]
+    assert any(f"misled by “{word['word']}” {word['contrast']:+.2f}" in line for line in lines)
+    word = told["misleading"][0]
+    assert f"  “{word['word']}” for {word['predicted']}: {word['contrast']:+.2f} in " in "\n".join(
+        lines
+    )
+    # Without --errors, the file is as it was.
+    plain = ["evaluate", "--model", str(models / "a"), "--data", str(path)]
+    assert main([*plain, "--csv", str(tmp_path / "plain.csv")]) == 0
+    assert "misled" not in (tmp_path / "plain.csv").read_text(encoding="utf-8").splitlines()[0]
+    capsys.readouterr()
 
 
 def test_a_part_of_a_folder(
