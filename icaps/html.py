@@ -118,9 +118,12 @@ def percent(value: float | None, digits: int = 2, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}%}"
 
 
-def decimals(value: float | None, digits: int) -> str:
-    """A number with `digits` digits after the point."""
-    return MISSING if value is None or value != value else f"{value:,.{digits}f}"
+def decimals(value: float | None, digits: int, sign: bool = False) -> str:
+    """A number with `digits` digits after the point; with `sign` such as "+0.12", and "0.00"."""
+    if value is None or value != value:
+        return MISSING
+    shown = round(value, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return f"{shown:{'+' if sign and shown else ''},.{digits}f}"
 
 
 def p_value(value: float) -> str:

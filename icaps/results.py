@@ -282,6 +282,13 @@ class Explanation:
         return cls(**{**values, **parts})
 
     @property
+    def coverage(self) -> str:
+        """How much of the score the K-grams carry, as a sentence; "" if it is not known."""
+        if not (self.kgrams and len(self.account.bias)):
+            return ""
+        return f"The words of the K-grams carry {self.covered:.0%} of the score."
+
+    @property
     def verdict(self) -> str:
         """The prediction in a sentence, and the class that is explained where it is another."""
         if not self.words:
@@ -329,8 +336,7 @@ class Explanation:
         digits = 2 if account is None else account.digits
         lines += [self._kgram_line(kgram, digits) for kgram in self.kgrams]
         if account is not None:
-            if self.kgrams:
-                lines.append(f"The words of the K-grams carry {self.covered:.0%} of the score.")
+            lines += [self.coverage] if self.coverage else []
             lines += terminal.account_lines(account, color)
         return "\n".join(lines)
 

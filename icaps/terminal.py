@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TextIO
 
+from icaps.html import decimals
 from icaps.word_account import AccountRow, WordAccount
 
 # Controls such as the start of an escape sequence, line and paragraph separators, characters that
@@ -133,5 +134,5 @@ def _shade(text: str, level: int) -> str:
 
 
 def _signed(account: WordAccount, share: float) -> str:
-    """A share with the digits of the account; what rounds to zero is positive."""
-    return f"{round(share, account.digits) + 0.0:+.{account.digits}f}"
+    """A share with the digits of the account."""
+    return decimals(share, account.digits, sign=True)

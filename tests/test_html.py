@@ -193,6 +193,9 @@ def test_terminal_lines_keep_to_their_lines() -> None:
         (html.percent(float("nan"), 1), "–"),
         (html.decimals(1234.5678, 2), "1,234.57"),
         (html.decimals(float("nan"), 0), "–"),
+        (html.decimals(0.126, 2, sign=True), "+0.13"),
+        (html.decimals(-0.034, 2, sign=True), "-0.03"),
+        (html.decimals(-0.004, 2, sign=True), "0.00"),  # what rounds to zero has no sign
         (html.interval(0.9216, (0.91526, 0.92744)), "92.16% (91.53 to 92.74)"),
         (html.plain(True), "yes"),
         (html.plain(12_000), "12,000"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dashboard import quotas
 from icaps.data.formats.csv import allow_long_fields
 from icaps.errors import DataError
-from icaps.html import printable
+from icaps.html import decimals, printable
 from icaps.interpret.local import Reasons
 
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
@@ -147,8 +147,7 @@ def _joined(text: Sequence[int], items: Iterable[str], texts: int) -> list[str]:
 
 
 def _signed(share: float) -> str:
-    """Such as "+0.1234"; what rounds to zero is positive."""
-    return f"{round(share, _DIGITS) + 0.0:+.{_DIGITS}f}"
+    return decimals(share, _DIGITS, sign=True)
 
 
 class _Words(NamedTuple):

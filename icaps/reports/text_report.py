@@ -5,19 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from icaps.config import ExplainOptions
+from icaps.config import ACCOUNT, ExplainOptions
 from icaps.data.encoding import replace_surrogates
 from icaps.html import Table, decimals, percent, plain, render_html, render_markdown
-from icaps.reports.files import DIGITS, ModelName, check_format, to_csv, to_json
+from icaps.reports.files import DIGITS, ModelName, check_format, rounded, to_csv, to_json
 from icaps.results import Explanation
 
 _COLUMNS = ["K-gram", "start", "end", "capsule", "capsule name", "routing", "attention"]
-_COLUMNS += ["contribution", "sentence", "sentence attention", "class", "norm of class"]
-_COLUMNS += ["predicted", "model", "weights", "text"]
+_COLUMNS += ["contribution", "share", "sentence", "sentence attention", "class", "norm of class"]
+_COLUMNS += ["bias", "covered", "words", "predicted", "model", "weights", "text"]
+_WORD_DIGITS = 4  # of the shares in the cell of words
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class TextReport:
         text = self._html() if format_ == "html" else self._markdown()
         return text.encode("utf-8")
 
+    @cached_property
+    def _rounded(self) -> Explanation:
+        """The explanation with the numbers of the JSON, so that all formats show the same."""
+        return Explanation.from_dict(rounded(self.explanation.to_dict()))
+
     def _facts(self) -> dict[str, Any]:
         """Plain data; `Explanation.from_dict` reads what is under `explanation`."""
         return {
@@ -77,9 +84,17 @@ class TextReport:
         return settings
 
     def _frame(self) -> pd.DataFrame:
-        """A row per K-gram; each has the text, so that rows of many files can be concatenated."""
-        explanation = self.explanation
-        norms = dict(zip(explanation.classes, explanation.scores, strict=True))
+        """A row per K-gram; each has the text, so that rows of many files can be concatenated.
+
+        So it has the words, each with its share, such as "oil +0.1234 | fell -0.0011".
+        """
+        explanation = self._rounded
+        has_account = len(explanation.account.bias) > 0
+        words = " | ".join(
+            f"{explanation.text[word.start : word.end]} "
+            f"{decimals(word.share, _WORD_DIGITS, sign=True)}"
+            for word in explanation.words
+        )
         rows = [
             {
                 "K-gram": replace_surrogates(kgram.text),
@@ -90,10 +105,14 @@ class TextReport:
                 "routing": round(kgram.routing, DIGITS),
                 "attention": round(kgram.attention, DIGITS),
                 "contribution": round(kgram.contribution, DIGITS),
+                "share": round(kgram.share, DIGITS) if has_account else None,
                 "sentence": kgram.sentence + 1,
                 "sentence attention": round(kgram.sentence_attention, DIGITS),
                 "class": explanation.target,
-                "norm of class": round(norms[explanation.target], DIGITS),
+                "norm of class": round(explanation.score, DIGITS),
+                "bias": round(explanation.bias, DIGITS) if has_account else None,
+                "covered": round(explanation.covered, DIGITS) if has_account else None,
+                "words": replace_surrogates(words) if has_account else "",
                 "predicted": "" if explanation.blank else explanation.predicted,
                 "model": self.model.name,
                 "weights": self.model.weights,
@@ -107,14 +126,18 @@ class TextReport:
         return render_html("text_report.html.j2", **self._values())
 
     def _markdown(self) -> str:
-        evidence, scores = _evidence(self.explanation), _scores(self.explanation)
+        explanation = self._rounded
         return render_markdown(
-            "text_report.md.j2", evidence=evidence, scores=scores, **self._values()
+            "text_report.md.j2",
+            evidence=_evidence(explanation),
+            words=None if explanation.blank else _words(explanation),
+            scores=_scores(explanation),
+            **self._values(),
         )
 
     def _values(self) -> dict[str, Any]:
         return {
-            "explanation": self.explanation,
+            "explanation": self._rounded,
             "model": self.model,
             "checks": None if self.trust is None else _checks(self.trust),
             "command": self._command(),
@@ -131,22 +154,37 @@ class TextReport:
 
 
 def _evidence(explanation: Explanation) -> Table:
-    columns = ["K-gram", "Capsule", "Contribution", "Routing β", "Attention α"]
+    has_account = len(explanation.account.bias) > 0
+    columns = ["K-gram", "Capsule", *(["Share"] if has_account else [])]
+    columns += ["Contribution", "Routing β", "Attention α"]
     columns += ["Sentence", "Its attention ρ"] if explanation.sentences else []
     rows = []
     for kgram in explanation.kgrams:
         weights = (kgram.contribution, kgram.routing, kgram.attention)
-        row = [kgram.text, kgram.capsule_label, *(decimals(weight, 3) for weight in weights)]
+        row = [kgram.text, kgram.capsule_label]
+        row += [decimals(kgram.share, 3, sign=True)] if has_account else []
+        row += [decimals(weight, 3) for weight in weights]
         if explanation.sentences:
             row += [str(kgram.sentence + 1), decimals(kgram.sentence_attention, 3)]
         rows.append(row)
-    return Table(
-        f"The {explanation.kernel_size}-grams that the first capsules by {explanation.ranking} "
-        "attend to",
-        columns,
-        rows,
-        words=columns[:2],
+    caption = (
+        "The K-grams whose words add most to the score"
+        if explanation.ranking == ACCOUNT
+        else f"The {explanation.kernel_size}-grams that the first capsules by "
+        f"{explanation.ranking} attend to"
     )
+    return Table(caption, columns, rows, words=columns[:2])
+
+
+def _words(explanation: Explanation) -> Table | None:
+    """What is added up to the score: the bias, the words with the largest shares, all others."""
+    account = explanation.word_account()
+    if account is None:
+        return None
+    rows = [(row.label, decimals(row.share, account.digits, sign=True)) for row in account.rows]
+    rows.append(("score", decimals(account.score, account.digits)))
+    columns = ("Word", "Share")
+    return Table(f"From the bias to the score of {account.name}", columns, rows, words=columns[:1])
 
 
 def _scores(explanation: Explanation) -> Table:

@@ -13,7 +13,7 @@ from icaps.errors import ConfigError
 from icaps.html import escape_markdown
 from icaps.reports.files import FILE_FORMATS, ModelName, rounded
 from icaps.reports.text_report import TextReport
-from icaps.results import Explanation
+from icaps.results import Account, Explanation
 from tests.reports.standalone import Page
 
 HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
@@ -65,6 +65,58 @@ def test_csv_has_a_row_a_kgram_and_no_formula(explanation: Explanation) -> None:
     assert table["routing"].tolist() == [round(kgram.routing, 6) for kgram in explanation.kgrams]
     assert table["text"].str.startswith("'=1+1").all()
     assert not table["K-gram"].str.startswith("=").any()
+
+
+def test_csv_has_the_share_of_each_word(explanation: Explanation) -> None:
+    table = pd.read_csv(io.BytesIO(report(explanation).to_bytes("csv")), keep_default_na=False)
+    assert table["share"].tolist() == [round(kgram.share, 6) for kgram in explanation.kgrams]
+    assert table["bias"].tolist() == [round(explanation.bias, 6)] * 4
+    assert table["covered"].tolist() == pytest.approx([explanation.covered] * 4, abs=1e-5)
+    (cell,) = set(table["words"])
+    words = [part.rpartition(" ") for part in cell.removeprefix("'").split(" | ")]
+    spelled = [explanation.text[word.start : word.end] for word in explanation.words]
+    assert "".join(word for word, _, _ in words) == "".join(spelled).replace("\ud83d", "\ufffd")
+    total = explanation.bias + sum(float(share) for _, _, share in words)
+    assert total == pytest.approx(explanation.score, abs=1e-4 * len(words))
+
+
+def test_the_pages_say_how_the_score_adds_up(explanation: Explanation) -> None:
+    account = explanation.word_account()
+    assert account is not None
+    covered = f"The words of the K-grams carry {explanation.covered:.0%} of the score."
+    page = Page(report(explanation).to_bytes("html")).text
+    assert account.summary()[0] in page
+    assert covered in page
+    lines = report(explanation).to_bytes("markdown").decode().splitlines()
+    assert covered in lines
+    start = lines.index("| Word | Share |") + 2
+    rows = [line[2:-2].rpartition(" | ") for line in lines[start : lines.index("", start)]]
+    assert (rows[0][0], rows[-1][0]) == ("bias", "score")
+    *shares, score = (float(share) for _, _, share in rows)
+    assert sum(shares) == pytest.approx(score, abs=1e-9)
+    for kgram in explanation.kgrams:
+        assert f"| {kgram.share:+.3f} | {kgram.contribution:.3f} |" in "\n".join(lines)
+        assert f'<td class="n">{kgram.share:+.3f}<td' in report(explanation).to_bytes(
+            "html"
+        ).decode().replace("\n", "")
+
+
+def test_an_explanation_of_an_older_version_has_no_shares(explanation: Explanation) -> None:
+    none = Account.of([], [])
+    old = replace(explanation, account=none, capsule_account=none)
+    page, lines = (report(old).to_bytes(kind).decode() for kind in ("html", "markdown"))
+    assert "icaps-account" not in page.partition("</style>")[2]
+    assert "of the score" not in page + lines
+    assert "Share" not in lines
+    table = pd.read_csv(io.BytesIO(report(old).to_bytes("csv")), keep_default_na=False)
+    assert set(table["words"]) == set(table["share"]) == set(table["bias"]) == {""}
+
+
+def test_the_caption_says_how_kgrams_were_chosen(classifier: ICapsClassifier) -> None:
+    (by_share,) = classifier.explain([HOSTILE], ranking="account")
+    for kind in ("html", "markdown"):
+        content = " ".join(report(by_share).to_bytes(kind).decode().split())
+        assert "K-grams whose words add most to the score" in content
 
 
 def test_markdown_shows_the_text_and_runs_nothing(explanation: Explanation) -> None:
