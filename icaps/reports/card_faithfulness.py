@@ -1,4 +1,7 @@
-"""The faithfulness section of a model card: measured on a sample of texts, or read from a file."""
+"""What a model card says of reasons: how much of the score they carry, and their faithfulness.
+
+Faithfulness is measured on a sample of texts, or read from a file.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,71 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
+from icaps.config import ACCOUNT, ROUTING
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import Evaluation
 from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
 from icaps.faithfulness.eraser import make_rows, measure_rankings, verdicts
 from icaps.faithfulness.texts import read_explained
-from icaps.stats import to_plain_dict
+from icaps.interpret.local import Reasons
+from icaps.stats import bootstrap_mean, to_plain_dict
 
 RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, RANDOM)  # fast, and without extra packages
+_COVERAGE = ("covered", "bias", "words")
 _FACTS = ("texts", "blank", "seed", "rows", "verdicts")
 _ROW_NAMES = ("ranking", "words", "removal")
 _ROW_ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
+
+
+def measure_coverage(
+    classifier: ICapsClassifier, evaluation: Evaluation, limit: int = 1_000, seed: int = 0
+) -> dict[str, Any]:
+    """How much of the score the K-grams of an explanation carry, on a sample of evaluated texts.
+
+    Args:
+        classifier: The model that was evaluated.
+        evaluation: Its evaluation with the texts.
+        limit: Largest number of texts.
+        seed: The seed of the sample.
+
+    Returns:
+        texts, the number of those with a known word, and seed; in `rankings` a row for each ranking
+        of K-grams with the mean parts of the score that its words carry (covered) and that no word
+        adds (bias), and the mean part of the words that they are (words), with intervals.
+    """
+    sample, rows, count = _sample(evaluation, limit, seed), [], 0
+    for ranking in (ROUTING, ACCOUNT):
+        parts = [_coverage(part) for part in classifier.reasons(sample, ranking=ranking)]
+        values = np.concatenate(parts)  # (texts, 3)
+        count = len(values)
+        means = (bootstrap_mean(column, seed).to_dict("mean") for column in values.T)
+        rows.append({"ranking": ranking, **dict(zip(_COVERAGE, means, strict=True))})
+    return {"texts": count, "seed": seed, "rankings": rows}
+
+
+def _coverage(part: Reasons) -> NDArray[np.float64]:
+    """The parts `_COVERAGE` of each text that is not blank (texts, 3)."""
+    lengths, known = part.batch.tokens.words_per_text, ~part.blank
+    shaded = part.windows.count_per_word(len(part.word_shares)) > 0
+    words = np.bincount(np.repeat(np.arange(len(known)), lengths), shaded, minlength=len(known))
+    scores = part.norms[np.arange(len(known)), part.targets]
+    columns = (
+        part.covered[known],
+        part.biases[known] / scores[known],
+        words[known] / lengths[known],
+    )
+    values: NDArray[np.float64] = np.stack(columns, axis=1).astype(float)
+    return values
+
+
+def _sample(evaluation: Evaluation, limit: int, seed: int) -> list[str]:
+    """A random sample of the evaluated texts, in their order; all of them if there are fewer."""
+    count, random = len(evaluation.texts), np.random.default_rng(seed)
+    numbers = np.sort(random.choice(count, min(limit, count), replace=False))
+    return evaluation.texts.take(numbers)
 
 
 def measure_faithfulness(
@@ -39,9 +94,7 @@ def measure_faithfulness(
     """
     if limit < 1:
         raise ConfigError(f"The limit is {limit}; it must be at least 1.")
-    count, random = len(evaluation.texts), np.random.default_rng(seed)
-    numbers = np.sort(random.choice(count, min(limit, count), replace=False))
-    sample = evaluation.texts.take(numbers)
+    sample = _sample(evaluation, limit, seed)
     texts = read_explained(classifier, sample)
     rows = make_rows(list(measure_rankings(texts, RANKINGS, seed=seed)), seed)
     return {

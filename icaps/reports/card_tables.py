@@ -227,6 +227,7 @@ def number_table(facts: Facts) -> pd.DataFrame:
         *_score_numbers(facts["evaluation"]),
         *_slice_numbers(facts["slices"]),
         *_capsule_numbers(facts),
+        *_coverage_numbers(facts["coverage"]),
         *_faithfulness_numbers(facts),
     ]
     return pd.DataFrame(numbers, columns=Number._fields).astype(object).fillna("")
@@ -293,6 +294,14 @@ def _capsule_numbers(facts: Facts) -> Iterator[Number]:
         for name in ("name", "main_class", "wins", "purity", "cost", "own_cost", "other_cost"):
             yield Number("capsule", of, name, row[name])
         yield Number("capsule", of, "words", " ".join(row["words"]))
+
+
+def _coverage_numbers(coverage: Facts) -> Iterator[Number]:
+    for row in coverage["rankings"]:
+        of = f"K-grams by {row['ranking']}"
+        for name in ("covered", "bias", "words"):
+            mean, low, high = (row[name][end] for end in ("mean", "low", "high"))
+            yield Number("reasons", of, name, mean, low, high)
 
 
 def _faithfulness_numbers(facts: Facts) -> Iterator[Number]:

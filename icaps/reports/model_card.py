@@ -15,6 +15,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 from icaps.evaluate.report import EvaluationReport
 from icaps.html import Picture, render_html, render_markdown
+from icaps.reports.card_faithfulness import measure_coverage
 from icaps.reports.card_tables import number_table, page_tables
 from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded, to_csv, to_json
 from icaps.reports.global_report import GlobalReport
@@ -152,6 +153,7 @@ def make_card(
         },
         "slices": [part.to_dict() for part in data.report.slices],
         "capsules": None if view is None else _capsule_facts(view),
+        "coverage": measure_coverage(classifier, data.report.evaluation),
         "faithfulness": None if faithfulness is None else dict(faithfulness),
         "commands": _commands(name, data, view, faithfulness),
     }

@@ -13,7 +13,12 @@ from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.report import EvaluationReport
 from icaps.interpret.global_view import load_view
-from icaps.reports.card_faithfulness import RANKINGS, measure_faithfulness, read_faithfulness
+from icaps.reports.card_faithfulness import (
+    RANKINGS,
+    measure_coverage,
+    measure_faithfulness,
+    read_faithfulness,
+)
 from icaps.reports.files import FILE_FORMATS, rounded, to_json
 from icaps.reports.global_report import GlobalReport
 from icaps.reports.model_card import EvaluatedData, ModelCard, make_card
@@ -72,6 +77,34 @@ def test_its_numbers_are_the_librarys(
     known = facts["training"]["training_classes"]
     assert sum(known.values()) == facts["training"]["training_texts"] == 324
     assert {row["ranking"] for row in facts["faithfulness"]["rows"]} == set(RANKINGS)
+
+
+def test_how_much_of_the_score_kgrams_carry(
+    card: ModelCard, evaluated: EvaluationReport, classifier: ICapsClassifier
+) -> None:
+    texts = evaluated.evaluation.texts.take(np.arange(len(evaluated.evaluation.texts)))
+    coverage = card.facts["coverage"]
+    assert coverage["texts"] == len(texts) == 120
+    shown = " ".join(card.to_bytes("markdown").decode().split())
+    numbers = card.to_bytes("csv").decode("utf-8-sig")
+    for row, ranking in zip(coverage["rankings"], ("routing", "account"), strict=True):
+        explained = list(classifier.explain(texts, ranking=ranking))
+        expected = {
+            "covered": np.mean([one.covered for one in explained]),
+            "bias": np.mean([one.bias / one.score for one in explained]),
+            "words": np.mean([np.mean([w.count > 0 for w in one.words]) for one in explained]),
+        }
+        assert row["ranking"] == ranking
+        assert {name: row[name]["mean"] for name in expected} == pytest.approx(expected, abs=2e-6)
+        mean, low, high = row["covered"].values()
+        assert low < mean < high
+        assert f"carry {mean:.0%}" in shown
+        assert f"are {row['words']['mean']:.0%} of the words" in shown
+        assert f'"reasons","K-grams by {ranking}","covered",{mean},{low},{high}' in numbers
+    few = measure_coverage(classifier, evaluated.evaluation, limit=7, seed=3)
+    assert few["texts"] == 7
+    assert few == measure_coverage(classifier, evaluated.evaluation, limit=7, seed=3)
+    assert few != measure_coverage(classifier, evaluated.evaluation, limit=7, seed=4)
 
 
 def test_the_page_loads_nothing_and_each_id_is_there_once(card: ModelCard) -> None:
