@@ -22,6 +22,8 @@ Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]
 TEXT_COLUMN = "text"
 MOST_WORDS = 10  # in a cell of the table
 _DIGITS = 4  # of the table
+_KGRAM = ("start", "end", "capsule", "share")
+_WORD = ("start", "end", "count", "share")
 
 
 def from_lines(text: str) -> tuple[str, ...]:
@@ -151,7 +153,7 @@ def _signed(share: float) -> str:
 
 
 class _Words(NamedTuple):
-    """What the JSON of a batch of texts needs; some 13 bytes per word beside the texts."""
+    """What the JSON of B texts needs as columns; some 13 bytes per word beside the texts."""
 
     texts: Sequence[str]
     predicted: Sequence[int | None]  # None for a blank text
@@ -160,8 +162,9 @@ class _Words(NamedTuple):
     probabilities: NDArray[np.float64]
     biases: Sequence[float]
     covered: Sequence[float]
-    kgrams: Sequence[Sequence[dict[str, Any]]]
-    offsets: Sequence[int]
+    kgram_offsets: Sequence[int]  # number of K-grams before each text, and in total (B + 1,)
+    kgrams: Sequence[NDArray[Any]]  # start, end, capsule and share of each
+    offsets: Sequence[int]  # the same of words
     spans: NDArray[np.int32]
     counts: NDArray[np.uint8]
     shares: NDArray[np.float32]
@@ -172,11 +175,6 @@ class _Words(NamedTuple):
         tokens = part.batch.tokens
         assert tokens.spans is not None
         counts = part.windows.count_per_word(len(part.word_shares))
-        kgrams: list[list[dict[str, Any]]] = [[] for _ in part.texts]
-        columns = part.kgrams.text, part.kgrams.start, part.kgrams.end, part.kgrams.capsule
-        values = (column.tolist() for column in (*columns, part.kgram_shares))
-        for text, start, end, capsule, share in zip(*values, strict=True):
-            kgrams[text].append({"start": start, "end": end, "capsule": capsule, "share": share})
         return cls(
             texts=part.texts,
             predicted=[
@@ -188,7 +186,8 @@ class _Words(NamedTuple):
             probabilities=calibrate(part.norms),
             biases=part.biases.tolist(),
             covered=part.covered.tolist(),
-            kgrams=kgrams,
+            kgram_offsets=part.kgrams.text.searchsorted(range(len(part.texts) + 1)).tolist(),
+            kgrams=[*part.kgrams[1:4], part.kgram_shares],
             offsets=tokens.word_offsets.tolist(),
             spans=tokens.spans.astype(np.int32),
             counts=counts.clip(max=255).astype(np.uint8),
@@ -199,11 +198,9 @@ class _Words(NamedTuple):
         """Plain data of each text."""
         norms, probabilities = self.norms.tolist(), self.probabilities.tolist()
         for n, text in enumerate(self.texts):
-            words = slice(self.offsets[n], self.offsets[n + 1])
-            # float32 has no more than 8 digits after the point that tell shares apart
-            shares = self.shares[words].astype(float).round(8)
-            columns = (*self.spans[words].T, self.counts[words], shares)
             predicted = self.predicted[n]
+            kgrams = slice(self.kgram_offsets[n], self.kgram_offsets[n + 1])
+            words = slice(self.offsets[n], self.offsets[n + 1])
             yield {
                 "text": text,
                 "predicted": None if predicted is None else classes[predicted],
@@ -213,16 +210,25 @@ class _Words(NamedTuple):
                 "bias": self.biases[n],
                 "covered": self.covered[n],
                 "kgrams": [
-                    {"text": text[kgram["start"] : kgram["end"]], **kgram}
-                    for kgram in self.kgrams[n]
+                    {"text": text[start:end], **_row(_KGRAM, start, end, *others)}
+                    for start, end, *others in _rows(self.kgrams, kgrams)
                 ],
                 "words": [
-                    {"start": start, "end": end, "count": count, "share": share}
-                    for start, end, count, share in zip(
-                        *(column.tolist() for column in columns), strict=True
-                    )
+                    _row(_WORD, *values)
+                    for values in _rows((*self.spans.T, self.counts, self.shares), words)
                 ],
             }
+
+
+def _rows(columns: Iterable[NDArray[Any]], rows: slice) -> Iterator[tuple[Any, ...]]:
+    """Rows of columns (n,) as numbers; float32 has no more than 8 digits that matter here."""
+    parts = (column[rows] for column in columns)
+    rounded = (part.astype(float).round(8) if part.dtype.kind == "f" else part for part in parts)
+    return zip(*(part.tolist() for part in rounded), strict=True)
+
+
+def _row(names: Sequence[str], *values: float) -> dict[str, float]:
+    return dict(zip(names, values, strict=True))
 
 
 def _checked(texts: list[str]) -> tuple[str, ...]:

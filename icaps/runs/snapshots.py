@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from icaps.classifier import ICapsClassifier
 from icaps.runs.folder import SNAPSHOTS, RunFolder
 from icaps.train.callbacks import Callback, Validation
@@ -48,9 +50,18 @@ def snapshot(classifier: ICapsClassifier, validation: Validation, text: str) -> 
     """
     capsules = classifier.network_.config.num_capsules
     explanation = next(classifier.explain([text])).to_dict() if text else None
+    if explanation is not None:
+        for column in (*explanation["account"].values(), *explanation["capsule_account"]):
+            column["shares"] = _shortened(column["shares"])
     return {
         "epoch": len(classifier.history_),
         "classes": [str(name) for name in classifier.classes_],
         "frequency": win_counts(validation, capsules, COUNTED).tolist(),
         "explanation": explanation,
     }
+
+
+def _shortened(numbers: list[float]) -> list[float]:
+    """float32 numbers by the fewest digits that give the same number, in half as many bytes."""
+    shortened: list[float] = np.array(numbers, np.float32).astype(str).astype(float).tolist()
+    return shortened

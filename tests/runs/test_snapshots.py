@@ -82,6 +82,34 @@ def test_the_use_of_capsules_is_a_count_of_explanations(
     assert snapshot(classifier, validated(classifier, texts), "")["explanation"] is None
 
 
+def test_the_account_of_the_text_is_exact_in_half_the_bytes(
+    long_classifier: ICapsClassifier,
+) -> None:
+    (text,) = [" ".join(documents(10, 7)[0])]
+    actual = snapshot(long_classifier, validated(long_classifier, ["bread"]), text)["explanation"]
+    (explanation,) = long_classifier.explain([text])
+    assert Explanation.from_dict(json.loads(json.dumps(actual))) == explanation
+    for name in ("account", "capsule_account"):
+        whole = json.dumps(explanation.to_dict()[name])
+        assert len(json.dumps(actual[name])) < 0.65 * len(whole)
+
+
+def test_a_snapshot_of_an_older_version_is_read(classifier: ICapsClassifier) -> None:
+    """Without an account, and without shares of words, K-grams, sentences and capsules."""
+    plain = next(classifier.explain([TEXT])).to_dict()
+    for name in ("account", "capsule_account", "bias", "by_region"):
+        del plain[name]
+    for name in ("words", "kgrams", "capsules"):
+        for part in plain[name]:
+            del part["share"]
+    old = Explanation.from_dict(json.loads(json.dumps(plain)))
+    assert len(old.account.bias) == 0
+    assert old.word_account() is None
+    assert old.account_html() == old.shaded_html()
+    assert "All together" not in old.to_text()
+    assert "icaps-account" not in old.to_html().partition("</style>")[2]
+
+
 def test_the_first_texts_are_counted_in_batches(
     classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
