@@ -263,10 +263,17 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Explanation:
-        """The explanation that `to_dict` wrote, directly or through JSON."""
+        """The explanation that `to_dict` wrote, directly or through JSON.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is incomplete or of another form.
+        """
+        by_class = values.get("account", {})  # JSON with sorted keys has another order
         parts: dict[str, Any] = {
             "classes": tuple(values["classes"]),
-            "account": _account_of(values.get("account", {}).values()),
+            "account": _account_of(
+                by_class[label] for label in values["classes"] if label in by_class
+            ),
             "capsule_account": _account_of(values.get("capsule_account", [])),
             "kgrams": tuple(KGram(**part) for part in values["kgrams"]),
             "words": tuple(WordShare(**part) for part in values["words"]),
@@ -278,6 +285,14 @@ class Explanation:
         }
         for name in ("scores", "probabilities"):
             parts[name] = tuple(values[name][label] for label in values["classes"])
+        sizes = {len(parts["words"])}
+        sizes |= {
+            len(account.shares)
+            for account in (parts["account"], parts["capsule_account"])
+            if len(account.bias)
+        }
+        if len(sizes) > 1 or len(parts["account"].bias) not in (0, len(parts["classes"])):
+            raise ValueError("the account does not have a share of each word for each class")
         values = {name: value for name, value in values.items() if name != "bias"}
         return cls(**{**values, **parts})
 

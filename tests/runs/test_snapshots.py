@@ -110,6 +110,32 @@ def test_a_snapshot_of_an_older_version_is_read(classifier: ICapsClassifier) -> 
     assert "icaps-account" not in old.to_html().partition("</style>")[2]
 
 
+def test_an_account_is_read_by_the_names_of_classes(classifier: ICapsClassifier) -> None:
+    """JSON with sorted keys may have them in another order than the labels."""
+    (explanation,) = classifier.explain([TEXT])
+    renamed = dataclasses.replace(explanation, classes=("9", "10", "a"), predicted="9", target="10")
+    again = Explanation.from_dict(json.loads(json.dumps(renamed.to_dict(), sort_keys=True)))
+    assert again == renamed
+    assert again.account.totals == pytest.approx(renamed.scores, abs=1e-5)
+
+
+@pytest.mark.parametrize("lost", ["a class", "a word", "a word by capsule", "a bias"])
+def test_a_damaged_account_is_refused(lost: str, classifier: ICapsClassifier) -> None:
+    plain = next(classifier.explain([TEXT])).to_dict()
+    columns = plain["account"]["Gardens"]
+    if lost == "a class":
+        del plain["account"]["Gardens"]
+    elif lost == "a bias":
+        del columns["bias"]
+    elif lost == "a word":
+        columns["shares"].pop()
+    else:
+        for column in plain["capsule_account"]:
+            column["shares"].pop()
+    with pytest.raises((KeyError, ValueError)):
+        Explanation.from_dict(plain)
+
+
 def test_the_first_texts_are_counted_in_batches(
     classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
