@@ -45,8 +45,9 @@ from benchmarks.answering import ROOT, summary
 from benchmarks.app import Session, entered, served
 from benchmarks.machine import machine
 from benchmarks.timing import show
-from dashboard.widgets.shaded_text import text_card
+from dashboard.widgets.shaded_text import account_card
 from icaps.classifier import ICapsClassifier
+from icaps.config import ACCOUNT
 from icaps.html import escape
 from icaps.runs import jobs
 from icaps.runs.folder import TRAINING
@@ -94,11 +95,11 @@ class Judge:
 
     def agrees(self, text: str, html: list[str]) -> bool:
         """Whether a page shows the explanation of this text."""
-        (found,) = self.classifier.explain([text])
+        (found,) = self.classifier.explain([text], ranking=ACCOUNT)
         verdict = f">{escape(found.predicted)}</p>"
         evidence = f'<div class="evidence">{found.evidence_html()}</div>'
         return any('class="verdict"' in one and verdict in one for one in html) and all(
-            any(alike(one, wanted) for one in html) for wanted in (text_card(found), evidence)
+            any(alike(one, wanted) for one in html) for wanted in (account_card(found), evidence)
         )
 
 
@@ -107,7 +108,12 @@ def alike(one: str, other: str) -> bool:
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
     pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
-    return all(abs(float(a) - float(b)) < 0.011 for a, b in pairs)
+    return all(abs(float(a) - float(b)) < 1.1 * _last_digit(a) for a, b in pairs)
+
+
+def _last_digit(number: str) -> float:
+    """The place value of the digit that may differ: 0.1 of "57.3", 0.01 of others."""
+    return 0.1 if len(number.partition(".")[2]) == 1 else 0.01
 
 
 @dataclass

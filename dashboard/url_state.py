@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.example_texts import EXAMPLES
-from icaps.config import KGRAM_RANKINGS, ExplainOptions
+from icaps.config import ACCOUNT, ExplainOptions
 from icaps.html import printable
 from icaps.interpret.projection import METHODS
 from icaps.interpret.queries import PERPLEXITY, SPACES
@@ -32,6 +32,7 @@ COUNTS, SHARES = "counts", "shares of the class"  # in the cells of a confusion 
 SIZES = (500, 2_000, 10_000, 50_000)  # texts on which models are compared
 SHORTCUT_SIZES = ("1,000", "2,000", "5,000", "10,000")  # texts on which shortcuts are measured
 CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
+SHADINGS = EVERY_WORD, KGRAMS, CONTRAST = "words", "kgrams", "contrast"  # of the text on Explain
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
 DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
@@ -47,7 +48,7 @@ DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
 COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
 # The session state in the address of each page.
-EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking")
+EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking", "shading")
 MANY = ("lines", "model", "target", "k1", "k2", "sentences", "ranking")
 CAPSULES = ("model", "capsule", "cell_class", "cell_value", "columns", "capsule_tab")
 QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
@@ -106,7 +107,8 @@ PARAMETERS = {
     "k1": _number(*BOUNDS["k1"], 2),
     "k2": _number(*BOUNDS["k2"], 2),
     "sentences": _number(*BOUNDS["sentences"], 1),
-    "ranking": _text(KGRAM_RANKINGS[0]),
+    "ranking": _text(ACCOUNT),
+    "shading": _one_of(SHADINGS, EVERY_WORD),
     "capsule": _number(0, MAX_CAPSULE, NO_CAPSULE),
     "cell_class": _text(EVERY),
     "cell_value": _one_of(tuple(VALUES)),
@@ -201,7 +203,7 @@ def link() -> str:
 def landing_request() -> tuple[str, ExplainOptions]:
     """The text and options of the landing page without an address."""
     k1, k2, sentences = (PARAMETERS[key].default for key in BOUNDS)
-    return PARAMETERS["text"].default, ExplainOptions(None, k1, k2, sentences)
+    return PARAMETERS["text"].default, ExplainOptions(None, k1, k2, sentences, ACCOUNT)
 
 
 def set_default(key: str) -> None:

@@ -89,12 +89,14 @@ class WordShare(NamedTuple):  # a tuple, because a text has many
         count: Number of the explanation's K-grams that cover it.
         share: What it adds to the norm of the target class (`interpret.account`); negative if it
             lowers the norm.
+        known: Whether the model has a vector of its own for it.
     """
 
     start: int
     end: int
     count: int  # type: ignore[assignment]  # hides tuple.count
     share: float = 0.0
+    known: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,6 +430,8 @@ class Explanation:
             capsule_biases=by_capsule.bias,
             capsule_names=capsule_names,
             sentences=[sentence.start for sentence in self.sentences],
+            unknown=frozenset(n for n, word in enumerate(self.words) if not word.known),
+            is_cut=self.truncated,
             is_difference=rather_than is not None,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -68,6 +68,8 @@ class WordAccount:
         capsule_biases: (I,).
         capsule_names: Labels of capsules, by number; others are "capsule 4".
         sentences: Starts of the sentences of a long text; none for a text that is not split.
+        unknown: Numbers of the words that the model does not know.
+        is_cut: Whether words after the last one were not read.
         is_difference: Whether the score is the difference of two classes' scores.
     """
 
@@ -81,6 +83,8 @@ class WordAccount:
     capsule_biases: NDArray[np.floating[Any]]
     capsule_names: Mapping[int, str] = field(default_factory=dict)
     sentences: Sequence[int] = ()
+    unknown: Collection[int] = frozenset()
+    is_cut: bool = False
     is_difference: bool = False
 
     @cached_property
@@ -142,12 +146,17 @@ class WordAccount:
             numbers.append(tuple(words))
         keys = ["b", *map(str, range(len(largest)))]
         if rest:
-            labels.append("1 other word" if len(rest) == 1 else f"{len(rest):,} other words")
+            labels.append(_words(len(rest), "other "))
             shares.append(float(self.shares[list(rest)].sum(dtype=float)))
             numbers.append(rest)
             keys.append("r")
         rounded = add_up(shares, self.score, self.digits)
         return [AccountRow(*row) for row in zip(labels, rounded, numbers, keys, strict=True)]
+
+    @cached_property
+    def _row_of_word(self) -> dict[int, AccountRow]:
+        """The row of each word that has one of its own."""
+        return {number: row for row in self.rows if row.key != "r" for number in row.words}
 
     def _spell(self, words: Sequence[int]) -> str:
         """A word as it is written where it adds most, with the number of its occurrences."""
@@ -214,48 +223,68 @@ class WordAccount:
             rows += [SentenceShare(run[0].start, run[-1].end, share)] if faint else run
         return rows
 
-    def summary(self) -> list[str]:
-        """How much of the score the shaded words carry, and all that is not shaded."""
+    def summary(self, mask: NDArray[np.bool_] | None = None) -> list[str]:
+        """How much of the score the shaded words carry, and all that is not shaded; sentences.
+
+        Args:
+            mask: (W,), which words are shaded; if None, those with a level.
+        """
         if not self.spans:
             return []
-        shown = int(np.count_nonzero(self.levels))
-        others = len(self.spans) - shown
-        total = round(self.score, self.digits)
-        bias = self.rows[0].share
-        small = round(float(self.shares[self.levels == 0].sum(dtype=float)), self.digits)
+        mask = self.levels != 0 if mask is None else mask
+        shown, others = int(np.count_nonzero(mask)), int(np.count_nonzero(~mask))
+        total, bias = round(self.score, self.digits), self.rows[0].share
+        small = round(float(self.shares[~mask].sum(dtype=float)), self.digits)
         shaded = total - bias - small
+        covered = float(self.shares[mask].sum(dtype=float)) / (self.score or 1.0)
         words = "The shaded word" if shown == 1 else f"The {shown:,} shaded words"
-        of = "difference" if self.is_difference else "score"
+        of, s = self._total_name, "s" if shown == 1 else ""
         points = f"{self._signed(shaded)} of {total:.{self.digits}f}"
-        if 0 <= self.covered <= _PERCENT_UP_TO:
-            verb = "carries" if shown == 1 else "carry"
-            first = f"{words} {verb} {self.covered:.0%} of the {of} ({points})."
+        if not shown:
+            first = "No word is shaded."
+        elif 0 <= covered <= _PERCENT_UP_TO:
+            first = f"{words} {'carries' if s else 'carry'} {covered:.0%} of the {of} ({points})."
         else:
-            verb = "adds" if shown == 1 else "add"
-            first = f"{words} {verb} {self._signed(shaded)} to a {of} of {total:.{self.digits}f}."
+            first = f"{words} add{s} {self._signed(shaded)} to a {of} of {points.split()[-1]}."
         parts = [f"bias {self._signed(bias)}"]
         if others:
-            plural = "word with a small share" if others == 1 else "words with small shares"
-            parts.append(f"{others:,} {plural} {self._signed(small)}")
+            parts.append(f"{_words(others, 'other ')} {self._signed(small)}")
         return [first, f"Not shaded: {', '.join(parts)}."]
+
+    def _caveats(self) -> list[str]:
+        """Words that are unknown or were not read; sentences."""
+        lines = []
+        if self.unknown:
+            share = float(self.shares[list(self.unknown)].sum(dtype=float))
+            is_ = "is" if len(self.unknown) == 1 else "are"
+            lines.append(
+                f"{_words(len(self.unknown))} {is_} unknown to the model (dotted): "
+                f"{self._signed(share)} of the above."
+            )
+        if self.is_cut:
+            lines.append("The faint words were not read, so they have no share.")
+        return lines
 
     def tip(self, number: int) -> str:
         """What a word adds, and through which capsules; lines."""
         share = float(self.shares[number])
         side = "against" if share < 0 else "for"
-        of = "difference" if self.is_difference else "score"
-        lines = [f"{self._signed(share, 1)}, {side} {self.name}"]
+        lines = [f"{self._signed(share, 1)} {side} {self.name}"]
         if self.score > 0:
-            lines[0] += f" ({share / self.score:.0%} of the {of})"
-        row = next((row for row in self.rows if number in row.words), None)
-        if row is not None and row.key != "r" and len(row.words) > 1:
+            lines[0] += f" ({abs(share) / self.score:.0%} of the {self._total_name})"
+        if number in self.unknown:
+            lines.append("unknown to the model")
+        row = self._row_of_word.get(number)
+        if row is not None and len(row.words) > 1:
             lines.append(f"{len(row.words)} occurrences: {self._signed(row.share)}")
         capsules = self.capsule_shares[number] if self.capsule_shares.size else np.zeros(0)
         first = np.argsort(-np.abs(capsules), kind="stable")[:_TIP_CAPSULES].tolist()
-        lines += [f"{self._signed(capsules[n], 1)} {self._label(n)}" for n in first if capsules[n]]
+        lines += [
+            f"{self._signed(capsules[n], 1)} through {self._label(n)}" for n in first if capsules[n]
+        ]
         if len(capsules) > len(first):
             rest = float(capsules.sum(dtype=float) - capsules[first].sum(dtype=float))
-            lines.append(f"{self._signed(rest, 1)} {len(capsules) - len(first)} other capsules")
+            lines.append(f"{self._signed(rest, 1)} through {len(capsules) - len(first)} others")
         return "\n".join(lines)
 
     def to_html(self, bars: bool = True) -> str:
@@ -274,13 +303,13 @@ class WordAccount:
                 lists.append(_Bars("The same by capsule", "Capsule", "c", self.capsule_rows))
         return html.render_html(
             "account.html.j2",
-            summary=self.summary(),
+            summary=self.summary() + self._caveats(),
             text=Markup(self._text_html()),
             legend=[(level, self._legend_label(level)) for level in self._legend_levels()],
-            lists=[(each, self._bar_cells(each.rows)) for each in lists],
-            total=f"{self.score:.{self.digits}f}",
+            lists=[(each, self._bar_places(each.rows)) for each in lists],
+            total=html.decimals(self.score, self.digits),
             total_name=self._total_name,
-            signed=self._signed,
+            digits=self.digits,
             long=bool(self.sentences),
         )
 
@@ -296,15 +325,13 @@ class WordAccount:
     def _legend_label(self, level: int) -> str:
         return self._signed(math.copysign(self.scale[abs(level) - 1], level))
 
-    def _bar_cells(self, rows: Sequence[AccountRow]) -> list[tuple[AccountRow, float, float]]:
-        """Each row with the left end and the width of its bar, in per cent of the widest reach."""
+    def _bar_places(self, rows: Sequence[AccountRow]) -> list[tuple[float, float]]:
+        """The left end and the width of each row's bar, then of the total's, in per cent."""
         ends = np.cumsum([0.0, *(row.share for row in rows)])
         low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)
-        places = 100 * (ends - low) / ((high - low) or 1)
-        return [
-            (row, min(start, end), abs(end - start))
-            for row, (start, end) in zip(rows, pairwise(places.tolist()), strict=True)
-        ]
+        places = (100 * (ends - low) / ((high - low) or 1)).tolist()
+        bars = [*pairwise(places), (places[0], places[-1])]
+        return [(min(start, end), abs(end - start)) for start, end in bars]
 
     @cached_property
     def _keys(self) -> list[str]:
@@ -329,11 +356,12 @@ class WordAccount:
             first, last = bisect_left(starts, row.start), bisect_left(starts, row.end)
             words = self._words_html(first, last, row.start, row.end)
             if rows:
-                side = "a" if row.share < 0 else "f"
+                side, share = "a" if row.share < 0 else "f", self._signed(row.share)
                 words = (
                     f'<div class="icaps-sentence chosen"><div class="icaps-share {side}" '
-                    f'style="--weight: {abs(row.share) / widest:.1%}">{self._signed(row.share)}'
-                    f'</div><div dir="auto">{words}</div></div>'
+                    f'role="img" aria-label="share {share}" title="{share}" '
+                    f'style="--weight: {abs(row.share) / widest:.1%}"></div>'
+                    f'<div dir="auto">{words}</div></div>'
                 )
             pieces.append(words)
         return f'<div class="icaps-text" dir="auto">{"".join(pieces)}</div>'
@@ -348,6 +376,7 @@ class WordAccount:
             place = word_end
             word = html.escape(text[word_start:word_end])
             level, keys = int(self.levels[number]), self._keys[number]
+            keys += " unknown" if number in self.unknown else ""
             if level:
                 side, tip = "a" if level < 0 else "f", html.escape(self.tip(number))
                 parts.append(
@@ -357,21 +386,20 @@ class WordAccount:
             else:
                 title = self._signed(float(self.shares[number]), 1)
                 parts.append(f'<span class="{keys[1:]}" title="{title}">{word}</span>')
-        unread = max(place, self.unread) if end == len(text) else end
-        parts.append(html.escape(text[place:unread]))
-        if text[unread:end].strip():
-            parts.append(
-                '<span class="icaps-unread" title="not read">' + html.escape(text[unread:end])
-            )
-            parts.append("</span>")
-        else:
-            parts.append(html.escape(text[unread:end]))
+        rest = html.escape(text[place:end])
+        if self.is_cut and end == len(text):
+            rest = f'<span class="icaps-unread" title="not read">{rest}</span>'
+        parts.append(rest)
         return "".join(parts)
 
     def _signed(self, value: float, more: int = 0) -> str:
-        """Such as "+0.12"; what rounds to zero has no sign."""
-        shown = f"{value:+.{self.digits + more}f}"
-        return shown if float(shown) else shown[1:]
+        """A share with the digits of this account, or `more`."""
+        return html.decimals(value, self.digits + more, sign=True)
+
+
+def _words(number: int, kind: str = "") -> str:
+    """Such as "1 word" and "2 other words"."""
+    return f"{number:,} {kind}word{'' if number == 1 else 's'}"
 
 
 class _Bars(NamedTuple):

@@ -20,8 +20,10 @@ def main() -> None:
     url_state.publish(url_state.EXPLAIN)
     explanation = explanations.explain(model, text, options)
     view.show_prediction(explanation)
+    shading = inputs.ask_shading(explanation)
+    view.show_text(explanation, shading, models.capsule_labels(model))
     result_warnings.show([one for one in models.warnings(model) if one.serious])
-    trust.show_trust(model, explanation)
+    trust.show_trust(model, explanation, shading)
     view.show_reasons(explanation)
     if not explanation.blank:
         with view.expander("try_words") as opened, error_boundary.shown():

@@ -131,7 +131,7 @@ def test_the_list_goes_from_the_bias_to_the_score_and_counts_all() -> None:
     assert account.capsule_rows[1].words == (1, 2, 3)  # "fall" is most against through it
     assert account.summary() == [
         "The 4 shaded words carry 78% of the score (+0.38 of 0.48).",
-        "Not shaded: bias +0.10, 2 words with small shares 0.00.",
+        "Not shaded: bias +0.10, 2 other words 0.00.",
     ]
     words, capsules = Page(account.to_html()).lists
     assert words[0] == ["bias", "+0.10", ""]
@@ -150,18 +150,18 @@ def test_a_word_its_bar_and_its_capsule_share_a_class_each() -> None:
 def test_a_word_tells_its_share_by_capsule() -> None:
     tips = Page(explanation().account_html()).tips
     assert tips[0].splitlines() == [
-        "+0.250, for Business (52% of the score)",
+        "+0.250 for Business (52% of the score)",
         "2 occurrences: +0.31",
-        "+0.300 capsule 0",
-        "-0.050 Energy (capsule 1)",
+        "+0.300 through capsule 0",
+        "-0.050 through Energy (capsule 1)",
     ]
-    assert tips[2].startswith("-0.062, against Business (-13% of the score)")
+    assert tips[2].startswith("-0.062 against Business (13% of the score)")
     named = explanation().account_html(capsule_names={0: "0 crude, barrel"})
-    assert "+0.300 0 crude, barrel" in Page(named).tips[0]
+    assert "+0.300 through 0 crude, barrel" in Page(named).tips[0]
     many = np.zeros((6, 9))
     many[0] = [0.01] * 8 + [0.17]
     whole = replace(explanation(), capsule_account=Account.of(many, [0.0] * 9))
-    assert Page(whole.account_html()).tips[0].splitlines()[-1] == "+0.060 6 other capsules"
+    assert Page(whole.account_html()).tips[0].splitlines()[-1] == "+0.060 through 6 others"
 
 
 def test_why_a_class_rather_than_another() -> None:
@@ -176,9 +176,7 @@ def test_why_a_class_rather_than_another() -> None:
     page = Page(account.to_html())
     assert len(page.lists) == 1  # of a difference there is no account by capsule
     assert page.lists[0][-1][:2] == ["difference", "0.23"]
-    assert page.tips[0].startswith(
-        "+0.250, for Business rather than World (109% of the difference)"
-    )
+    assert page.tips[0].startswith("+0.250 for Business rather than World (109% of the difference)")
     with pytest.raises(ConfigError, match="'Music' is not one of the classes Business, World"):
         found.account_html(of="Music")
 
@@ -257,11 +255,14 @@ def test_a_long_text_is_shown_by_sentence() -> None:
     assert rows == [(0, 9, 0.254), (9, 19, 0.0625), (19, 22, 0.0634)]
     page = account.to_html()
     assert Page(page).text == TEXT
-    assert '<div class="icaps-share f" style="--weight: 100.0%">+0.25</div>' in page
+    assert (
+        '<div class="icaps-share f" role="img" aria-label="share +0.25" title="+0.25" '
+        'style="--weight: 100.0%"></div>'
+    ) in page
     faint = [0.25, 0.25, 0.0, 0.001, 0.0, -0.002]
     account = word_account(replace(explanation(shares=faint), sentences=sentences))
     assert [row[:2] for row in account.sentence_rows] == [(0, 9), (9, 22)]  # the last two are one
-    assert 'style="--weight: 0.2%">0.00</div>' in account.to_html()
+    assert 'title="0.00" style="--weight: 0.2%"></div>' in account.to_html()
 
 
 def test_many_words_have_a_bounded_number_of_tips() -> None:
@@ -272,7 +273,7 @@ def test_many_words_have_a_bounded_number_of_tips() -> None:
     account = WordAccount(text, spans, shares, 0.1, 0.4, "Cooking", by_capsule, np.zeros(0))
     assert np.count_nonzero(account.levels) == MAX_SHADED
     assert [row.label for row in account.rows] == ["bias", "soup ×3000"]
-    assert "2,400 words with small shares +0.24000" in account.summary()[1]
+    assert "2,400 other words +0.24000" in account.summary()[1]
     assert Page(account.to_html()).text == text
 
 

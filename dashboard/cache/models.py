@@ -1,6 +1,6 @@
 """Cached models and baselines, and what is computed from a model alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -73,6 +73,18 @@ def report(model: ModelFolder) -> GlobalReport | None:
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(model.path, *shape)
     return None if view is None else GlobalReport(classifier, view)
+
+
+def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
+    """The labels of a model's capsules by number, as on the page Capsules; none without counts."""
+    try:
+        counted = report(model)
+    except CheckpointError:  # damaged counts, which other pages show
+        counted = None
+    if counted is None:
+        return {}
+    capsules = counted.labelled_capsules
+    return dict(zip(capsules["capsule"].tolist(), capsules["label"], strict=True))
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -1,11 +1,12 @@
-"""Asks for the text to explain."""
+"""Asks for the text to explain, and how it is shaded."""
 
 import streamlit as st
 
-from dashboard import quotas, settings, url_state
+from dashboard import error_boundary, quotas, settings, url_state
 from dashboard.example_texts import EXAMPLES
 from dashboard.widgets import live_text
 from icaps.html import printable
+from icaps.results import Explanation
 
 
 def ask_text() -> str:
@@ -36,3 +37,25 @@ def ask_text() -> str:
         )
     quotas.text(text)
     return printable(text)
+
+
+def ask_shading(explanation: Explanation) -> str:
+    """Asks how the text is shaded: one of `url_state.SHADINGS`; not for a text without a reason."""
+    if explanation.blank:
+        return url_state.EVERY_WORD
+    labels = {url_state.EVERY_WORD: "Every word", url_state.KGRAMS: "K-grams"}
+    if explanation.target != explanation.predicted:
+        labels[url_state.CONTRAST] = error_boundary.plain(
+            f"Why {explanation.predicted} rather than {explanation.target}"
+        )
+    url_state.set_default("shading")
+    url_state.choose_among("shading", list(labels))
+    chosen = st.segmented_control(
+        "Shading",
+        list(labels),
+        format_func=labels.__getitem__,
+        key="shading",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    return str(chosen or url_state.EVERY_WORD)

@@ -4,17 +4,26 @@ import streamlit as st
 
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
+from dashboard.url_state import KGRAMS
 from icaps.faithfulness.reason_results import ReasonTest
 from icaps.html import escape
 from icaps.results import Explanation
 
 
-def show_trust(model: ModelFolder, explanation: Explanation) -> None:
-    """The verdict and its numbers; nothing for a blank text."""
+def show_trust(model: ModelFolder, explanation: Explanation, shading: str) -> None:
+    """The verdict and its numbers; nothing for a blank text.
+
+    Args:
+        model: The model.
+        explanation: The explanation whose K-grams are tested.
+        shading: One of `url_state.SHADINGS`, how the text above is shaded.
+    """
     reason_test = explanations.reason_test(model, explanation)
     if reason_test is None:
         return
     verdict, *numbers = reason_test.to_sentences()
+    if shading != KGRAMS:
+        numbers.append("Here the shaded words are those that are shaded under “K-grams”.")
     details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)
     st.html(
         f'<div class="trust {_level(reason_test)}" role="note">'

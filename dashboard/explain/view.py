@@ -1,6 +1,6 @@
 """Shows an explanation: the prediction, the shaded text, the evidence, and files to download."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
@@ -11,10 +11,10 @@ from dashboard.explain import charts
 from dashboard.explain.charts import drawn_classes
 from dashboard.explain.routing_chart import drawn_kgrams, routing_chart
 from dashboard.model_registry import ModelFolder
-from dashboard.url_state import EVERY
+from dashboard.url_state import CONTRAST, EVERY, KGRAMS
 from dashboard.widgets import downloads
 from dashboard.widgets.chart_card import ink
-from dashboard.widgets.shaded_text import text_card
+from dashboard.widgets.shaded_text import account_card, kgram_card
 from icaps.config import ExplainOptions
 from icaps.faithfulness.reason_results import trust_facts
 from icaps.html import escape
@@ -30,7 +30,7 @@ _EXPANDERS = {  # by key: title and icon
 
 
 def show_prediction(explanation: Explanation) -> None:
-    """The predicted class beside the class norms, then the shaded text."""
+    """The predicted class beside the class norms."""
     left, right = st.columns([5, 4], gap="medium", vertical_alignment="center")
     with left:
         st.html(_verdict(explanation))
@@ -42,8 +42,25 @@ def show_prediction(explanation: Explanation) -> None:
         left_out = len(explanation.classes) - len(drawn_classes(explanation))
         if left_out:
             st.caption(f"{left_out} classes with lower norms are not shown.")
-    if explanation.text:
-        st.html(text_card(explanation))
+
+
+def show_text(explanation: Explanation, shading: str, capsule_names: Mapping[int, str]) -> None:
+    """The shaded text, with how much of the score the shaded words carry.
+
+    Args:
+        explanation: The explanation of the text.
+        shading: One of `url_state.SHADINGS`.
+        capsule_names: Labels of capsules by number.
+    """
+    if not explanation.text:
+        return
+    if shading == KGRAMS or explanation.blank:
+        st.html(kgram_card(explanation))
+    elif shading == CONTRAST:
+        rival = {"of": explanation.predicted, "rather_than": explanation.target}
+        st.html(account_card(explanation, **rival))
+    else:
+        st.html(account_card(explanation, capsule_names=capsule_names or None))
 
 
 def show_reasons(explanation: Explanation) -> None:

@@ -16,7 +16,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BOUNDS
 from dashboard.widgets import live_text
 from dashboard.widgets.shaded_text import text_card
-from icaps.config import ExplainOptions
+from icaps.config import ROUTING, ExplainOptions
 from icaps.faithfulness.reason_results import Flip, flip_sentence
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
 from icaps.html import printable
@@ -94,8 +94,11 @@ def widget_key(name: str, explanation: Explanation) -> str:
 def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOptions) -> None:
     """The smallest set that flips the class, out of more K-grams than are shaded."""
     more = replace(options, target=None, top_capsules=BOUNDS["k1"][1], top_kgrams=FLIP_KGRAMS)
-    wide = explanations.explain(model, explanation.text, more)
-    flip = explanations.flip(model, wide)
+    for ranking in dict.fromkeys([options.ranking, ROUTING]):  # the latter covers more words
+        wide = explanations.explain(model, explanation.text, replace(more, ranking=ranking))
+        flip = explanations.flip(model, wide)
+        if flip is not None:
+            break
     st.write(error_boundary.plain(flip_sentence(wide, flip)))
     if flip is not None and len(explanation.words) <= MAX_WORDS:
         st.button(

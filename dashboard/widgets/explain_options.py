@@ -5,15 +5,22 @@ import streamlit as st
 from dashboard import url_state
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
-from icaps.config import KGRAM_RANKINGS, ExplainOptions
+from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING, ExplainOptions
 
-_RANKINGS = {"routing": "routing (the paper)", "contribution": "contribution"}
+_RANKINGS = {
+    ACCOUNT: "account",
+    ROUTING: "routing (the paper)",
+    CONTRIBUTION: "contribution",
+}
 # icaps faithfulness --model checkpoints/ag_news --data ag_news --removal deletion --limit 1000
 _RANKING_HELP = (
-    "Contribution is what a capsule adds to the score of the class. On 1,000 test texts of AG's "
-    "News it ranks single words better than the paper's routing: deleting the first words lowers "
-    "the class norm by 0.121, with the paper's routing by 0.079, with random words by 0.013. For "
-    "K-grams there is no difference: 0.119, 0.119, and 0.010 with random ones."
+    "Account: the K-grams whose words add most to the score, at most k₁ × k₂ of them. Routing, the "
+    "paper's rule: those that the capsules with the largest routing weight attend to. "
+    "Contribution: the same, of the capsules that add most to the score. On 1,000 test texts of "
+    "AG's News contribution ranks single words better than the paper's routing: deleting the first "
+    "words lowers the class norm by 0.121, with the paper's routing by 0.079, with random words by "
+    "0.013. For K-grams there is no difference between these two: 0.119, 0.119, and 0.010 with "
+    "random ones."
 )
 
 
@@ -25,14 +32,14 @@ def ask(model: ModelFolder) -> ExplainOptions:
     sliders = {"k1": "Capsules (k₁)", "k2": "K-grams per capsule (k₂)"}
     if classifier.network_.config.hierarchical:
         sliders["sentences"] = "Sentences per capsule"
-    url_state.choose_among("ranking", KGRAM_RANKINGS)
+    url_state.choose_among("ranking", list(_RANKINGS))
     first, *columns, last = st.columns(2 + len(sliders), gap="medium")
     target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
     for column, (key, label) in zip(columns, sliders.items(), strict=True):
         column.slider(label, *url_state.BOUNDS[key], key=key, persist_state="session")
     ranking = last.selectbox(
-        "Capsules ranked by",
-        KGRAM_RANKINGS,
+        "K-grams ranked by",
+        list(_RANKINGS),
         format_func=_RANKINGS.__getitem__,
         key="ranking",
         persist_state="session",

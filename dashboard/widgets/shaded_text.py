@@ -1,7 +1,9 @@
-"""Texts with their K-grams shaded: one in a card with its legend, or several below each other."""
+"""Texts with their words or K-grams shaded: one in a card, or several below each other."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dashboard import error_boundary, nav, settings
@@ -9,7 +11,7 @@ from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import MAX_LINK
 from icaps.config import ExplainOptions
-from icaps.html import MAX_LEVEL, printable
+from icaps.html import MAX_LEVEL, escape, printable
 from icaps.results import Explanation
 
 
@@ -47,9 +49,34 @@ def link_to_explain(model: ModelFolder, text: str) -> None:
 
 
 def text_card(explanation: Explanation) -> str:
-    """The shaded text in a card, with a legend if there is something to explain; HTML."""
-    legend = legend_row(explanation) if explanation.kgrams else ""
-    return f'<div class="card">{explanation.shaded_html()}{legend}</div>'
+    """The text with its K-grams shaded in a card, with a legend if there are any; HTML."""
+    return f'<div class="card">{explanation.shaded_html()}{_legend(explanation)}</div>'
+
+
+def kgram_card(explanation: Explanation) -> str:
+    """As `text_card`, with a sentence on how much of the score the shaded words carry."""
+    account = explanation.word_account()
+    covered = ""
+    if account is not None and explanation.kgrams:
+        mask = np.array([word.count > 0 for word in explanation.words])
+        first, *rest = map(escape, account.summary(mask))
+        covered = f'<p class="icaps-covered"><span>{first}</span> {" ".join(rest)}</p>'
+    card = f"{covered}{explanation.shaded_html()}{_legend(explanation)}"
+    return f'<div class="card">{card}</div>'
+
+
+def account_card(explanation: Explanation, **options: Any) -> str:
+    """The text with the share of each word in a card, with bars from the bias to the score; HTML.
+
+    Args:
+        explanation: The explanation of the text.
+        **options: Of `Explanation.account_html`.
+    """
+    return f'<div class="card">{explanation.account_html(**options)}</div>'
+
+
+def _legend(explanation: Explanation) -> str:
+    return legend_row(explanation) if explanation.kgrams else ""
 
 
 def legend_row(explanation: Explanation) -> str:

@@ -21,7 +21,7 @@ from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, ranges, select_kgrams
 from icaps.model import ICapsNet
 from icaps.results import Account, CapsuleReason, Explanation, KGram, SentenceWeight, WordShare
-from icaps.text.batch import TokenBatch
+from icaps.text.batch import UNK, TokenBatch
 
 _Item = TypeVar("_Item")
 
@@ -249,7 +249,8 @@ def _kgrams(reasons: Reasons, names: Mapping[int, str]) -> Iterator[KGram]:
 def _words(tokens: TokenBatch, counts: Sequence[int], shares: Weights) -> tuple[WordShare, ...]:
     """The words of one text, with the K-grams over each and what it adds."""
     assert tokens.spans is not None
-    return tuple(map(WordShare, *tokens.spans.T.tolist(), counts, shares.tolist()))
+    known = (tokens.ids != UNK).tolist()
+    return tuple(map(WordShare, *tokens.spans.T.tolist(), counts, shares.tolist(), known))
 
 
 def _capsules(

@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.app import Session
 from benchmarks.visitors import Judge, alike, memory_of_soak
-from dashboard.widgets.shaded_text import text_card
+from dashboard.widgets.shaded_text import account_card
 from icaps.results import Explanation
 from tests.coroutines import finish
 
@@ -29,7 +29,7 @@ def test_numbers_may_differ_in_their_last_digits() -> None:
 def test_the_answer_to_another_text_is_wrong(judge: Judge) -> None:
     rng = random.Random(3)
     text, other = judge.text(rng), judge.text(rng)
-    (found,) = judge.classifier.explain([text])
+    (found,) = judge.classifier.explain([text], ranking="account")
     assert judge.agrees(text, page(found))
     assert not judge.agrees(other, page(found))
     assert not judge.agrees(text, page(found)[:2])  # without its evidence
@@ -38,7 +38,7 @@ def test_the_answer_to_another_text_is_wrong(judge: Judge) -> None:
 
 def page(found: Explanation) -> list[str]:
     evidence = f'<div class="evidence">{found.evidence_html()}</div>'
-    return [f'<p class="verdict" style="">{found.predicted}</p>', text_card(found), evidence]
+    return [f'<p class="verdict" style="">{found.predicted}</p>', account_card(found), evidence]
 
 
 def test_growth_is_of_the_quarters_means() -> None:

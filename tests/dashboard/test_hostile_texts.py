@@ -46,7 +46,7 @@ HOSTILE = {
 def test_a_hostile_text(text: str, known: str, classifier: ICapsClassifier) -> None:
     text += known
     (expected,) = classifier.explain([printable(text)])
-    at = type_text(open_app(), text)
+    at = type_text(open_app(ranking="routing", shading="kgrams"), text)
     read = Reader(page_html(at))
     assert read.text == printable(text)
     assert verdict(at) == (NOTHING_KNOWN if expected.blank else expected.predicted)
@@ -61,6 +61,9 @@ def test_a_hostile_text(text: str, known: str, classifier: ICapsClassifier) -> N
         assert "Capsule" in page_html(at)
     again = open_app(**at.query_params)
     assert shown_text(again) == printable(text)
+    by_word = Reader(page_html(type_text(open_app(), text)))
+    assert by_word.text == printable(text)
+    assert bool(by_word.tips) == (not expected.blank)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_a_text_without_a_known_word_has_no_prediction(text: str, expected: str)
 @pytest.mark.parametrize("text", ["Bread", "bake bread"])
 def test_fewer_words_than_k(text: str, classifier: ICapsClassifier) -> None:
     assert len(text.split()) < classifier.model.kernel_size
-    at = type_text(open_app(), text)
+    at = type_text(open_app(ranking="routing"), text)
     assert (verdict(at), shown_text(at)) == ("Cooking", text)
     assert {row[0] for row in evidence(at)} == {text}
     assert routing_lines(at)

@@ -34,7 +34,7 @@ def weights(page: str) -> list[float]:
 
 
 def test_one_row_per_sentence_with_its_weight(long_model: ICapsClassifier) -> None:
-    at = open_app(model="long", text=DOCUMENT)
+    at = open_app(model="long", text=DOCUMENT, ranking="routing", shading="kgrams")
     assert shown_text(at) == DOCUMENT
     (expected,) = long_model.explain([DOCUMENT])
     assert expected.predicted == "Cooking"
@@ -42,12 +42,12 @@ def test_one_row_per_sentence_with_its_weight(long_model: ICapsClassifier) -> No
     assert len(shown) == 4
     assert shown == pytest.approx([100 * s.weight for s in expected.sentences], abs=0.06)
     assert sum(shown) == pytest.approx(100, abs=0.3)
-    numbers = {row[4] for row in evidence(at)}
+    numbers = {row[5] for row in evidence(at)}
     assert numbers == {str(kgram.sentence + 1) for kgram in expected.kgrams}
 
 
 def test_the_number_of_sentences(long_model: ICapsClassifier) -> None:
-    at = open_app(model="long", text=DOCUMENT)
+    at = open_app(model="long", text=DOCUMENT, ranking="routing")
     assert len(evidence(at)) == 4
     at.slider(key="sentences").set_value(2)
     assert len(evidence(run(at))) == 8

@@ -8,6 +8,7 @@ import pytest
 from dashboard.example_texts import EXAMPLES
 from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
+from icaps.results import KGram
 from tests.dashboard import visitor
 from tests.dashboard.visitor import (
     choose,
@@ -39,7 +40,7 @@ def test_the_landing_page_explains_an_example() -> None:
 
 
 def test_the_explanation_equals_that_of_the_library(classifier: ICapsClassifier) -> None:
-    (expected,) = classifier.explain([COOKING])
+    (expected,) = classifier.explain([COOKING], ranking="account")
     at = type_text(open_app(), COOKING)
     assert verdict(at) == expected.predicted == "Cooking"
     norm, second = sorted(expected.scores, reverse=True)[:2]
@@ -48,10 +49,17 @@ def test_the_explanation_equals_that_of_the_library(classifier: ICapsClassifier)
         f"{max(expected.probabilities):.0%} probability · norm (capsule length) {norm:.2f}, "
         f"{norm - second:.2f} ahead of {runner_up}"
     ]
-    assert evidence(at) == [
-        [k.text, str(k.capsule), f"{k.routing:.3f}", f"{k.attention:.3f}"] for k in expected.kgrams
-    ]
+    assert evidence(at) == [row_of(kgram) for kgram in expected.kgrams]
+    (expected,) = classifier.explain([COOKING])  # by the paper's rule
+    at = open_app(text=COOKING, ranking="routing")
+    assert evidence(at) == [row_of(kgram) for kgram in expected.kgrams]
     assert len(routing_lines(at)) == 4 + 2 * 3  # K-grams, and capsules to classes
+
+
+def row_of(kgram: KGram) -> list[str]:
+    """The cells of a K-gram in the table of evidence."""
+    numbers = [f"{kgram.routing:.3f}", f"{kgram.attention:.3f}"]
+    return [kgram.text, f"{kgram.share:+.3f}", str(kgram.capsule), *numbers]
 
 
 def test_an_example_changes_text_and_prediction(classifier: ICapsClassifier) -> None:
@@ -70,24 +78,24 @@ def test_an_example_changes_text_and_prediction(classifier: ICapsClassifier) -> 
 
 
 def test_another_class_can_be_explained(classifier: ICapsClassifier) -> None:
-    at = choose(type_text(open_app(), COOKING), "target", "Sailing")
+    at = choose(type_text(open_app(ranking="routing"), COOKING), "target", "Sailing")
     (expected,) = classifier.explain([COOKING], target="Sailing")
     assert verdict(at) == "Cooking"  # the prediction stays
     assert lines(at, "sure")[0].endswith("shown is the evidence for Sailing")
-    assert [row[2] for row in evidence(at)] == [f"{k.routing:.3f}" for k in expected.kgrams]
+    assert [row[3] for row in evidence(at)] == [f"{k.routing:.3f}" for k in expected.kgrams]
     visitor.open_tab(at, "Attention")
     assert f"β {expected.kgrams[0].routing:.2f} for Sailing" in page_html(at)
 
 
 @pytest.mark.parametrize(("k1", "k2"), [(1, 1), (1, 3), (3, 1), (8, 5)])
 def test_the_numbers_of_capsules_and_kgrams(k1: int, k2: int, classifier: ICapsClassifier) -> None:
-    at = type_text(open_app(), COOKING)
+    at = type_text(open_app(ranking="routing"), COOKING)
     at.slider(key="k1").set_value(k1)
     at.slider(key="k2").set_value(k2)
     rows = evidence(run(at))
     capsules = min(k1, classifier.model.num_capsules)
     assert len(rows) == capsules * k2
-    assert len({row[1] for row in rows}) == capsules
+    assert len({row[2] for row in rows}) == capsules
     visitor.open_tab(at, "Attention")
     assert page_html(at).count('class="chart-title"') == capsules
 
@@ -103,7 +111,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
         "k1": "3",
         "k2": "2",
         "sentences": "1",
-        "ranking": "routing",
+        "ranking": "account",
     }
     again = open_app(**address)
     assert again.text_area(key="text").value == COOKING
@@ -152,7 +160,7 @@ def test_a_wrong_address_is_ignored(address: dict[str, str]) -> None:
         "k1": "2",
         "k2": "2",
         "sentences": "1",
-        "ranking": "routing",
+        "ranking": "account",
     }
 
 
@@ -194,8 +202,9 @@ def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     assert table["predicted"].tolist()[:2] == ["Cooking", "Sailing"]
     assert table["probability"].tolist() == [round(max(e.probabilities), 4) for e in expected]
     assert table["norm Gardens"].tolist() == [round(e.scores[1], 4) for e in expected]
-    (download,) = at.get("download_button")
+    download, whole = at.get("download_button")
     assert (download.label, download.proto.url.endswith(".csv")) == ("CSV", True)
+    assert whole.label == "JSON"
     at.slider(key="k1").set_value(1)  # another question: the old answers would not fit
     assert not run(at).dataframe
 

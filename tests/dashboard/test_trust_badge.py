@@ -42,8 +42,8 @@ def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
 
 
 def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> None:
-    at = open_app(model="ag_news", text=GOOD)
-    (expected,) = shipped.explain([GOOD])
+    at = open_app(model="ag_news", text=GOOD, shading="kgrams")
+    (expected,) = shipped.explain([GOOD], ranking="account")
     kind, *lines = badge(at)
     assert lines == tried(shipped, expected)
     assert kind == ("good" if lines[0].startswith("The shaded words matter") else "doubt")
@@ -55,21 +55,23 @@ def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> N
     assert kind == "open"
     assert "Too few words" in lines
     kind, *lines = badge(type_text(at, HOSTILE))
-    assert lines == tried(shipped, next(shipped.explain([printable(HOSTILE)])))
+    assert lines == tried(shipped, next(shipped.explain([printable(HOSTILE)], ranking="account")))
 
 
 def test_the_ranking_is_in_the_link(shipped: ICapsClassifier) -> None:
     at = open_app(model="ag_news", text=GOOD)
-    assert at.selectbox(key="ranking").value == "routing"
+    assert at.selectbox(key="ranking").value == "account"
     at.selectbox(key="ranking").select("contribution")
     run(at)
     (expected,) = shipped.explain([GOOD], ranking="contribution")
-    assert badge(at)[1:] == tried(shipped, expected)
+    *lines, note = badge(at)[1:]
+    assert lines == tried(shipped, expected)
+    assert "shaded under “K-grams”" in note  # the text shows the shares of all words
     assert [row[0] for row in evidence(at)] == [kgram.text for kgram in expected.kgrams]
     again = open_app(**at.query_params)
     assert again.selectbox(key="ranking").value == "contribution"
     assert badge(again) == badge(at)
-    assert open_app(ranking="x").selectbox(key="ranking").value == "routing"
+    assert open_app(ranking="x").selectbox(key="ranking").value == "account"
 
 
 @pytest.mark.parametrize("text", ["bake the bread and the onion soup, the crew said", HOSTILE])
@@ -78,7 +80,7 @@ def test_words_are_deleted_or_kept_alone(text: str, classifier: ICapsClassifier)
     at = open_app(text=text)
     at.session_state["try_words"] = True
     run(at)
-    (explanation,) = classifier.explain([text])
+    (explanation,) = classifier.explain([text], ranking="account")
     words = at.button_group(key=widget_key("words", explanation))
     assert len(words.options) == len(explanation.words)
     last = len(explanation.words) - 1
@@ -111,7 +113,7 @@ def test_an_edited_text_is_compared_with_the_original(classifier: ICapsClassifie
     at = open_app(text=text)
     at.session_state["try_words"] = True
     run(at)
-    (before,) = classifier.explain([text])
+    (before,) = classifier.explain([text], ranking="account")
     (after,) = classifier.explain(["sail before the tide"])
     at.text_area(key=widget_key("edited", before)).set_value("sail before the tide")
     table = run(at).dataframe[0].value
@@ -121,5 +123,5 @@ def test_an_edited_text_is_compared_with_the_original(classifier: ICapsClassifie
     assert after.predicted in change
     assert at.text_area(key="text").value == text
     type_text(at, "the crew raised the mast")  # another text is changed anew
-    (other,) = classifier.explain(["the crew raised the mast"])
+    (other,) = classifier.explain(["the crew raised the mast"], ranking="account")
     assert at.text_area(key=widget_key("edited", other)).value == "the crew raised the mast"
