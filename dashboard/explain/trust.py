@@ -1,13 +1,15 @@
-"""The trust box: do the shaded words decide, compared with random words?"""
+"""The trust box: what the model does without the words of the K-grams, and without others."""
 
 import streamlit as st
 
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import KGRAMS
-from icaps.faithfulness.reason_results import ReasonTest
+from icaps.faithfulness.reason_results import CHANCE, FLIPS, MATTERS, UNTESTED
 from icaps.html import escape
 from icaps.results import Explanation
+
+STYLES = {FLIPS: "good", MATTERS: "partly", CHANCE: "doubt", UNTESTED: "open"}  # in style.css
 
 
 def show_trust(model: ModelFolder, explanation: Explanation, shading: str) -> None:
@@ -23,16 +25,9 @@ def show_trust(model: ModelFolder, explanation: Explanation, shading: str) -> No
         return
     verdict, *numbers = reason_test.to_sentences()
     if shading != KGRAMS:
-        numbers.append("Here the shaded words are those that are shaded under “K-grams”.")
+        numbers.append("These words are those that are shaded under “K-grams”.")
     details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)
     st.html(
-        f'<div class="trust {_level(reason_test)}" role="note">'
+        f'<div class="trust {STYLES[reason_test.level]}" role="note">'
         f'<p class="verdict-line">{escape(verdict)}</p>{details}</div>'
     )
-
-
-def _level(reason_test: ReasonTest) -> str:
-    """The class of the box in style.css."""
-    if not reason_test.testable:
-        return "open"
-    return "good" if reason_test.decides else "doubt"

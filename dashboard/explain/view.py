@@ -103,7 +103,7 @@ def show_downloads(
             explanation,
             models.named(model),
             options,
-            trust=trust_facts(test, flip),
+            trust=trust_facts(explanation, test, flip),
         ).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):

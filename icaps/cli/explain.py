@@ -107,7 +107,7 @@ def _test_reason(
     if test is None:
         return None, ""
     flip = flipping_set(classifier, explanation, removal)
-    return trust_facts(test, flip), "\n" + trust_text(explanation, test, flip)
+    return trust_facts(explanation, test, flip), "\n" + trust_text(explanation, test, flip)
 
 
 def _write_report(

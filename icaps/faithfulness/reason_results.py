@@ -11,15 +11,18 @@ from typing import Any
 
 from icaps.results import Explanation, Interval, KGram
 
-RARE = 0.05  # a share of random draws below this is taken as significant
+RARE = 0.05  # at most this share of sets must change a norm as much, or it may be by chance
+_CHANGE = 0.001  # of a norm; a smaller one is none
+LEVELS = FLIPS, MATTERS, CHANCE, UNTESTED = "flips", "matters", "chance", "untested"
 
 
 @dataclass(frozen=True)
 class ReasonTest:
-    """What removing the shaded words of a text changes, compared with removing random words.
+    """What removing the shaded words of a text changes, compared with removing other words.
 
-    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. The random words
-    are equally many, in runs of the same lengths, at random positions of the same text.
+    After ERASER (DeYoung et al. 2020, section 4.2), with the class norm as its p. The other sets
+    have as many words of the same text: all such sets where they are few, or random ones, in runs
+    of the same lengths where these have enough places.
 
     Attributes:
         target: The class that is explained.
@@ -27,13 +30,17 @@ class ReasonTest:
         words, shaded: Number of words that were read, and of those that K-grams cover.
         whole, without, alone: Norm of `target` for the whole text, without the shaded words, and
             for the shaded words alone.
-        random_without, random_alone: The same for random words: the mean over the draws, and the
-            interval that holds 90% of them.
-        as_far, as_much: Number of draws whose removal lowers the norm at least as far, and of
-            draws that alone retain at least as much of it.
-        draws, seed: Number of draws, and their seed.
-        testable: Whether fewer than 5% of the draws are the shaded words themselves; in a short
-            text often more are.
+        random_without, random_alone: The same for the other sets: the mean, and the interval that
+            holds 90% of them.
+        as_far, as_much: Number of sets whose removal lowers the norm at least as far, and of sets
+            that alone retain at least as much of it.
+        draws, seed: Number of sets, and the seed that drew them.
+        testable: Whether at most 5% of the sets are the shaded words themselves; a text of few
+            words has no other sets.
+        predicted, predicted_without, predicted_alone: The class predicted for the whole text,
+            without the shaded words, and for them alone; "" if no known word is left.
+        random_flips: Number of sets without which another class is predicted.
+        exhaustive: Whether the sets are all sets of as many words, the shaded words included.
     """
 
     target: str
@@ -50,6 +57,11 @@ class ReasonTest:
     draws: int
     seed: int
     testable: bool
+    predicted: str
+    predicted_without: str
+    predicted_alone: str
+    random_flips: int
+    exhaustive: bool
 
     @property
     def comprehensiveness(self) -> float:
@@ -62,56 +74,122 @@ class ReasonTest:
         return self.whole - self.alone
 
     @property
+    def flips(self) -> bool:
+        """Whether another class is predicted without the shaded words."""
+        return self.predicted_without != self.predicted
+
+    @property
+    def matters(self) -> bool:
+        """Whether the norm falls without the words, and as far for at most 5% of the sets."""
+        falls = self.comprehensiveness >= _CHANGE
+        return self.testable and falls and self.as_far <= RARE * self.draws
+
+    @property
     def decides(self) -> bool:
-        """Whether fewer than 5% of the draws lower the norm as far."""
-        return self.testable and self.as_far < RARE * self.draws
+        """Whether the words matter, and another class is predicted without them."""
+        return self.matters and self.flips
 
     @property
     def suffices(self) -> bool:
-        """Whether fewer than 5% of the draws retain as much of the norm alone."""
-        return self.testable and self.as_much < RARE * self.draws
+        """Whether at most 5% of the sets retain as much of the norm alone."""
+        return self.testable and self.as_much <= RARE * self.draws
+
+    @property
+    def level(self) -> str:
+        """The outcome as one of LEVELS."""
+        if not self.testable:
+            return UNTESTED
+        if not self.matters:
+            return CHANCE
+        return FLIPS if self.flips else MATTERS
 
     def to_sentences(self) -> list[str]:
-        """The outcome in sentences: the verdict, then the numbers where the text is testable."""
+        """The outcome in sentences: what was seen, then the numbers where the text is testable."""
+        if not self.testable:
+            return [self._untested()]
         verb, others = (
             ("Removing", "removed") if self.removal == "deletion" else ("Masking", "masked")
         )
-        if not self.testable:
-            return [self._verdict()]
+        more = ", more than random words do" if self.suffices else ""
+        sets = "as many random words"
+        if self.exhaustive:
+            sets = f"each of the {self.draws:,} sets of as many words"
         return [
             self._verdict(),
-            f"{verb} the shaded words ({self.shaded:,} of {self.words:,} words) {self._change()}; "
-            f"{verb.lower()} as many random words: {_norm_and_range(self.random_without)}.",
-            f"The shaded words alone, all others {others}: {self.alone:.2f}; as many random words "
-            f"alone: {_norm_and_range(self.random_alone)}.",
+            f"{verb} the words of the K-grams ({self.shaded:,} of {self.words:,} words): "
+            f"{self._change}. {verb} {sets}: {_mean_and_range(self.random_without)}, and another "
+            f"class in {self.random_flips:,} of {self.draws:,}.",
+            f"The words of the K-grams alone, all others {others}: {self.target} "
+            f"{self.alone:.2f}{more}. {sets[0].upper()}{sets[1:]} alone: "
+            f"{_mean_and_range(self.random_alone)}.",
         ]
 
     def _verdict(self) -> str:
-        if not self.testable:
-            return (
-                "Too few words to test this explanation against random words: "
-                f"{self.shaded:,} of {self.words:,} words are shaded."
-            )
-        if self.decides:
-            matter = "The shaded words matter more than random words"
-            if self.suffices:
-                return f"{matter}, and are enough on their own."
-            return f"{matter}, but on their own they are not clearly better."
-        others = f"{self.as_far} of {self.draws} random word sets change {self.target} as much"
-        if self.suffices:
-            return f"The shaded words are enough on their own, but {others} when removed."
-        return f"Not distinguishable from chance: {others}."
+        if not self.matters:
+            falls = self.comprehensiveness >= _CHANGE
+            others = f", but {self.as_far:,} of {self._sets} lower {self.target} as much"
+            seen = self._seen[0].lower() + self._seen[1:]
+            return f"Not distinguishable from random words: {seen}{others if falls else ''}."
+        if self._explained_class_is_lost:
+            return f"{self._seen}."
+        fewer = "random words"
+        if self.exhaustive:
+            fewer = f"{100 * (self.draws - self.as_far) // self.draws}% of {self._sets}"
+        return f"{self._seen}, more than without {fewer}; {self._class_after}."
 
+    def _untested(self) -> str:
+        if not self.shaded:
+            return "No word is in a K-gram, so there is nothing to test."
+        if self.words == 1:
+            return "The text has one word, so there are no others to compare it with."
+        if self.shaded == self.words:
+            all_words = f"The K-grams cover all {self.words:,} words"
+            return f"{all_words}, so there are no others to compare them with."
+        seen = self._seen if self._explained_class_is_lost else f"{self._seen}; {self._class_after}"
+        return f"{seen}. The {self.draws:,} sets of as many words are too few to rule out chance."
+
+    @property
+    def _explained_class_is_lost(self) -> bool:
+        return self.flips and self.target == self.predicted
+
+    @property
+    def _seen(self) -> str:
+        """What the model does without the words."""
+        without = "Without these words" if self.removal == "deletion" else "With these words masked"
+        if not self._explained_class_is_lost:
+            return f"{without} {self._change}"
+        if not self.predicted_without:
+            return f"{without} no known word is left"
+        return f"{without} it is {self.predicted_without}, not {self.predicted}"
+
+    @property
     def _change(self) -> str:
-        """What removing the shaded words does to the class norm."""
-        if round(self.whole, 2) == round(self.without, 2):
-            return f"leaves {self.target} at {self.without:.2f}"
-        verb = "lowers" if self.without < self.whole else "raises"
-        return f"{verb} {self.target} from {self.whole:.2f} to {self.without:.2f}"
+        """What happens to the class norm without the words."""
+        if abs(self.comprehensiveness) < _CHANGE:
+            return f"{self.target} stays at {self.without:.2f}"
+        digits = 2 if round(self.whole, 2) != round(self.without, 2) else 3
+        verb = "falls" if self.without < self.whole else "rises"
+        return f"{self.target} {verb} from {self.whole:.{digits}f} to {self.without:.{digits}f}"
+
+    @property
+    def _class_after(self) -> str:
+        """Whether the predicted class changes without the words."""
+        if not self.flips:
+            return f"the class stays{'' if self.target == self.predicted else ' ' + self.predicted}"
+        if not self.predicted_without:
+            return "no known word is left"
+        return f"it is then {self.predicted_without}, not {self.predicted}"
+
+    @property
+    def _sets(self) -> str:
+        """The sets that the words are compared with."""
+        which = f"all {self.draws:,}" if self.exhaustive else f"{self.draws:,} random"
+        return f"{which} sets of as many words"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with the values derived from the numbers."""
-        derived = ("comprehensiveness", "sufficiency", "decides", "suffices")
+        derived = ["comprehensiveness", "sufficiency", "decides", "suffices"]
+        derived += ["flips", "matters", "level"]
         return {
             **dataclasses.asdict(self),
             "random_without": self.random_without.to_dict("mean"),
@@ -144,8 +222,8 @@ class Flip:
         }
 
 
-def _norm_and_range(norm: Interval) -> str:
-    return f"{norm.value:.2f} ({norm.low:.2f} to {norm.high:.2f} in 90% of draws)"
+def _mean_and_range(norm: Interval) -> str:
+    return f"{norm.value:.2f} on average ({norm.low:.2f} to {norm.high:.2f} in 90%)"
 
 
 def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
@@ -168,8 +246,15 @@ def trust_text(explanation: Explanation, test: ReasonTest, flip: Flip | None) ->
     return "\n".join(f"  {line}" for line in lines)
 
 
-def trust_facts(test: ReasonTest | None, flip: Flip | None) -> dict[str, Any] | None:
-    """The outcome of testing a reason, as plain data; None for a blank text."""
+def trust_facts(
+    explanation: Explanation, test: ReasonTest | None, flip: Flip | None
+) -> dict[str, Any] | None:
+    """The outcome of testing a reason, as plain data; None for a blank text.
+
+    `sentences` says in words what was seen, the other values are numbers and names.
+    """
     if test is None:
         return None
-    return test.to_dict() | {"flip": None if flip is None else flip.to_dict()}
+    sentences = [*test.to_sentences(), flip_sentence(explanation, flip)]
+    flip_facts = None if flip is None else flip.to_dict()
+    return test.to_dict() | {"flip": flip_facts, "sentences": sentences}

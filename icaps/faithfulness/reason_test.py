@@ -6,6 +6,7 @@ the same (`faithfulness.perturbation`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
@@ -23,10 +24,13 @@ from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 
 DRAWS = 50
+ALL_SETS = 500  # sets of as many words; up to so many are all tried
 DELETE, MASK, KEEP = "delete", "mask", "keep only"
 ACTIONS = (DELETE, MASK, KEEP)
 _BOUNDS = (0.05, 0.95)  # quantiles: the interval holds nine of ten draws
+_ALL_WORDS = 20_000  # words of all sets of a text; with more, sets are drawn
 _ALL_SUBSETS = 10  # K-grams of which every subset is tried
+_TIE = 1e-6  # norms of sets of the same words differ by rounding
 
 Norms = NDArray[np.floating]
 
@@ -40,11 +44,15 @@ def try_reasons(
 ) -> Iterator[ReasonTest | None]:
     """Tests the shaded words of each explanation against random words; None for a blank text.
 
+    They are compared with all sets of as many words of the text, where these are at most ALL_SETS.
+    In longer texts they are compared with random places of their runs, or with random words where
+    their runs have few places.
+
     Args:
         classifier: The one that computed the explanations, with the same capsules switched off.
         explanations: Explanations by this classifier.
         removal: "deletion", or "unk", which masks the words.
-        draws: Random choices of words per text.
+        draws: Random sets of words per text.
         seed: Seed of the draws. A text's result does not depend on the other texts.
 
     Raises:
@@ -53,10 +61,10 @@ def try_reasons(
     if draws < 1:
         raise ConfigError(f"draws is {draws}; it must be at least 1.")
     known = [explanation for explanation in explanations if not explanation.blank]
-    choices = []  # per text (1 + draws, words), the shaded words first
+    choices = []  # per text (1 + sets, words), the shaded words first
     for explanation in known:
-        shaded = np.array([[word.count > 0 for word in explanation.words]])
-        choices.append(np.concatenate([shaded, *random_places([shaded], seed, draws)]))
+        shaded = np.array([word.count > 0 for word in explanation.words])
+        choices.append(np.concatenate([shaded[None], _other_sets(shaded, draws, seed)]))
     variants = (
         remove(text, np.concatenate([~chosen, chosen]), removal)
         for text, chosen in zip(_tokens(classifier, known), choices, strict=True)
@@ -177,7 +185,7 @@ class _Search:
     def flip(self, chosen: tuple[int, ...]) -> Flip:
         """The result of removing a set."""
         (norms,) = self._norms([chosen])
-        predicted = self._explanation.classes[int(norms.argmax())] if norms.any() else ""
+        predicted = _predicted(self._explanation.classes, norms)
         kgrams = tuple(self.kgrams[n] for n in chosen)
         exact = len(self.kgrams) <= _ALL_SUBSETS or len(chosen) < 3  # all single ones were tried
         return Flip(kgrams, predicted, tuple(norms.tolist()), exact)
@@ -193,30 +201,63 @@ def _tokens(classifier: ICapsClassifier, explanations: Sequence[Explanation]) ->
     return encode(classifier.vocabulary_, texts, classifier.network_.config, spans=False)
 
 
+def _other_sets(shaded: NDArray[np.bool_], draws: int, seed: int) -> Choices:
+    """Sets of as many words as are shaded (W,) to compare them with (sets, W)."""
+    words, size = len(shaded), int(shaded.sum())
+    if _all_are_tried(words, size):
+        every = np.zeros((math.comb(words, size), words), bool)
+        for chosen, numbers in zip(every, combinations(range(words), size), strict=True):
+            chosen[list(numbers)] = True
+        return every
+    (places,) = random_places([shaded[None]], seed, draws)
+    if (places == shaded).all(1).mean() <= RARE:
+        return places
+    order = np.random.default_rng(seed).random((draws, words)).argsort(1)
+    return np.asarray(order < size)
+
+
+def _all_are_tried(words: int, size: int) -> bool:
+    """Whether all sets of `size` words are tried."""
+    sets = math.comb(words, size)
+    return sets <= ALL_SETS and sets * words <= _ALL_WORDS
+
+
 def _reason_test(
     explanation: Explanation, chosen: Choices, norms: Norms, removal: str, seed: int
 ) -> ReasonTest:
-    """The test from choices (1 + draws, words), the shaded words first, and their norms."""
+    """The test from sets of words (1 + sets, W), the shaded words first, and their norms."""
     target = explanation.classes.index(explanation.target)
+    predicted = [_predicted(explanation.classes, row) for row in norms]
     without, alone = np.split(norms[:, target].astype(float), 2)
-    same = (chosen[1:] == chosen[0]).all(1)
+    sets = len(chosen) - 1
+    shaded = int(chosen[0].sum())
     return ReasonTest(
         target=explanation.target,
         removal=removal,
         words=chosen.shape[1],
-        shaded=int(chosen[0].sum()),
+        shaded=shaded,
         whole=explanation.scores[target],
         without=float(without[0]),
         alone=float(alone[0]),
-        random_without=_interval_of_draws(without[1:]),
-        random_alone=_interval_of_draws(alone[1:]),
-        as_far=int((without[1:] <= without[0]).sum()),
-        as_much=int((alone[1:] >= alone[0]).sum()),
-        draws=len(same),
+        random_without=_interval_of_sets(without[1:]),
+        random_alone=_interval_of_sets(alone[1:]),
+        as_far=int((without[1:] <= without[0] + _TIE).sum()),
+        as_much=int((alone[1:] >= alone[0] - _TIE).sum()),
+        draws=sets,
         seed=seed,
-        testable=bool(same.mean() < RARE),
+        testable=bool((chosen[1:] == chosen[0]).all(1).mean() <= RARE),
+        predicted=explanation.predicted,
+        predicted_without=predicted[0],
+        predicted_alone=predicted[1 + sets],
+        random_flips=sum(name != explanation.predicted for name in predicted[1 : 1 + sets]),
+        exhaustive=_all_are_tried(chosen.shape[1], shaded),
     )
 
 
-def _interval_of_draws(norms: NDArray[np.float64]) -> Interval:
+def _predicted(classes: Sequence[str], norms: Norms) -> str:
+    """The class with the largest norm; "" if all are 0, as no known word is left."""
+    return classes[int(norms.argmax())] if norms.any() else ""
+
+
+def _interval_of_sets(norms: NDArray[np.float64]) -> Interval:
     return Interval(float(norms.mean()), *np.quantile(norms, _BOUNDS).tolist())

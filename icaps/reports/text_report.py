@@ -139,6 +139,7 @@ class TextReport:
         return {
             "explanation": self._rounded,
             "model": self.model,
+            "trust": [] if self.trust is None else self.trust.get("sentences", []),
             "checks": None if self.trust is None else _checks(self.trust),
             "command": self._command(),
         }
@@ -199,7 +200,11 @@ def _scores(explanation: Explanation) -> Table:
 
 
 def _checks(trust: Mapping[str, Any]) -> Table:
-    rows = [(name.replace("_", " "), _plain(value)) for name, value in trust.items()]
+    rows = [
+        (name.replace("_", " "), _plain(value))
+        for name, value in trust.items()
+        if name != "sentences"
+    ]
     columns = ("Check", "Result")
     return Table("What was checked", columns, rows, words=columns)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.explain.trust import STYLES
 from dashboard.explain.what_if import widget_key
 from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
@@ -46,14 +47,16 @@ def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> N
     (expected,) = shipped.explain([GOOD], ranking="account")
     kind, *lines = badge(at)
     assert lines == tried(shipped, expected)
-    assert kind == ("good" if lines[0].startswith("The shaded words matter") else "doubt")
-    assert "lowers Sports from" in lines[1]
+    (test,) = try_reasons(shipped, [expected])
+    assert test is not None
+    assert kind == STYLES[test.level]
+    assert "Sports falls from" in lines[1]
     for text in ("", "zzyzx"):
         assert badge(type_text(at, text)) == []
         assert not [box for box in at.expander if box.label == "What if words were removed?"]
     kind, lines = badge(type_text(at, "football"))
     assert kind == "open"
-    assert "Too few words" in lines
+    assert "The text has one word" in lines
     kind, *lines = badge(type_text(at, HOSTILE))
     assert lines == tried(shipped, next(shipped.explain([printable(HOSTILE)], ranking="account")))
 

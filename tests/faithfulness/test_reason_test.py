@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from itertools import combinations
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.errors import ConfigError
-from icaps.faithfulness.reason_results import ReasonTest, flip_sentence
+from icaps.faithfulness import reason_test
+from icaps.faithfulness.reason_results import ReasonTest, flip_sentence, trust_facts
 from icaps.faithfulness.reason_test import (
     ACTIONS,
     DELETE,
@@ -70,7 +72,44 @@ def test_the_reason_by_plain_loops(options: dict[str, object], removal: str) -> 
 
 
 @pytest.mark.parametrize("removal", REMOVALS)
-def test_chance_is_every_place_of_as_many_words(removal: str) -> None:
+def test_a_short_text_is_compared_with_all_sets_of_as_many_words(removal: str) -> None:
+    classifier, explanations = some(8)
+    tested = 0
+    for explanation in explanations:
+        words, size = len(explanation.words), int(shaded(explanation).sum())
+        (test,) = try_reasons(classifier, [explanation], removal)
+        assert test is not None
+        assert test.exhaustive == (comb(words, size) <= 500)
+        if not test.exhaustive or comb(words, size) > 60:
+            continue
+        tested += 1
+        target = explanation.classes.index(explanation.target)
+        without, alone = [], []
+        for numbers in combinations(range(words), size):
+            chosen = np.isin(np.arange(words), numbers)
+            without.append(norms(classifier, explanation, ~chosen, removal))
+            alone.append(norms(classifier, explanation, chosen, removal)[target])
+        lower = [row[target] for row in without]
+        assert test.draws == len(lower)
+        assert test.as_far == sum(norm <= test.without + 1e-6 for norm in lower) > 0
+        assert test.as_much == sum(norm >= test.alone - 1e-6 for norm in alone) > 0
+        assert test.random_without.value == pytest.approx(np.mean(lower), abs=1e-6)
+        assert test.random_alone.value == pytest.approx(np.mean(alone), abs=1e-6)
+        assert test.random_alone[1:] == pytest.approx(np.quantile(alone, (0.05, 0.95)), abs=1e-6)
+        predicted = [
+            explanation.classes[int(np.argmax(row))] if any(row) else "" for row in without
+        ]
+        assert test.random_flips == sum(name != explanation.predicted for name in predicted)
+        assert test.testable == (len(lower) >= 20)
+    assert tested > 2
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_longer_text_is_compared_with_places_of_as_many_words(
+    removal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reason_test, "ALL_SETS", 1)
+    monkeypatch.setattr(reason_test, "RARE", 1)  # few places are no reason to draw single words
     classifier, explanations = some(12)
     tested = 0
     for explanation in explanations:
@@ -91,8 +130,29 @@ def test_chance_is_every_place_of_as_many_words(removal: str) -> None:
         assert trial.random_without.high <= max(places) + 1e-6
         far = np.mean(np.array(places) <= trial.without + 1e-9)
         assert trial.as_far / trial.draws == pytest.approx(far, abs=0.08)
-        assert not trial.testable  # each of so few places is drawn often
+        assert not trial.exhaustive
     assert tested > 2
+
+
+def test_where_a_run_has_few_places_random_words_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reason_test, "ALL_SETS", 1)
+    run = np.arange(15) < 8
+    sets = reason_test._other_sets(run, 200, seed=3)
+    assert sets.shape == (200, 15)
+    assert (sets.sum(1) == 8).all()
+    assert len({tuple(chosen) for chosen in sets}) > 150  # the run has eight places
+    assert sets.mean(0) == pytest.approx(8 / 15, abs=0.15)
+    long = np.arange(200) < 8  # has places enough
+    (at,) = {
+        int(np.diff(np.flatnonzero(chosen)).max())
+        for chosen in reason_test._other_sets(long, 50, 3)
+    }
+    assert at == 1
+
+
+def test_many_sets_or_words_are_not_all_tried() -> None:
+    for words, size, every in ((11, 4, True), (12, 5, False), (32, 2, True), (300, 1, False)):
+        assert reason_test._all_are_tried(words, size) == every
 
 
 def test_a_text_is_tried_alike_alone_and_among_others() -> None:
@@ -120,13 +180,19 @@ def test_where_one_word_decides_the_verdict_is_that_it_does() -> None:
     assert good is not None
     assert good.without == pytest.approx(0, abs=1e-5)
     assert (good.testable, good.decides, good.suffices) == (True, True, True)
-    assert good.to_sentences()[0].startswith("The shaded words matter more than random words, and")
+    assert good.predicted_alone == explanation.predicted
+    assert good.random_flips < 5
+    assert good.to_sentences()[0] == (
+        "Without these words no known word is left."
+        if not good.predicted_without
+        else f"Without these words it is {good.predicted_without}, not {good.predicted}."
+    )
     # A word of nothing is no better than chance.
     words = tuple(word._replace(count=int(n == 3)) for n, word in enumerate(explanation.words))
     (bad,) = try_reasons(classifier, [dataclasses.replace(explanation, words=words)])
     assert bad is not None
     assert (bad.testable, bad.decides, bad.suffices) == (True, False, False)
-    assert "Not distinguishable from chance" in bad.to_sentences()[0]
+    assert bad.to_sentences()[0].startswith("Not distinguishable from random words: without these")
 
 
 def test_words_deleted_masked_and_kept() -> None:
@@ -203,32 +269,179 @@ def test_a_blank_text_has_nothing_to_flip() -> None:
     assert flipping_set(classifier, next(classifier.explain([""]))) is None
 
 
-NOTHING = Interval(0.8, 0.7, 0.9)
-TRIAL = ReasonTest(
-    *("Sports", "deletion", 40, 8, 0.83, 0.21, 0.9, NOTHING, Interval(0.4, 0.1, 0.7)),
-    *(0, 1, 50, 0, True),
+TEST = ReasonTest(
+    target="Sports",
+    removal="deletion",
+    words=40,
+    shaded=8,
+    whole=0.93,
+    without=0.86,
+    alone=0.9,
+    random_without=Interval(0.92, 0.89, 0.94),
+    random_alone=Interval(0.4, 0.1, 0.7),
+    as_far=0,
+    as_much=1,
+    draws=50,
+    seed=0,
+    testable=True,
+    predicted="Sports",
+    predicted_without="Sports",
+    predicted_alone="Sports",
+    random_flips=2,
+    exhaustive=False,
 )
 
 
-def test_the_verdict_in_words() -> None:
-    first, removed, alone = TRIAL.to_sentences()
-    assert first.startswith("The shaded words matter more than random words, and ")
+def changed(**values: object) -> ReasonTest:
+    return dataclasses.replace(TEST, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "level", "verdict"),
+    [
+        (
+            {},
+            "matters",
+            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "the class stays.",
+        ),
+        (
+            {"whole": 0.9304, "without": 0.9288},
+            "matters",
+            "Without these words Sports falls from 0.930 to 0.929, more than without random words; "
+            "the class stays.",
+        ),
+        (
+            {"predicted_without": "World"},
+            "flips",
+            "Without these words it is World, not Sports.",
+        ),
+        (
+            {"predicted_without": "World", "removal": "unk"},
+            "flips",
+            "With these words masked it is World, not Sports.",
+        ),
+        (
+            {"predicted_without": ""},
+            "flips",
+            "Without these words no known word is left.",
+        ),
+        (
+            {"predicted": "World", "predicted_without": "World"},
+            "matters",
+            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "the class stays World.",
+        ),
+        (
+            {"predicted": "World", "predicted_without": "Business"},
+            "flips",
+            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "it is then Business, not World.",
+        ),
+        (
+            {"as_far": 25},
+            "chance",
+            "Not distinguishable from random words: without these words Sports falls from 0.93 to "
+            "0.86, but 25 of 50 random sets of as many words lower Sports as much.",
+        ),
+        (
+            {"as_far": 25, "predicted_without": "World"},
+            "chance",
+            "Not distinguishable from random words: without these words it is World, not Sports, "
+            "but 25 of 50 random sets of as many words lower Sports as much.",
+        ),
+        (
+            {"without": 0.95},
+            "chance",
+            "Not distinguishable from random words: without these words Sports rises from 0.93 to "
+            "0.95.",
+        ),
+        (
+            {"without": 0.9296},
+            "chance",
+            "Not distinguishable from random words: without these words Sports stays at 0.93.",
+        ),
+        (
+            {"exhaustive": True, "draws": 120, "as_far": 3},
+            "matters",
+            "Without these words Sports falls from 0.93 to 0.86, more than without 97% of all 120 "
+            "sets of as many words; the class stays.",
+        ),
+        (
+            {"exhaustive": True, "draws": 120, "as_far": 7},
+            "chance",
+            "Not distinguishable from random words: without these words Sports falls from 0.93 to "
+            "0.86, but 7 of all 120 sets of as many words lower Sports as much.",
+        ),
+        (
+            {"testable": False, "draws": 10, "as_far": 1, "exhaustive": True},
+            "untested",
+            "Without these words Sports falls from 0.93 to 0.86; the class stays. The 10 sets of "
+            "as many words are too few to rule out chance.",
+        ),
+        (
+            {"testable": False, "draws": 10, "exhaustive": True, "predicted_without": "World"},
+            "untested",
+            "Without these words it is World, not Sports. The 10 sets of as many words are too few "
+            "to rule out chance.",
+        ),
+        (
+            {"testable": False, "words": 8},
+            "untested",
+            "The K-grams cover all 8 words, so there are no others to compare them with.",
+        ),
+        (
+            {"testable": False, "words": 1, "shaded": 1},
+            "untested",
+            "The text has one word, so there are no others to compare it with.",
+        ),
+        (
+            {"testable": False, "shaded": 0},
+            "untested",
+            "No word is in a K-gram, so there is nothing to test.",
+        ),
+    ],
+)
+def test_the_verdict_says_what_was_seen(
+    values: dict[str, object], level: str, verdict: str
+) -> None:
+    test = changed(**values)
+    first, *numbers = test.to_sentences()
+    assert first == verdict
+    assert (test.level, test.decides) == (level, level == "flips")
+    assert len(numbers) == (2 if test.testable else 0)
+
+
+def test_the_numbers_in_words() -> None:
+    _, removed, alone = TEST.to_sentences()
     assert removed == (
-        "Removing the shaded words (8 of 40 words) lowers Sports from 0.83 to 0.21; removing as "
-        "many random words: 0.80 (0.70 to 0.90 in 90% of draws)."
+        "Removing the words of the K-grams (8 of 40 words): Sports falls from 0.93 to 0.86. "
+        "Removing as many random words: 0.92 on average (0.89 to 0.94 in 90%), and another class "
+        "in 2 of 50."
     )
-    assert "alone, all others removed: 0.90" in alone
-    two, three = (dataclasses.replace(TRIAL, as_far=n) for n in (2, 3))
-    assert (two.decides, three.decides) == (True, False)  # of 50, below one in twenty
-    chance = dataclasses.replace(three, as_much=30)
-    assert chance.to_sentences()[0] == (
-        "Not distinguishable from chance: 3 of 50 random word sets change Sports as much."
+    assert alone == (
+        "The words of the K-grams alone, all others removed: Sports 0.90, more than random words "
+        "do. As many random words alone: 0.40 on average (0.10 to 0.70 in 90%)."
     )
-    assert "enough on their own" in three.to_sentences()[0]
-    masked = dataclasses.replace(TRIAL, removal="unk", without=0.95)
-    assert masked.to_sentences()[1].startswith("Masking the shaded words (8 of 40 words) raises ")
-    short = dataclasses.replace(TRIAL, testable=False)
-    assert (short.decides, short.suffices, len(short.to_sentences())) == (False, False, 1)
+    _, removed, alone = changed(exhaustive=True, draws=120, removal="unk", as_much=9).to_sentences()
+    assert removed.startswith("Masking the words of the K-grams (8 of 40 words): ")
+    assert "Masking each of the 120 sets of as many words: 0.92 on average" in removed
+    assert "all others masked: Sports 0.90. Each of the 120 sets of as many words alone: " in alone
+    two, three = (changed(as_far=n) for n in (2, 3))
+    assert (two.matters, three.matters) == (True, False)  # of 50, at most one in twenty
+
+
+def test_the_facts_have_the_sentences() -> None:
+    classifier, (explanation, *_) = some(1)
+    (test,) = try_reasons(classifier, [explanation])
+    flip = flipping_set(classifier, explanation)
+    facts = trust_facts(explanation, test, flip)
+    assert facts is not None
+    assert test is not None
+    assert facts["sentences"] == [*test.to_sentences(), flip_sentence(explanation, flip)]
+    assert facts["level"] == test.level
+    assert json.loads(json.dumps(facts)) == facts
+    assert trust_facts(explanation, None, None) is None
 
 
 def test_the_command(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
