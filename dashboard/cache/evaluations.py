@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from dashboard import quotas
 from dashboard.bounded_dict import BoundedDict
@@ -21,6 +24,7 @@ from icaps.data.saved_slices import Slice
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
 from icaps.evaluate.evaluation import Evaluation, EvaluationData, evaluation_artifact
+from icaps.evaluate.misleading import total_contrasts
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
 from icaps.evaluate.slices import SliceScore
@@ -93,6 +97,18 @@ def comparison(first: EvaluationReport, second: EvaluationReport) -> PairedTest:
     """Two models compared on the same texts."""
     quotas.request()
     return compare.compare(first.predictions, second.predictions)
+
+
+@st.cache_data(
+    max_entries=20, show_spinner="Explaining …", hash_funcs={EvaluationReport: _folder_of}
+)
+def misleading(
+    model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]
+) -> pd.DataFrame:
+    """What each word adds to the predicted and to the true class, in all these texts together."""
+    quotas.request()
+    labels = [report.predictions.classes[number] for number in report.predictions.labels[rows]]
+    return total_contrasts(models.load(model), report.evaluation.texts.take(rows), labels)
 
 
 @dataclass(frozen=True)

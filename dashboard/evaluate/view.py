@@ -9,22 +9,26 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations
+from dashboard.cache import evaluations, models
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
-from dashboard.url_state import CARD_LIMITS
+from dashboard.url_state import BY_KGRAMS, BY_SHARE, CARD_LIMITS
 from dashboard.widgets import chart_card, downloads, pager, shaded_text
 from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
+from icaps.evaluate.misleading import add_misled_by
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.scores import MEASURES
 from icaps.evaluate.selective import Selection, select_at
+from icaps.html import printable
 from icaps.reports.charts import SELECTED
 from icaps.reports.model_card import STEM
 from icaps.results import Explanation, Interval
 from icaps.stats import RESAMPLES
 
 PAGE = 5  # texts per page
+MAX_EXPLAINED = 1_000  # texts whose words are added up
+_WORDS = 10  # in the table
 _LABELS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
@@ -99,12 +103,17 @@ def show_confusion(model: ModelFolder, report: EvaluationReport) -> None:
 def show_texts(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64], key: str
 ) -> None:
-    """Texts in the order given, with the K-grams of the explanations shaded."""
+    """Texts in the order given: the words that misled in all of them, then one by one."""
     if not len(rows):
         st.caption("There is no such text.")
         return
+    _show_words(model, report, rows)
     plural = "" if len(rows) == 1 else "s"
     st.caption(f"{len(rows):,} text{plural}, the most confident predictions first")
+    shaded = shaded_text.ask_shading()
+    if shaded == BY_SHARE:
+        rather = " rather than of the true one" if not report.predictions.correct[rows[0]] else ""
+        st.caption(f"What each word adds to the score of the predicted class{rather}.")
     table = report.table(rows[pager.ask_page(len(rows), PAGE, key)])
 
     def describe(n: int, explanation: Explanation) -> str:
@@ -116,7 +125,56 @@ def show_texts(
             prediction += f" (its class: {row['probability of class']:.1%})"
         return f"Text {row['text number']:,} of class {row['class']}: {prediction}"
 
-    shaded_text.show_cards(model, table["text"].tolist(), describe)
+    def card(n: int, explanation: Explanation) -> str:
+        if shaded == BY_KGRAMS or explanation.blank:
+            return shaded_text.kgram_card(explanation)
+        label = table["class"].iloc[n]
+        misled = {"rather_than": label} if label != explanation.predicted else {}
+        return shaded_text.account_card(explanation, **misled)
+
+    shaded_text.show_cards(model, table["text"].tolist(), describe, card=card)
+
+
+def _show_words(model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]) -> None:
+    """The words that misled, by what they add in all texts; of right predictions, all words."""
+    words = evaluations.misleading(model, report, rows[:MAX_EXPLAINED])
+    wrong = not report.predictions.correct[rows[0]]
+    value = "contrast" if wrong else "share"
+    words = words[words[value] > 0]
+    if words.empty:
+        return
+    title = "Words that misled" if wrong else "Words by what they add to the score"
+    st.html(f'<p class="chart-title">{title}</p>')
+    shown = words.head(_WORDS).assign(word=[printable(word) for word in words["word"].head(_WORDS)])
+    columns = ["word", "predicted", "texts", "share"]
+    if wrong:
+        columns[3:] = ["contrast", "contrast per text", "share", "share of class"]
+    labels = {
+        "contrast": "misled by",
+        "contrast per text": "per text",
+        "share": "for the prediction",
+        "share of class": "for its class",
+    }
+    st.dataframe(
+        shown[columns],
+        width="stretch",
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(label, format="%+.2f")
+            for name, label in labels.items()
+        },
+    )
+    texts = f"the {MAX_EXPLAINED:,} most confident" if len(rows) > MAX_EXPLAINED else "all"
+    st.caption(
+        f"Sums over {texts} texts. “For the prediction”: what the word adds to the score of the "
+        "predicted class."
+        + (
+            " “Misled by”: the same, minus what it adds to the score of the true class."
+            if wrong
+            else ""
+        )
+    )
+    downloads.show_csv(words, "words that misled" if wrong else "words by share")
 
 
 def show_calibration(report: EvaluationReport) -> None:
@@ -163,7 +221,7 @@ def show_errors(model: ModelFolder, report: EvaluationReport) -> None:
     rows = report.predictions.errors
     show_texts(model, report, rows, "errors page")
     downloads.show_csv(
-        lambda: report.table(rows),
+        lambda: add_misled_by(models.load(model), report.table(rows)),
         "errors",
         f"CSV of all {len(rows):,} errors",
         disabled=not len(rows),

@@ -11,6 +11,7 @@ from dashboard.cache.evaluations import Shortcuts
 from dashboard.model_registry import ModelFolder
 from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
+from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import downloads, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import save_texts
@@ -117,6 +118,7 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
         f"{len(predictions):,} texts have it; without it, {predictions['flips'].sum():,} "
         "predictions change."
     )
+    shaded = shaded_text.ask_shading()
     order = predictions.sort_values(["flips", "fall"], ascending=False).index
     order = order[pager.ask_page(len(order), PAGE, "shortcut page")]
     page = predictions.loc[order]
@@ -129,8 +131,13 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
             return f"{line}{row['without']} with {row['probability without']:.1%}"
         return f"{line}no known word is left"
 
+    def card(_: int, explanation: Explanation) -> str:
+        if shaded == BY_KGRAMS:
+            return shaded_text.kgram_card(explanation)
+        return shaded_text.account_card(explanation, of=finding.label)
+
     texts = [shortcuts.labelled[finding.rows[n]][0] for n in np.array(order)]
-    shaded_text.show_cards(model, texts, describe)
+    shaded_text.show_cards(model, texts, describe, card=card)
 
 
 def save_slice(choice: Choice, shortcuts: Shortcuts, finding: Finding, name: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import error_boundary, nav, settings
+from dashboard import error_boundary, nav, settings, url_state
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
-from dashboard.url_state import MAX_LINK
+from dashboard.url_state import BY_KGRAMS, BY_SHARE, MAX_LINK
 from icaps.config import ExplainOptions
 from icaps.html import MAX_LEVEL, escape, printable
 from icaps.results import Explanation
@@ -20,19 +20,34 @@ def show_cards(
     texts: Sequence[str],
     describe: Callable[[int, Explanation], str],
     link: bool = True,
+    card: Callable[[int, Explanation], str] | None = None,
 ) -> None:
     """A card for each text, with the K-grams of the explanations shaded.
 
     Args:
         describe: From the number of a text in `texts` and its explanation to the line above it.
         link: Whether each text has a link to Explain.
+        card: From the same to the card, as HTML; `text_card` if None.
     """
     cut = [text[: settings.current().text_characters] for text in texts]
     for n, explanation in enumerate(explanations.explain_many(model, cut, ExplainOptions())):
         st.caption(error_boundary.plain(describe(n, explanation)))
-        st.html(text_card(explanation))
+        st.html(text_card(explanation) if card is None else card(n, explanation))
         if link:
             link_to_explain(model, texts[n])
+
+
+def ask_shading() -> str:
+    """Asks what is shaded in the cards of texts: BY_SHARE or BY_KGRAMS."""
+    url_state.set_default("shaded")
+    chosen = st.segmented_control(
+        "Shaded",
+        [BY_SHARE, BY_KGRAMS],
+        key="shaded",
+        persist_state="session",
+        help="Every word by what it adds, or the K-grams of the most routed capsules.",
+    )
+    return str(chosen or BY_SHARE)
 
 
 def link_to_explain(model: ModelFolder, text: str) -> None:

@@ -109,10 +109,12 @@ def add_misled_by(classifier: ICapsClassifier, table: pd.DataFrame) -> pd.DataFr
 
     The column MISLED_BY is such as "AFP +0.213; Iraq +0.084", and empty for right predictions.
     """
-    wrong = np.flatnonzero(~table["right"].to_numpy(bool))
-    texts, labels = (table[name].iloc[wrong].tolist() for name in ("text", "class"))
     column = np.full(len(table), "", dtype=object)
-    for number, rows in misleading_words(word_contrasts(classifier, texts, labels)).items():
-        pairs = zip(rows["word"], rows["contrast"], strict=True)
-        column[wrong[number]] = "; ".join(f"{word} {contrast:+.3f}" for word, contrast in pairs)
+    every = np.flatnonzero(~table["right"].to_numpy(bool))
+    for start in range(0, len(every), _BLOCK):
+        wrong = every[start : start + _BLOCK]
+        texts, labels = (table[name].iloc[wrong].tolist() for name in ("text", "class"))
+        for number, rows in misleading_words(word_contrasts(classifier, texts, labels)).items():
+            pairs = zip(rows["word"], rows["contrast"], strict=True)
+            column[wrong[number]] = "; ".join(f"{word} {contrast:+.3f}" for word, contrast in pairs)
     return table.assign(**{MISLED_BY: column})

@@ -17,12 +17,14 @@ from dashboard.evaluate import charts
 from dashboard.evaluate.inputs import TABS
 from dashboard.evaluate.view import PAGE
 from dashboard.model_registry import SHIPPED
-from dashboard.url_state import COUNTS, SHARES
+from dashboard.url_state import BY_KGRAMS, COUNTS, SHARES
+from dashboard.widgets import downloads
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import make_parser
 from icaps.evaluate.compare import compare
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.learning_curve import Point
+from icaps.evaluate.misleading import total_contrasts
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.selective import coverage_curve, select_at
 from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
@@ -34,7 +36,7 @@ from icaps.reports.files import to_csv
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
 from tests.dashboard.run_folders import open_page, run
-from tests.dashboard.visitor import errors, shown_text
+from tests.dashboard.visitor import errors, page_html, shown_text
 from tests.explore.indexed import write
 
 STRANGE = '=1+1 <b onclick="x">$x$</b> soup :sun: \ud83d'
@@ -83,9 +85,9 @@ def metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
 
 
-def as_table(at: AppTest, name: str) -> pd.DataFrame:
+def as_table(at: AppTest, name: str, place: int = -1) -> pd.DataFrame:
     at.toggle(key=f"table {name}").set_value(True)
-    shown: pd.DataFrame = run(at).dataframe[-1].value
+    shown: pd.DataFrame = run(at).dataframe[place].value
     return shown
 
 
@@ -178,7 +180,7 @@ def test_the_confusion_matrix_and_its_texts(report: EvaluationReport, data: Path
     at.segmented_control(key="cells show").set_value(SHARES)
     spec = json.loads(run(at).get("vega_lite_chart")[0].proto.spec)
     assert spec["layer"][0]["encoding"]["color"]["field"] == "share"
-    table = as_table(at, "confusion")
+    table = as_table(at, "confusion", place=0)  # the words of the cell are below it
     assert table["texts"].sum() == 60
 
 
@@ -223,6 +225,52 @@ def test_the_errors(report: EvaluationReport, data: Path) -> None:
     at.number_input(key="errors page").set_value(-(-len(rows) // PAGE))
     run(at)
     assert not errors(at)
+
+
+def test_the_words_that_misled(
+    report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: dict[str, Any] = {}
+    monkeypatch.setattr(
+        downloads, "show_csv", lambda table, stem, *_, **__: files.update({stem: table})
+    )
+    classifier = ICapsClassifier.load(models / "small")
+    rows = report.predictions.errors
+    texts = report.evaluation.texts.take(rows)
+    labels = [report.predictions.classes[n] for n in report.predictions.labels[rows]]
+    totals = total_contrasts(classifier, texts, labels)
+    totals = totals[totals["contrast"] > 0]
+    at = opened(data, "Errors")
+    shown = at.dataframe[0].value
+    assert len(shown) == 10 < len(totals)
+    for name in ("word", "predicted", "texts", "contrast", "share", "share of class"):
+        assert shown[name].tolist() == totals[name].head(10).tolist()
+    pd.testing.assert_frame_equal(files["words that misled"], totals)
+    saved = files["errors"]()
+    assert saved["text number"].tolist() == rows.tolist()
+    (explanation,) = classifier.explain(texts[:1])
+    columns = [explanation.classes.index(name) for name in (explanation.predicted, labels[0])]
+    contrasts = explanation.account.shares[:, columns] @ [1, -1]
+    top = explanation.words[int(contrasts.argmax())]
+    assert texts[0][top.start : top.end] in saved["misled by"].iloc[0]
+    # The card has the same: what words add to one class rather than to the other.
+    assert f"{explanation.predicted} rather than {labels[0]}" in page_html(at)
+    assert "K-grams covering the word" not in page_html(at)
+    at.segmented_control(key="shaded").set_value(BY_KGRAMS)
+    run(at)
+    assert "K-grams covering the word" in page_html(at)
+    assert "rather than" not in page_html(at)
+    assert at.query_params["shaded"] == BY_KGRAMS
+
+
+def test_the_words_of_right_predictions(report: EvaluationReport, data: Path) -> None:
+    at = opened(data, "Confusion", actual="Gardens", taken="Gardens")
+    (words,) = (frame.value for frame in at.dataframe)
+    assert list(words) == ["word", "predicted", "texts", "share"]
+    assert set(words["predicted"]) == {"Gardens"}
+    assert words["share"].tolist() == sorted(words["share"], reverse=True)
+    assert "rather than" not in page_html(at)
+    assert page_html(at).count("icaps-account") == PAGE
 
 
 def test_two_models(

@@ -16,13 +16,14 @@ from dashboard.model_registry import find_models
 from dashboard.quotas import NotAllowedError
 from dashboard.shortcuts import view
 from dashboard.shortcuts.predictions import predict_without
+from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.run_folders import open_page, run
-from tests.dashboard.visitor import shown_text
+from tests.dashboard.visitor import page_html, shown_text
 
 TOKEN = "zqx"
 
@@ -81,6 +82,9 @@ def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
     assert labels >= {"Flips masked (unknown)", "Flips masked (deleted)", "Flips added to others"}
     assert TOKEN in shown_text(at)
     assert any("without it" in caption.value for caption in at.caption)
+    assert page_html(at).count("icaps-account") == view.PAGE
+    at.segmented_control(key="shaded").set_value(BY_KGRAMS)
+    assert page_html(run(at)).count("K-grams covering the word") == view.PAGE
     again = opened(data, finding=f"{TOKEN} (Gardens)")  # the link, on the same server
     assert again.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
 
