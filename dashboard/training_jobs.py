@@ -4,11 +4,15 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dashboard import file_access, settings
 from dashboard.model_registry import runs_folder
+from icaps.cli.data_options import reading_options
+from icaps.cli.request import read_arguments
 from icaps.errors import ConfigError
 from icaps.runs import jobs
+from icaps.runs.folder import RunFolder
 
 LIMIT_SETTING = "ICAPS_JOBS"  # how many trainings may run at a time
 
@@ -41,6 +45,19 @@ def free_name(wanted: str) -> str:
 def command_line(arguments: Sequence[str]) -> str:
     """A command of `icaps` as it is typed in a shell."""
     return shlex.join(["python", "-m", "icaps", *arguments])
+
+
+def data_of(model: Path) -> tuple[str, dict[str, Any]] | None:
+    """The data that a model was trained on, and options of `open_source`; None if it is unknown.
+
+    Raises:
+        RunError: This iCaps does not know the command of the training.
+    """
+    request = RunFolder(model).request()
+    if request is None:
+        return None
+    options = read_arguments(request.arguments)
+    return path_for_command(options.data, request.folder), reading_options(options)
 
 
 def path_for_command(value: str, folder: str) -> str:

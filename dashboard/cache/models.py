@@ -1,10 +1,11 @@
 """Cached models and baselines, and what is computed from a model alone."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import streamlit as st
 
-from dashboard import quotas
+from dashboard import quotas, training_jobs
 from dashboard.model_registry import ModelFolder
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
@@ -124,5 +125,9 @@ def typical_texts(model: ModelFolder) -> dict[int, LabelledText]:
         DataError: The data is not on this machine, or has changed.
     """
     view = report(model).view
+    trained = training_jobs.data_of(model.path)
+    place = None
+    if trained is not None and Path(trained[0]).name == Path(view.origin.source).name:
+        place = trained[0]  # a view has no absolute path, but the training's command has
     numbers = {text.number for texts in view.tally.typical.values() for text in texts}
-    return read_counted_texts(view.origin, numbers)
+    return read_counted_texts(view.origin, numbers, place)

@@ -1,7 +1,5 @@
 """Training texts that the model sees as most similar to the text."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from dashboard import training_jobs
@@ -9,12 +7,10 @@ from dashboard.cache import data, models
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker
 from dashboard.widgets.data_picker import Choice
-from icaps.cli.data_options import reading_options
-from icaps.cli.request import read_arguments, reading_arguments
+from icaps.cli.request import reading_arguments
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape
 from icaps.results import Explanation
-from icaps.runs.folder import RunFolder
 
 _PLACE = "similar"  # prefix of the keys of the data picker
 _MAX_CHARACTERS = 600  # of a training text
@@ -56,11 +52,8 @@ def _ask_training_data(model: ModelFolder) -> Choice | None:
 
 def _preset_training_data(model: ModelFolder) -> None:
     """Chooses the data of the training command, or that of the capsule statistics."""
-    request = RunFolder(Path(model.path)).request()
-    if request is not None:
-        options = read_arguments(request.arguments)
-        value = training_jobs.path_for_command(options.data, request.folder)
-        data_picker.take(_PLACE, value, reading_options(options))
+    if (trained := training_jobs.data_of(model.path)) is not None:
+        data_picker.take(_PLACE, *trained)
     elif (report := models.report(model)) is not None:
         data_picker.take(_PLACE, report.view.origin.source, report.view.origin.reading)
 

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import url_state
+from dashboard import training_jobs, url_state
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import layout
+from dashboard.widgets import background_task, data_picker, layout
+from icaps.cli.request import option, reading_arguments
 from icaps.interpret.tables import column_order
 from icaps.reports.global_report import GlobalReport
+
+_PLACE = "counted"  # of the data that a model without statistics is counted over
 
 
 def load_report(model: ModelFolder | None) -> GlobalReport | None:
@@ -25,9 +28,37 @@ def load_report(model: ModelFolder | None) -> GlobalReport | None:
     report = models.report(model)
     if report is None:
         st.subheader("No capsule statistics for this model yet", anchor=False)
-        st.write("Compute them over labelled texts, then reload this page:")
-        show_interpret_command(model.path)
+        st.write(
+            "They are counted over labelled texts, best over texts that it was not trained on."
+        )
+        _ask_to_count(model)
     return report
+
+
+def _ask_to_count(model: ModelFolder) -> None:
+    """Asks for labelled texts, at first those of the training, and a button that counts over them.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
+    """
+    if st.session_state.get("counted model") != model.path:
+        st.session_state["counted model"] = model.path
+        if (trained := training_jobs.data_of(model.path)) is not None:
+            data_picker.take(_PLACE, *trained)
+    choice = data_picker.ask(_PLACE)
+    if choice is None:
+        return
+    split = data_picker.ask_split(choice)
+    data_picker.show_preview(choice)
+    if choice.ready:
+        arguments = ["interpret", *option("model", str(model.path)), *option("data", choice.value)]
+        arguments += [*option("part", split), *reading_arguments(choice.reading)]
+        background_task.show(
+            arguments,
+            f"Count what the capsules of {model.name} do",
+            "Reads all texts once, in its own process, and stores the counts with the model.",
+        )
 
 
 def show_interpret_command(*paths: Path) -> None:

@@ -144,6 +144,7 @@ def _fit_and_test(
     from icaps.data.source import open_source
     from icaps.data.unlabelled import open_unlabelled, unlabelled_reading
     from icaps.evaluate.scores import evaluate
+    from icaps.interpret.global_view import DataReference, make_view, save_view
     from icaps.nn import distributed
     from icaps.runs.snapshots import SnapshotWriter
     from icaps.train.callbacks import Callback
@@ -195,4 +196,12 @@ def _fit_and_test(
             progress.say(
                 f"test accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
             )
+    part = "train" if test is None else "test"
+    if first:
+        progress.say(f"counting what the capsules do with the {part} texts")
+    data = DataReference(options.data, part, reading_options(options))
+    counted = source if test is None else test
+    view = make_view(classifier, options.out, data, counted, progress.on_texts)
+    if first:
+        save_view(view, options.out)
     return 0

@@ -170,16 +170,21 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
         raise CheckpointError(f"{folder} is damaged ({error}). {_AGAIN}") from error
 
 
-def read_counted_texts(origin: Origin, numbers: Iterable[int]) -> dict[int, LabelledText]:
+def read_counted_texts(
+    origin: Origin, numbers: Iterable[int], place: str | Path | None = None
+) -> dict[int, LabelledText]:
     """Reads texts by their numbers from the data that a view was computed from.
 
-    The data is searched under its name in the working directory, in the folder of data sets, and
-    in `data`.
+    Args:
+        origin: Of the view.
+        numbers: Positions of texts in the data.
+        place: Where the data is. None: it is searched under its name in the working directory, in
+            the folder of data sets, and in `data`.
 
     Raises:
         DataError: The data is not on this machine, or has changed; the message says what to do.
     """
-    place = _locate(origin.source)
+    place = _locate(origin.source) if place is None else resolve(place)
     wanted, texts = set(numbers), dict[int, LabelledText]()
 
     def pairs() -> Iterator[tuple[str, str]]:

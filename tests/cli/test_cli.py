@@ -11,7 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.interpret.global_view import load_view
 from tests.conftest import make_texts
 
 FAST = ["--set", "fixed_dim=8", "--set", "trained_dim=8", "--set", "region_dim=16"]
@@ -47,6 +49,11 @@ def test_train_evaluate_explain(data: Path, capsys: pytest.CaptureFixture[str]) 
     assert metrics["validation_macro_f1"] == best["validation_macro_f1"]
     assert metrics["seed"] == 3
     assert metrics["test"]["n"] == 60
+    assert "counting what the capsules do with the test texts" in log
+    capsules = ICapsClassifier.load(out).network_.config.num_capsules
+    view = load_view(out, 3, capsules)
+    assert view is not None
+    assert (view.origin.part, view.tally.texts) == ("test", 60)
 
     assert main(["evaluate", "--model", str(out), "--data", str(data), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)

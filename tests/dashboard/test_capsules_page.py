@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import tasks
 from icaps.classifier import ICapsClassifier
 from icaps.interpret import tables
 from icaps.interpret.corpus import Tally
 from icaps.interpret.global_view import load_view
 from icaps.reports.global_report import GlobalReport
+from icaps.runs.folder import Request, RunFolder
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
@@ -63,11 +65,25 @@ def most_used(tally: Tally) -> tuple[int, int]:
     return int(j), int(i)
 
 
-def test_without_capsule_statistics_the_command_is_shown(models: Path) -> None:
+def test_without_capsule_statistics_a_button_counts_them(
+    models: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the data of the training, if the folder says what that was."""
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tasks, "start", started.append)
+    arguments = ("train", "--data", str(data_file))
+    RunFolder(models / "small").write_request(Request(arguments, str(models)))
     for name in ("capsules", "queries"):
         at = open_page(name)
-        assert f"icaps interpret --model {models / 'small'}" in at.code[0].value
+        assert at.text_input(key="counted path").value == str(data_file)
         assert not at.get("vega_lite_chart")
+        at.button(key="task Count what the capsules of small do").click()
+        run(at)
+        command = started.pop()
+        assert command[0] == "interpret"
+        options = dict(zip(command[1::2], command[2::2], strict=False))
+        assert options["--model"] == str(models / "small")
+        assert options["--data"] == str(data_file)
 
 
 def test_the_facts_of_the_matrix(report: GlobalReport) -> None:

@@ -84,7 +84,8 @@ def wait(place: Path, name: str, holds: Callable[[Run], bool]) -> Run:
 
 
 def wait_for_end(place: Path, name: str) -> Run:
-    return wait(place, name, lambda run: not run.status.live)
+    """The run after its process has gone, which is a moment after its last status."""
+    return wait(place, name, lambda run: not run.status.live and not run.folder.alive())
 
 
 def in_epoch(number: int) -> Callable[[Run], bool]:
