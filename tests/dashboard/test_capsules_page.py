@@ -17,7 +17,7 @@ from icaps.interpret import tables
 from icaps.interpret.corpus import Tally
 from icaps.interpret.global_view import load_view
 from icaps.reports.global_report import GlobalReport
-from icaps.runs.folder import Request, RunFolder
+from icaps.runs.folder import DONE, Request, RunFolder, Status
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
@@ -72,7 +72,9 @@ def test_without_capsule_statistics_a_button_counts_them(
     started: list[tuple[str, ...]] = []
     monkeypatch.setattr(tasks, "start", started.append)
     arguments = ("train", "--data", str(data_file))
-    RunFolder(models / "small").write_request(Request(arguments, str(models)))
+    run_folder = RunFolder(models / "small")
+    run_folder.write_request(Request(arguments, str(models)))
+    run_folder.write_status(Status(DONE))
     for name in ("capsules", "queries"):
         at = open_page(name)
         assert at.text_input(key="counted path").value == str(data_file)

@@ -27,7 +27,7 @@ def run(at: AppTest) -> AppTest:
     at.run()
     assert not at.exception, at.exception[0].stack_trace
     reader = Reader(page_html(at))
-    assert reader.tags <= TAGS
+    assert reader.tags <= TAGS, reader.tags - TAGS
     assert reader.attributes <= ATTRIBUTES
     return at
 
