@@ -30,8 +30,10 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--rankings",
         metavar="A,B",
-        help="rankings of the words: routing (the paper's), contribution, attention-gradient, "
-        "integrated-gradients, leave-one-out, lime, random; by default all that are installed",
+        help="rankings of the words: routing (the paper's), contribution, account (what each word "
+        "adds to the score), account-passes (the same, read again as words go), "
+        "attention-gradient, integrated-gradients, leave-one-out, lime, random; by default all "
+        "that are installed",
     )
     parser.add_argument(
         "--removal", choices=("deletion", "unk"), help="how words are removed; both by default"
@@ -41,6 +43,11 @@ def add_parser(commands: Commands) -> None:
         "--stability",
         action="store_true",
         help="explain again after replacing a word that is not part of the explanation",
+    )
+    parser.add_argument(
+        "--normalised",
+        action="store_true",
+        help="on short texts also relative to the best and the worst order of removing the words",
     )
     parser.add_argument(
         "--sanity", action="store_true", help="explain again with layers of random weights"
@@ -58,10 +65,12 @@ def run(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.faithfulness.attributions import registry
     from icaps.faithfulness.eraser import make_rows, measure_rankings, ranking_lines, verdicts
+    from icaps.faithfulness.normalised import measure_normalised, normalised_lines
     from icaps.faithfulness.perturbation import REMOVALS
     from icaps.faithfulness.sanity import cascade, sanity_lines
     from icaps.faithfulness.stability import stability_lines
     from icaps.faithfulness.texts import read_explained
+    from icaps.faithfulness.word_agreement import agreement_lines, word_agreement
     from icaps.stats import to_plain_dict
 
     progress, seed = Progress(sys.stderr), options.seed
@@ -75,16 +84,22 @@ def run(options: argparse.Namespace) -> int:
     others = None
     if options.other_model:
         others = read_explained(_load_other(options, classifier), sample)
+    removals = (options.removal,) if options.removal else REMOVALS
     results = measure_rankings(
         texts,
         names,
-        (options.removal,) if options.removal else REMOVALS,
+        removals,
         read_explain_options(options),
         seed,
         lambda name, removal: progress.say(f"{name}, {removal}"),
     )
     rows = make_rows(list(results), seed)
+    normalised = []
+    if options.normalised:
+        progress.say("normalised")
+        normalised = list(measure_normalised(texts, names, removals, seed))
     overlaps = _measure_overlaps(options, classifier, texts, others)
+    agreement = [] if others is None else list(word_agreement(texts, others, names, seed))
     sanity = list(cascade(texts, KGRAM_RANKINGS, seed)) if options.sanity else []
     blank = len(sample) - len(texts)
     if options.json:
@@ -96,7 +111,9 @@ def run(options: argparse.Namespace) -> int:
             "blank": blank,
             "left_out": list(left_out),
             "rows": [to_plain_dict(row) for row in rows],
+            "normalised": [to_plain_dict(row) for row in normalised],
             "stability": [to_plain_dict(overlap) for overlap in overlaps],
+            "word_agreement": [to_plain_dict(row) for row in agreement],
             "sanity": [to_plain_dict(row) for row in sanity],
             "verdicts": verdicts(rows),
         }
@@ -104,8 +121,12 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print(f"{len(texts):,} texts (seed {seed}); {blank:,} without a known word")
     print("", *ranking_lines(rows), sep="\n")
+    if normalised:
+        print("", *normalised_lines(normalised), sep="\n")
     if overlaps:
         print("", *stability_lines(overlaps), sep="\n")
+    if agreement:
+        print("", *agreement_lines(agreement), sep="\n")
     if sanity:
         print("", *sanity_lines(sanity), sep="\n")
     print("", *verdicts(rows), sep="\n")
@@ -120,7 +141,7 @@ def _measure_overlaps(
     texts: ExplainedTexts,
     others: ExplainedTexts | None,
 ) -> list[Overlap]:
-    """The stability of each ranking of the capsules, as far as the options select it.
+    """The stability of each ranking of K-grams, as far as the options select it.
 
     `others` are the texts as another model reads them.
     """

@@ -7,14 +7,14 @@ them alone: a good explanation has a high comprehensiveness and a low sufficienc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from icaps.config import KGRAM_RANKINGS, ExplainOptions
+from icaps.config import ACCOUNT, CONTRIBUTION, KGRAM_RANKINGS, ExplainOptions
 from icaps.faithfulness.attributions.registry import (
     ATTRIBUTIONS,
     LEAVE_ONE_OUT,
@@ -29,7 +29,8 @@ from icaps.faithfulness.texts import ExplainedTexts
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
 
-BINS, KGRAMS = "bins", "k-grams"  # the two ways to select words by a ranking
+# The ways to select words by a ranking; see `RankingResult.words`.
+BINS, KGRAMS, AS_MANY = "bins", "k-grams", "as many words"
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,14 @@ class RankingResult:
 
     Attributes:
         ranking: One of `registry.RANKINGS`.
-        words: BINS, the mean over the first words of PERCENTS of the text; or KGRAMS, the K-grams.
-            A ranking without K-grams of its own selects as many words as the paper's K-grams
-            cover, and the random one the paper's K-grams at random places.
+        words: BINS, the mean over the first words of PERCENTS of the text; KGRAMS, the K-grams; or
+            AS_MANY, as many words as the paper's K-grams cover, by a ranking that has K-grams of
+            its own. KGRAMS of a ranking without K-grams are as many words, too, and those of the
+            random one the paper's K-grams at random places.
         removal: One of `perturbation.REMOVALS`.
         effects: The effects on each text.
         agreement: (texts,), Kendall's tau-b of the word scores with those of leave-one-out; NaN
-            where all words of a text have the same score. None for KGRAMS.
+            where all words of a text have the same score. None but for BINS.
     """
 
     ranking: str
@@ -107,7 +109,7 @@ def measure_rankings(
     seed: int = 0,
     on_ranking: Callable[[str, str], None] = lambda ranking, removal: None,
 ) -> Iterator[RankingResult]:
-    """Measures each ranking of words by its bins and by its K-grams, for each removal.
+    """Measures each ranking of words by its bins and its K-grams or as many words, per removal.
 
     Args:
         texts: The texts with their explained classes.
@@ -138,16 +140,20 @@ def measure_rankings(
             )
             effects = measure(texts, [bins(order) for order in orders], removal)
             yield RankingResult(name, BINS, removal, effects, agreement)
-            if name in KGRAM_RANKINGS:
-                choices = covered_words(texts, replace(options, ranking=name))
-            elif name == RANDOM:
-                choices = random_places(paper_choices, seed)
-            else:
-                choices = [
-                    first(order, int(chosen.sum()))
-                    for order, chosen in zip(orders, paper_choices, strict=True)
-                ]
-            yield RankingResult(name, KGRAMS, removal, measure(texts, choices, removal))
+            as_many = [
+                first(order, int(chosen.sum()))
+                for order, chosen in zip(orders, paper_choices, strict=True)
+            ]
+            by_words = {KGRAMS: as_many}
+            if name == RANDOM:
+                by_words = {KGRAMS: random_places(paper_choices, seed)}
+            elif name == PAPER:
+                by_words = {KGRAMS: paper_choices}
+            elif name in KGRAM_RANKINGS:
+                kgrams = covered_words(texts, replace(options, ranking=name))
+                by_words = {KGRAMS: kgrams, AS_MANY: as_many}
+            for words, choices in by_words.items():
+                yield RankingResult(name, words, removal, measure(texts, choices, removal))
 
 
 def _agreement(orders: NDArray[np.floating], leave_one_out: NDArray[np.floating]) -> float:
@@ -163,9 +169,9 @@ class RankingRow:
 
     Attributes:
         comprehensiveness, sufficiency, flips, covered: See `RemovalEffects`.
-        agreement: With leave-one-out; None for KGRAMS.
+        agreement: With leave-one-out; None but for BINS.
         gain: The comprehensiveness minus that of the paper's ranking, paired by text; None if that
-            was not measured.
+            was not measured. For AS_MANY it is that of the paper's K-grams, as is the control.
         control: The comprehensiveness of random words; None if they were not measured.
         control_sufficiency: Their sufficiency.
     """
@@ -194,9 +200,9 @@ def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRo
     }
     rows = []
     for result in results:
-        effects = result.effects
-        paper = effects_by_key.get((PAPER, result.words, result.removal))
-        control = effects_by_key.get((RANDOM, result.words, result.removal))
+        effects, words = result.effects, BINS if result.words == BINS else KGRAMS
+        paper = effects_by_key.get((PAPER, words, result.removal))
+        control = effects_by_key.get((RANDOM, words, result.removal))
         gain = None if paper is None else effects.comprehensiveness - paper.comprehensiveness
         rows.append(
             RankingRow(
@@ -217,7 +223,7 @@ def make_rows(results: Sequence[RankingResult], seed: int = 0) -> list[RankingRo
 
 
 def verdicts(rows: Sequence[RankingRow]) -> list[str]:
-    """Conclusions as sentences: the K-grams beside random words, and better rankings.
+    """Conclusions as sentences: the K-grams beside random words, better rankings, the account.
 
     A ranking is better than the paper's if the interval of the difference in comprehensiveness is
     above zero.
@@ -235,18 +241,58 @@ def verdicts(rows: Sequence[RankingRow]) -> list[str]:
                     f"By {removal} {what} by {', '.join(names)} are more comprehensive than those "
                     f"by the paper's {PAPER}."
                 )
-    if ("contribution", KGRAMS) in {(row.ranking, row.words) for row in better}:
-        lines.append("`icaps explain --ranking contribution` shows the K-grams by contribution.")
+    by_key = {(row.ranking, row.words, row.removal): row for row in rows}
+    for removal in dict.fromkeys(row.removal for row in rows):
+        lines += _account_verdicts(by_key, removal)
+    for name in (CONTRIBUTION, ACCOUNT):
+        if (name, KGRAMS) in {(row.ranking, row.words) for row in better}:
+            lines.append(f"`icaps explain --ranking {name}` shows the K-grams by {name}.")
     return lines
+
+
+def _account_verdicts(
+    rows: Mapping[tuple[str, str, str], RankingRow], removal: str
+) -> Iterator[str]:
+    """The account beside the best ranking of the first words, and its K-grams beside the paper's.
+
+    Args:
+        rows: By ranking, words and removal.
+        removal: One of `perturbation.REMOVALS`.
+    """
+    if (account := rows.get((ACCOUNT, BINS, removal))) is not None:
+        rivals = [
+            row
+            for (name, words, how), row in rows.items()
+            if (words, how) == (BINS, removal) and not name.startswith(ACCOUNT)
+        ]
+        best = max(rivals, key=lambda row: row.comprehensiveness.value, default=None)
+        if best is not None and best.comprehensiveness.value > 0:
+            share = account.comprehensiveness.value / best.comprehensiveness.value
+            yield (
+                f"By {removal} the first words by {ACCOUNT} have {share:.2f} times the "
+                f"comprehensiveness of those by {best.ranking}, the highest other ranking."
+            )
+    kgrams, paper = (rows.get((name, KGRAMS, removal)) for name in (ACCOUNT, PAPER))
+    if kgrams is not None and paper is not None and paper.comprehensiveness.value > 0:
+        times = kgrams.comprehensiveness.value / paper.comprehensiveness.value
+        yield (
+            f"By {removal} the K-grams by {ACCOUNT} have {times:.1f} times the comprehensiveness "
+            f"of the paper's, with {kgrams.covered.value:.0%} of the words in place of "
+            f"{paper.covered.value:.0%}."
+        )
 
 
 def ranking_lines(rows: Sequence[RankingRow]) -> Iterator[str]:
     """The rows as lines for a terminal."""
     titles = {
         BINS: "The first 1, 5, 10, 20 and 50% of the words, on average",
-        KGRAMS: "The K-grams, or as many words",
+        KGRAMS: "The K-grams; for a ranking without K-grams as many words as the paper's cover",
+        AS_MANY: "As many words as the paper's K-grams cover, by rankings with other K-grams",
     }
+    measured = {row.words for row in rows}
     for words, title in titles.items():
+        if words not in measured:
+            continue
         yield f"{title}:"
         yield (
             f"{'ranking':<21}{'removal':<9}{'comprehensiveness':<24}{'sufficiency':<24}"

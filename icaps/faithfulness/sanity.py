@@ -51,7 +51,7 @@ def cascade(
 
     Args:
         texts: As the trained network read them.
-        rankings: Some of `registry.RANKINGS`; leave-one-out and LIME delete words.
+        rankings: Some of `registry.RANKINGS`; those that remove words delete them.
         seed: Seed of the new weights, and of what is random in a ranking.
     """
     before = {name: list(score_words(name, texts, "deletion", seed)) for name in rankings}
@@ -98,14 +98,14 @@ def _correlation(
 ) -> Interval:
     """The mean rank correlation of the first order of each text with its other orders."""
     correlations = [
-        np.mean([_spearman(first[0], scores) for scores in orders])
+        np.mean([spearman(first[0], scores) for scores in orders])
         for first, orders in zip(one, other, strict=True)
     ]
     return bootstrap_mean(np.array(correlations), seed)
 
 
-def _spearman(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
-    """NaN if one of them has the same score for all words."""
+def spearman(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    """Spearman's rank correlation of scores (words,); NaN if one is the same for all words."""
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     return float(spearmanr(one, other).statistic)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
 from icaps.faithfulness.choices import Choices, covered_words, random_places
-from icaps.faithfulness.texts import ExplainedTexts
+from icaps.faithfulness.texts import ExplainedTexts, common_texts
 from icaps.inference import Reading, read
 from icaps.interpret.tables import is_content_word
 from icaps.model import ICapsNet
@@ -31,7 +31,7 @@ class Overlap:
 
     Attributes:
         of: What differs between the two: "synonym", "neutral", or "model".
-        ranking: The ranking of the capsules, "routing" or "contribution".
+        ranking: The ranking of the K-grams, one of `config.KGRAM_RANKINGS`.
         texts: Number of texts that were compared.
         jaccard: Jaccard index of the words that the K-grams of the two cover.
         random: The same with the K-grams of the second at random places.
@@ -63,7 +63,7 @@ def overlap_after_replacement(
         texts: The texts with their explained classes.
         vocabulary: The vocabulary of the network.
         change: "synonym" replaces a content word, "neutral" a stop word or punctuation.
-        options: The numbers of K-grams, and the ranking of the capsules.
+        options: The numbers of K-grams, and their ranking.
         seed: Seed of the choice of the word, and of the random places.
     """
     before = covered_words(texts, options)
@@ -105,19 +105,17 @@ def overlap_between_models(
     Args:
         one: Texts as the first model read them, with its predictions.
         other: The same of the second model, which has the same classes.
-        options: The numbers of K-grams, and the ranking of the capsules.
+        options: The numbers of K-grams, and their ranking.
         seed: Seed of the random places.
     """
-    number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
     covered, others = covered_words(one, options), covered_words(other, options)
     same, left, right = [], [], []
-    for (reading, target), chosen in zip(one, covered, strict=True):
-        if (n := number.get(reading.texts[0])) is not None:
-            same.append(target == other.targets[n])
-            if same[-1]:
-                words = min(chosen.shape[1], others[n].shape[1])  # limits may differ
-                left.append(chosen[:, :words])
-                right.append(others[n][:, :words])
+    for n, m in common_texts(one, other):
+        same.append(one.targets[n] == other.targets[m])
+        if same[-1]:
+            words = min(covered[n].shape[1], others[m].shape[1])  # limits may differ
+            left.append(covered[n][:, :words])
+            right.append(others[m][:, :words])
     return _overlap("model", options.ranking, left, right, same, seed)
 
 
@@ -155,7 +153,7 @@ def read_again(
 def stability_lines(overlaps: Sequence[Overlap]) -> Iterator[str]:
     """The overlaps as lines for a terminal."""
     yield "Words in the K-grams of both over those of either:"
-    yield f"{'changed':<9}{'capsules by':<14}{'texts':<7}{'overlap':<24}{'random':<24}same class"
+    yield f"{'changed':<9}{'K-grams by':<14}{'texts':<7}{'overlap':<24}{'random':<24}same class"
     for row in overlaps:
         yield (
             f"{row.of:<9}{row.ranking:<14}{row.texts:<7}{f'{row.jaccard:.3f}':<24}"
@@ -196,9 +194,9 @@ def _overlap(
     same: Sequence[bool],
     seed: int,
 ) -> Overlap:
-    overlaps = np.array([_jaccard(*pair) for pair in zip(one, other, strict=True)])
+    overlaps = np.array([jaccard(*pair) for pair in zip(one, other, strict=True)])
     placed = random_places(other, seed)
-    control = np.array([_jaccard(*pair) for pair in zip(one, placed, strict=True)])
+    control = np.array([jaccard(*pair) for pair in zip(one, placed, strict=True)])
     return Overlap(
         of=of,
         ranking=ranking,
@@ -209,6 +207,6 @@ def _overlap(
     )
 
 
-def _jaccard(one: Choices, other: Choices) -> float:
-    """Mean over the choices of `other`."""
+def jaccard(one: Choices, other: Choices) -> float:
+    """Jaccard index of one choice of words (1, words) with others (choices, words), their mean."""
     return float(((one & other).sum(1) / np.maximum((one | other).sum(1), 1)).mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from torch import Tensor
@@ -45,6 +45,15 @@ class ExplainedTexts:
     def __iter__(self) -> Iterator[tuple[Reading, int]]:
         return iter(zip(self.readings, self.targets, strict=True))
 
+    def take(self, numbers: Iterable[int]) -> ExplainedTexts:
+        """Some of the texts, by number."""
+        chosen = list(numbers)
+        return replace(
+            self,
+            readings=tuple(self.readings[n] for n in chosen),
+            targets=tuple(self.targets[n] for n in chosen),
+        )
+
     @property
     def capsule_mask(self) -> Tensor | None:
         """(I,), 0 for each capsule that is switched off; None if none is."""
@@ -65,3 +74,13 @@ def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> Explain
             "The model knows no word of these texts; use texts similar to its training texts."
         )
     return explained
+
+
+def common_texts(one: ExplainedTexts, other: ExplainedTexts) -> list[tuple[int, int]]:
+    """The texts in which two models know a word, as their numbers in `one` and in `other`.
+
+    Both were read from the same strings.
+    """
+    number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
+    texts = ((n, number.get(reading.texts[0])) for n, reading in enumerate(one.readings))
+    return [(n, m) for n, m in texts if m is not None]

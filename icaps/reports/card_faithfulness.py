@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import ACCOUNT, ROUTING
+from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import Evaluation
 from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
@@ -22,7 +22,8 @@ from icaps.faithfulness.texts import read_explained
 from icaps.interpret.local import Reasons
 from icaps.stats import bootstrap_mean, to_plain_dict
 
-RANKINGS = (PAPER, "contribution", LEAVE_ONE_OUT, RANDOM)  # fast, and without extra packages
+# Fast, and without extra packages.
+RANKINGS = (PAPER, CONTRIBUTION, ACCOUNT, LEAVE_ONE_OUT, RANDOM)
 _COVERAGE = ("covered", "bias", "words")
 _FACTS = ("texts", "blank", "seed", "rows", "verdicts")
 _ROW_NAMES = ("ranking", "words", "removal")

@@ -1,5 +1,6 @@
 """Attributions: those of the network against plain loops, and those of Captum and lime."""
 
+import math
 from itertools import chain
 
 import numpy as np
@@ -9,6 +10,8 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness.attributions import registry
+from icaps.faithfulness.attributions.account import account
+from icaps.faithfulness.attributions.account_passes import PASSES, account_by_passes
 from icaps.faithfulness.attributions.attention import (
     contribution_attention,
     routing_attention,
@@ -24,8 +27,11 @@ from icaps.faithfulness.attributions.registry import (
     missing_rankings,
     score_words,
 )
+from icaps.faithfulness.perturbation import remove
 from icaps.faithfulness.texts import ExplainedTexts
 from icaps.inference import Reading, read_texts
+from icaps.inference import read as read_batches
+from icaps.interpret.account import BatchAccount
 from icaps.model import AttentionOutput
 from icaps.nn.packing import lay_out
 from tests.faithfulness.test_perturbation import left, plain_norms
@@ -111,6 +117,49 @@ def test_attention_times_its_slope_by_differences() -> None:
         assert found == pytest.approx(
             spread_over_windows(weights, reading.tokens.words_per_sentence, size), abs=1e-7
         )
+
+
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
+def test_the_account_of_many_texts_is_that_of_each(options: dict[str, object]) -> None:
+    _, given = some(6, **options)
+    for (reading, target), scores in zip(given, account(given), strict=True):
+        alone = BatchAccount(given.network, reading).word_shares(np.array([target]))
+        np.testing.assert_allclose(scores, alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["deletion", "unk"])
+@pytest.mark.parametrize("options", [{}, {"hierarchical": True}])
+def test_the_account_by_passes_by_plain_loops(options: dict[str, object], how: str) -> None:
+    """One word after another, by its shares in the text and in what was left at the last pass."""
+    _, given = some(4, **options)
+    for (reading, target), scores in zip(given, account_by_passes(given, how), strict=True):
+        words, targets = len(reading.tokens.ids), np.array([target])
+        whole = BatchAccount(given.network, reading).word_shares(targets)
+        chosen: list[int] = []
+        weighted = dict(enumerate(whole.tolist()))
+        passes = {math.ceil(words * percent / 100) for percent in PASSES}
+        while len(chosen) < words:
+            if len(chosen) in passes:
+                mask = ~np.isin(np.arange(words), chosen)
+                (rest,) = read_batches(given.network, remove(reading.tokens, mask[None], how))
+                shares = BatchAccount(given.network, rest).word_shares(targets)
+                places = np.flatnonzero(mask) if how == "deletion" else np.arange(words)
+                weighted = {
+                    word: 0.25 * whole[word] + 0.75 * share
+                    for word, share in zip(places.tolist(), shares.tolist(), strict=True)
+                    if mask[word]
+                }
+            best = max(weighted, key=weighted.__getitem__)
+            del weighted[best]
+            chosen.append(best)
+        assert (-scores).argsort(kind="stable").tolist() == chosen
+
+
+def test_nothing_is_left_to_read_after_the_only_word() -> None:
+    given = read(untrained(), ["bread", "quillmarsh bread"])
+    assert [len(scores) for scores in account_by_passes(given, "deletion")] == [1, 2]
+    assert [scores.max() for scores in account_by_passes(given, "unk")] == [0, 0]
+    assert list(account_by_passes(given.take([]), "unk")) == []
 
 
 @pytest.mark.parametrize("how", ["deletion", "unk"])

@@ -1,7 +1,9 @@
 """Faithfulness by ERASER's definitions, written out here as plain loops."""
 
+import dataclasses
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,11 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.config import ExplainOptions
+from icaps.faithfulness.attributions.account import account
+from icaps.faithfulness.attributions.registry import RANKINGS
 from icaps.faithfulness.choices import bins, covered_words, first, random_places
 from icaps.faithfulness.eraser import (
+    AS_MANY,
     BINS,
     KGRAMS,
     RankingResult,
@@ -106,6 +111,35 @@ def test_random_places_keep_the_runs() -> None:
     assert not random_places([np.zeros((1, 3), dtype=bool)], 0, 4)[0].any()
 
 
+def test_the_account_has_its_k_grams_and_as_many_words_as_the_paper_s() -> None:
+    _, given = some(6)
+    options = ExplainOptions(top_capsules=2, top_kgrams=2)
+    found = {
+        (one.ranking, one.words): one.effects
+        for one in measure_rankings(given, ["routing", "account", "random"], ["unk"], options)
+    }
+    assert {key for key in found if key[1] == AS_MANY} == {("account", AS_MANY)}
+    papers = covered_words(given, options)
+    own = covered_words(given, dataclasses.replace(options, ranking="account"))
+    most = [
+        first(scores[None], int(chosen.sum()))
+        for scores, chosen in zip(account(given), papers, strict=True)
+    ]
+    for words, choices in ((KGRAMS, own), (AS_MANY, most)):
+        expected = measure(given, choices, "unk")
+        assert found["account", words].covered.tolist() == expected.covered.tolist()
+        np.testing.assert_array_equal(
+            found["account", words].comprehensiveness, expected.comprehensiveness
+        )
+    covered = found["account", AS_MANY].covered
+    assert covered.tolist() == found["routing", KGRAMS].covered.tolist()
+    rows = make_rows(list(measure_rankings(given, ["routing", "account", "random"], ["unk"])))
+    control = next(row for row in rows if (row.ranking, row.words) == ("random", KGRAMS))
+    as_many = next(row for row in rows if row.words == AS_MANY)
+    assert as_many.control == control.comprehensiveness
+    assert as_many.gain is not None
+
+
 def test_where_one_word_decides_it_is_found() -> None:
     """Only "bread" and "rose" have an embedding, and "rose" speaks for the garden."""
     given = read(hand_set(), ["the the the rose the the the the the the", "the bread the the the"])
@@ -154,6 +188,37 @@ def test_the_table_stands_beside_control_and_paper() -> None:
     assert to_plain_dict(alone[0])["comprehensiveness"]["mean"] == pytest.approx(0.6)
 
 
+def test_the_account_beside_the_best_other_ranking_and_the_paper_s_k_grams() -> None:
+    paper, own, best = [0.1, 0.2, 0.3] * 10, [0.5, 0.6, 0.7] * 10, [0.6, 0.7, 0.8] * 10
+    results = [
+        made_up(name, words, values)
+        for name, values in (
+            ("routing", paper),
+            ("account", own),
+            ("account-passes", [2 * value for value in own]),
+            ("lime", best),
+        )
+        for words in (BINS, KGRAMS)
+    ]
+    lines = verdicts(make_rows([*results, made_up("account", AS_MANY, best)]))
+    beside, kgrams, shows = lines[-3:]
+    assert beside == (
+        "By unk the first words by account have 0.86 times the comprehensiveness of those by lime, "
+        "the highest other ranking."
+    )
+    assert "K-grams by account have 3.0 times the comprehensiveness of the paper's" in kgrams
+    assert "with 20% of the words in place of 20%" in kgrams
+    assert "--ranking account" in shows
+    assert not any("highest other" in line for line in verdicts(make_rows(results[2:4])))
+
+
+def test_the_help_names_every_ranking(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["faithfulness", "--help"])
+    told = "".join(capsys.readouterr().out.split())  # lines break at hyphens
+    assert all(re.search(rf"{name}[,;(]", told) for name in RANKINGS)
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     code = main(["faithfulness", *map(str, arguments)])
     return (code, *capsys.readouterr())
@@ -189,7 +254,7 @@ def test_more_tables_of_the_command(
     model_folder: Path, data_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--model", model_folder, "--data", data_file, "--limit", 8, "--removal", "unk"]
-    given += ["--rankings", "routing,random", "--stability", "--sanity"]
+    given += ["--rankings", "routing,account,random", "--stability", "--sanity", "--normalised"]
     code, told, _ = run(capsys, *given, "--other-model", model_folder)
     assert code == 0
     assert "deletion" not in told
@@ -197,6 +262,17 @@ def test_more_tables_of_the_command(
         assert line in told
     (same,) = [line for line in told.splitlines() if line.startswith("model    routing")]
     assert "1.000 [1.000, 1.000]" in same  # a model agrees with itself
+    agreement = told[told.index("Words by the other model") :].splitlines()[2:4]
+    assert [line.split()[0] for line in agreement] == ["routing", "account"]
+    assert all(line.count("1.000 [1.000, 1.000]") == 2 for line in agreement)
+    facts = json.loads(run(capsys, *given, "--other-model", model_folder, "--json")[1])
+    assert [row["ranking"] for row in facts["normalised"]] == ["routing", "account", "random"]
+    assert [row["ranking"] for row in facts["word_agreement"]] == ["routing", "account"]
+    assert {row["words"] for row in facts["rows"] if row["ranking"] == "account"} == {
+        BINS,
+        KGRAMS,
+        AS_MANY,
+    }
 
 
 def test_mistakes_are_refused(

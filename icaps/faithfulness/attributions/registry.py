@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING
 from icaps.errors import ConfigError
 from icaps.faithfulness.attributions.account import account
+from icaps.faithfulness.attributions.account_passes import account_by_passes
 from icaps.faithfulness.attributions.attention import contribution_attention, routing_attention
 from icaps.faithfulness.attributions.attention_gradient import attention_gradient
 from icaps.faithfulness.attributions.integrated_gradients import integrated_gradients
@@ -51,6 +52,9 @@ ATTRIBUTIONS: dict[str, Attribution] = {
     PAPER: Attribution(lambda texts, removal, seed: routing_attention(texts)),
     CONTRIBUTION: Attribution(lambda texts, removal, seed: contribution_attention(texts)),
     ACCOUNT: Attribution(lambda texts, removal, seed: account(texts)),
+    "account-passes": Attribution(
+        lambda texts, removal, seed: account_by_passes(texts, removal), removes_words=True
+    ),
     "attention-gradient": Attribution(lambda texts, removal, seed: attention_gradient(texts)),
     "integrated-gradients": Attribution(
         lambda texts, removal, seed: integrated_gradients(texts), package="captum"
@@ -91,7 +95,7 @@ def score_words(
     Args:
         name: One of RANKINGS, whose package is installed.
         texts: The texts with their explained classes.
-        removal: How leave-one-out and LIME remove words.
+        removal: How the account by passes, leave-one-out and LIME remove words.
         seed: Seed of LIME and of the random orders.
     """
     for scores in ATTRIBUTIONS[name].score(texts, removal, seed):
