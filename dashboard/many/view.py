@@ -8,6 +8,8 @@ from dashboard.many.table import MOST_WORDS, Explained
 from dashboard.widgets import downloads
 from icaps.interpret.local import Reasons
 
+_FIRST = ("text", "predicted", "probability", "words", "covered", "K-grams", "K-gram shares")
+
 
 def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:
     """Yields the same parts, with a progress bar."""
@@ -22,10 +24,13 @@ def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:
 
 def show_table(explained: Explained) -> None:
     """The table of predictions, K-grams and words, with its downloads."""
+    columns = explained.table.columns
+    first = [name for name in _FIRST if name in columns]  # there may be many norms
     st.dataframe(
         explained.table,
         width="stretch",
         hide_index=True,
+        column_order=[*first, *(name for name in columns if name not in first)],
         column_config={"covered": st.column_config.NumberColumn(format="percent")},
     )
     st.caption(

@@ -17,7 +17,7 @@ from dashboard.model_registry import ModelFolder, find_models, runs_folder
 from dashboard.train import charts, job_bars
 from dashboard.training_jobs import command_line
 from dashboard.widgets import chart_card, downloads, result_warnings
-from dashboard.widgets.shaded_text import text_card
+from dashboard.widgets.shaded_text import account_card, kgram_card, text_card
 from icaps.cli.request import TrainRequest, read_arguments
 from icaps.errors import ICapsError, RunError
 from icaps.html import printable
@@ -29,6 +29,7 @@ from icaps.train.checkpoint_files import CONFIG, METRICS
 from icaps.train.result_warnings import warnings_of
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
+_SHADINGS = ("Every word", "K-grams")  # of the watched text
 
 
 def show_how_to_start() -> None:
@@ -141,7 +142,7 @@ def show_learning(run: Run) -> None:
         st.write(
             error_boundary.plain(f"After epoch {epoch}: {explanation.predicted}, {probability:.0%}")
         )
-        st.html(text_card(explanation))
+        _show_watched_text(explanation)
     table = charts.use_table(snapshots)
     colors = class_colors(snapshots[-1]["classes"])
     alive = table[table["share"] >= 0.01].groupby("epoch").size().reindex(epochs, fill_value=0)
@@ -155,6 +156,24 @@ def show_learning(run: Run) -> None:
         return charts.draw_use(table, colors, ink)
 
     chart_card.show(draw, table, "capsule-use", "Which capsules win texts, by epoch")
+
+
+def _show_watched_text(explanation: Explanation) -> None:
+    """The watched text after an epoch: every word with its share, or the K-grams."""
+    if explanation.blank or explanation.word_account() is None:  # of an older version
+        st.html(text_card(explanation))
+        return
+    shading = st.segmented_control(
+        "Shading",
+        _SHADINGS,
+        default=_SHADINGS[0],
+        required=True,
+        key="watched shading",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    card = account_card if shading == _SHADINGS[0] else kgram_card
+    st.html(card(explanation))
 
 
 def show_log(run: Run) -> None:

@@ -43,7 +43,8 @@ def test_the_explanation_as_files(window: Any, other_window: Any) -> None:
     other_window.set_content(content)
     assert other_window.locator("b, script").count() == 0
     other_window.locator(".icaps-tip").evaluate_all("all => all.forEach((tip) => tip.remove())")
-    assert other_window.locator(".icaps-text").text_content() == TEXT
+    shown = other_window.locator(".icaps-text").all_text_contents()
+    assert shown == [TEXT, TEXT]  # by the shares of its words, and with its K-grams
     expect(other_window.locator("h1")).to_have_text("Why Cooking?")
 
 
@@ -58,6 +59,11 @@ def test_many_texts(window: Any) -> None:
     rows = list(csv.DictReader(io.StringIO(content, newline="")))
     assert [row["text"] for row in rows] == [texts[0], "'=1+1", *texts[2:]]
     assert [rows[0]["predicted"], rows[2]["predicted"]] == ["Cooking", "Sailing"]
+    name, content = download(page, "JSON")
+    assert name == "explanations.json"
+    for row in json.loads(content):
+        total = row["bias"] + sum(word["share"] for word in row["words"])
+        assert row["scores"][row["target"]] == pytest.approx(total, abs=1e-5)
     file = {"name": "texts.csv", "mimeType": "text/csv"}
     upload = page.locator("input[type=file]")
     upload.set_input_files({**file, "buffer": b'text\n"two\nlines"\nbread'})

@@ -202,6 +202,8 @@ def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     assert table["predicted"].tolist()[:2] == ["Cooking", "Sailing"]
     assert table["probability"].tolist() == [round(max(e.probabilities), 4) for e in expected]
     assert table["norm Gardens"].tolist() == [round(e.scores[1], 4) for e in expected]
+    covered = [explanation.covered for explanation in expected]
+    assert table["covered"].tolist() == pytest.approx(covered, abs=1e-4)
     download, whole = at.get("download_button")
     assert (download.label, download.proto.url.endswith(".csv")) == ("CSV", True)
     assert whole.label == "JSON"
