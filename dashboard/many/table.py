@@ -16,6 +16,7 @@ from icaps.data.formats.csv import allow_long_fields
 from icaps.errors import DataError
 from icaps.html import decimals, printable
 from icaps.interpret.local import Reasons
+from icaps.text.batch import UNK
 
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 
@@ -23,7 +24,7 @@ TEXT_COLUMN = "text"
 MOST_WORDS = 10  # in a cell of the table
 _DIGITS = 4  # of the table
 _KGRAM = ("start", "end", "capsule", "share")
-_WORD = ("start", "end", "count", "share")
+_WORD = ("start", "end", "count", "share", "known")
 
 
 def from_lines(text: str) -> tuple[str, ...]:
@@ -153,7 +154,7 @@ def _signed(share: float) -> str:
 
 
 class _Words(NamedTuple):
-    """What the JSON of B texts needs as columns; some 13 bytes per word beside the texts."""
+    """What the JSON of B texts needs as columns; some 14 bytes per word beside the texts."""
 
     texts: Sequence[str]
     predicted: Sequence[int | None]  # None for a blank text
@@ -168,6 +169,7 @@ class _Words(NamedTuple):
     spans: NDArray[np.int32]
     counts: NDArray[np.uint8]
     shares: NDArray[np.float32]
+    known: NDArray[np.bool_]
 
     @classmethod
     def of(cls, part: Reasons, calibrate: Calibrate) -> "_Words":
@@ -192,11 +194,13 @@ class _Words(NamedTuple):
             spans=tokens.spans.astype(np.int32),
             counts=counts.clip(max=255).astype(np.uint8),
             shares=part.word_shares.astype(np.float32),
+            known=tokens.ids != UNK,
         )
 
     def facts(self, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Plain data of each text."""
         norms, probabilities = self.norms.tolist(), self.probabilities.tolist()
+        columns = (*self.spans.T, self.counts, self.shares, self.known)
         for n, text in enumerate(self.texts):
             predicted = self.predicted[n]
             kgrams = slice(self.kgram_offsets[n], self.kgram_offsets[n + 1])
@@ -213,10 +217,7 @@ class _Words(NamedTuple):
                     {"text": text[start:end], **_row(_KGRAM, start, end, *others)}
                     for start, end, *others in _rows(self.kgrams, kgrams)
                 ],
-                "words": [
-                    _row(_WORD, *values)
-                    for values in _rows((*self.spans.T, self.counts, self.shares), words)
-                ],
+                "words": [_row(_WORD, *values) for values in _rows(columns, words)],
             }
 
 
