@@ -47,7 +47,8 @@ def test_the_report_on_a_text(models: Path, offered: dict[str, Any], tmp_path: P
     for name, kind in FILE_FORMATS.items():
         path = tmp_path / f"report.{kind.suffix}"
         arguments = ["explain", "--model", str(models / "small"), "--top-capsules", "3"]
-        arguments += ["--target", "Gardens", "--trust", "--out", str(path), TEXT]
+        arguments += ["--target", "Gardens", "--ranking", "account", "--trust"]  # as the page
+        arguments += ["--out", str(path), TEXT]
         assert main(arguments) == 0
         assert path.read_bytes() == offered[f"explanation.{kind.suffix}"](), name
     assert "Can this be trusted?" in (tmp_path / "report.html").read_text(encoding="utf-8")
