@@ -8,14 +8,18 @@ one process: a speed is that of the median time, a ratio the median of the ratio
 
 Many texts are explained as columns (`ICapsClassifier.reasons`, with the K-grams spelled out), as on
 the page for a table; `objects` are those of `explain`, with the count and weights of every word.
+`account` is the same as columns with the K-grams by the account and the share of every word, and
+`shares` are the shares of words of the predicted class alone, without K-grams.
 
 The time per text is that of a warm model, which has its lookup table of words. The other explainers
 explain one text at a time, from a string, for the predicted class of the same network with its
 table: LIME with 1,000 samples, Captum's Integrated Gradients with 50 steps over the embeddings of
 the words, and, without --quick, SHAP's Partition with its default number of evaluations.
 `short_gradients` are the same Integrated Gradients as `icaps.faithfulness.attributions` shortens
-them. A turn of a side is several texts, one after another; `explain_many` are our explanations of
-many texts in one call, which the others do not offer.
+them. `account_one` is the account of one text for all classes, by word and capsule. A turn of a
+side is several texts, one after another; `explain_many`, `accounts` and `passes` are our
+explanations, our accounts and our accounts by passes of many texts in one call, which the others do
+not offer.
 """
 
 from __future__ import annotations
@@ -39,8 +43,10 @@ from torch import Tensor
 from benchmarks.machine import machine
 from benchmarks.timing import by_turns, ratio, seconds, show
 from icaps.classifier import ICapsClassifier
+from icaps.config import ACCOUNT
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
+from icaps.faithfulness.attributions.account_passes import account_by_passes
 from icaps.faithfulness.attributions.integrated_gradients import (
     AT_ONCE,
     STEPS,
@@ -48,8 +54,9 @@ from icaps.faithfulness.attributions.integrated_gradients import (
     norm_of_words,
 )
 from icaps.faithfulness.attributions.lime import SAMPLES
-from icaps.faithfulness.texts import ExplainedTexts
+from icaps.faithfulness.texts import ExplainedTexts, read_explained
 from icaps.inference import CHUNK, class_norms, read_texts
+from icaps.interpret.account import BatchAccount
 from icaps.text.sentences import encode
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,6 +78,31 @@ def make_texts(classifier: ICapsClassifier, count: int) -> list[str]:
 def read_test(name: str, count: int) -> list[str]:
     """The first test texts of a data set."""
     return [text for text, _ in islice(open_source(resolve(name), "test").pairs(), count)]
+
+
+def explain_by_account(classifier: ICapsClassifier, texts: list[str]) -> None:
+    """K-grams by the account, spelled out, and the share of every word."""
+    for part in classifier.reasons(texts, ranking=ACCOUNT):
+        part.spell()
+        part.word_shares  # noqa: B018 (computed when it is first read)
+
+
+def share_words(classifier: ICapsClassifier, texts: list[str]) -> None:
+    """The shares of words of the predicted class of each text."""
+    network = classifier.network_
+    for batch in read_texts(network, classifier.vocabulary_, texts):
+        BatchAccount(network, batch).word_shares(batch.activity.class_norms.argmax(1).numpy())
+
+
+def account_in_passes(classifier: ICapsClassifier, texts: list[str]) -> None:
+    """The order of the words of each text by `account_by_passes`."""
+    deque(account_by_passes(read_explained(classifier, texts), "deletion"), maxlen=0)
+
+
+def account_one(classifier: ICapsClassifier, text: str) -> None:
+    """The account of one text."""
+    for account in classifier.account([text]):
+        account.shares()
 
 
 def explain_one(classifier: ICapsClassifier, text: str) -> None:
@@ -144,6 +176,8 @@ def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -
             "predict": lambda: classifier.predict(texts),
             "tokens": lambda: np.concatenate([class_norms(network, t).argmax(1) for t in tokens]),
             "explain": lambda: [part.spell() for part in classifier.reasons(texts)],
+            "account": lambda: explain_by_account(classifier, texts),
+            "shares": lambda: share_words(classifier, texts),
             "objects": lambda: deque(classifier.explain(texts), maxlen=0),
         },
         rounds,
@@ -152,11 +186,15 @@ def measure_speeds(classifier: ICapsClassifier, texts: list[str], rounds: int) -
     return {
         "texts": len(texts),
         "explain_over_predict": ratio(times["explain"], times["predict"]),
+        "account_over_predict": ratio(times["account"], times["predict"]),
+        "word_shares_over_predict": ratio(times["shares"], times["predict"]),
         "explanation_objects_over_predict": ratio(times["objects"], times["predict"]),
         "predict_texts_per_second": speeds["predict"],
         "predict_texts_per_second_from_tokens": speeds["tokens"],
         "raw_over_tokens": ratio(times["tokens"], times["predict"]),
         "explain_texts_per_second": speeds["explain"],
+        "account_texts_per_second": speeds["account"],
+        "word_shares_texts_per_second": speeds["shares"],
         "explanation_objects_per_second": speeds["objects"],
     }
 
@@ -169,25 +207,33 @@ def measure_explainers(
     names = list(map(str, classifier.classes_))
     sides: dict[str, Explainer] = {
         "explain": partial(explain_one, classifier),
+        "account_one": partial(account_one, classifier),
         "integrated_gradients": partial(gradients_one, classifier),
         "short_gradients": partial(short_gradients_one, classifier),
         "lime": partial(lime_one, classifier, LimeTextExplainer(class_names=names, random_state=0)),
     }
     if not quick:
         sides["shap"] = shap_explainer(classifier)
-    turns = {name: partial(_each, side, compared) for name, side in sides.items()}
-    turns["explain_many"] = lambda: deque(classifier.explain(texts), maxlen=0)
+    turns: dict[str, Callable[[], Any]] = {
+        name: partial(_each, side, compared) for name, side in sides.items()
+    }
+    many: dict[str, Callable[[], Any]] = {
+        "explain_many": lambda: deque(classifier.explain(texts), maxlen=0),
+        "accounts": lambda: share_words(classifier, texts),
+        "passes": lambda: account_in_passes(classifier, texts),
+    }
+    turns |= many
     warm = {name: partial(sides.get(name, sides["explain"]), compared[0]) for name in turns}
     times = by_turns(turns, rounds, warm, pause=0.5)
     for name, side_times in times.items():
-        count = len(texts) if name == "explain_many" else len(compared)
+        count = len(texts) if name in many else len(compared)
         times[name] = [taken / count for taken in side_times]
-    others = [name for name in sides if name != "explain"]
+    others = [name for name in sides if name not in ("explain", "account_one")]
     return {
         "texts_one_by_one": len(compared),
         **{
             f"{name}_over_{ours}": ratio(times[name], times[ours])
-            for ours in ("explain", "explain_many")
+            for ours in ("explain", "account_one", *many)
             for name in others
         },
         **{f"{name}_ms": _milliseconds(statistics.median(times[name])) for name in times},
@@ -204,11 +250,14 @@ def measure(classifier: ICapsClassifier, texts: list[str], quick: bool) -> dict[
     _, rounds, singles, _ = COUNTS[quick]
     speeds = measure_speeds(classifier, texts, rounds)  # which warms up, too
     single = [seconds(partial(explain_one, classifier, text)) for text in texts[:singles]]
+    accounts = [seconds(partial(account_one, classifier, text)) for text in texts[:singles]]
     return {
         **speeds,
         **measure_explainers(classifier, texts, rounds, quick),
         "one_text_ms_median": _milliseconds(statistics.median(single)),
         "one_text_ms_95": _milliseconds(statistics.quantiles(single, n=20)[-1]),
+        "one_account_ms_median": _milliseconds(statistics.median(accounts)),
+        "one_account_ms_95": _milliseconds(statistics.quantiles(accounts, n=20)[-1]),
         "machine": machine(),
     }
 
