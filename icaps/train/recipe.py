@@ -197,6 +197,12 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
         )
     if facts.classes <= SOME_CLASSES:
         weight = 0.2 if facts.classes <= FEW_CLASSES else 0.1
+        if facts.classes > FEW_CLASSES:
+            yield (
+                {"region_dim": 512, "query_dim": 16},
+                f"{facts.classes} classes: capsules of 16 numbers, as W_j is shared, so that these "
+                "numbers tell all classes apart.",
+            )
         yield (
             {
                 "purity_weight": weight,
@@ -225,6 +231,12 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
         f"{_counted(facts.texts, 'text')}: {epochs} epochs in batches of {batch_size}, which is "
         f"nearest to {steps:,} steps between 4 and 25 epochs.",
     )
+    if facts.texts >= FEW_TEXTS:
+        yield (
+            {"validation_share": 0.05, "trained_dim": 32, "unk_steps": 300},
+            f"{_counted(facts.texts, 'text')}: 5% suffice to choose an epoch by, words have a "
+            "smaller trained part, and in 300 more steps <unk> loses its effect.",
+        )
     if facts.texts < FEW_VALIDATED:
         yield (
             {"score": LAST},

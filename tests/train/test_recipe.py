@@ -274,7 +274,7 @@ def test_command_line_and_estimator_train_the_same_model(tmp_path: Path) -> None
         ),
         (
             dataclasses.replace(DOCUMENTS, texts=2_700, classes=20),
-            {"kernel_size": 1, "hierarchical": False},
+            {"kernel_size": 1, "hierarchical": False, "query_dim": 16, "num_capsules": 32},
             {"purity_weight": 0.1, "spread_weight": 0.05, "score": "last"},
         ),
         (
@@ -284,8 +284,8 @@ def test_command_line_and_estimator_train_the_same_model(tmp_path: Path) -> None
         ),
         (
             dataclasses.replace(FACTS, texts=47_000),
-            {"kernel_size": 3},
-            {"epochs": 5, "batch_size": 128, "learning_rate": 0.002},
+            {"kernel_size": 3, "query_dim": 8},
+            {"epochs": 5, "batch_size": 128, "learning_rate": 0.002, "validation_share": 0.05},
         ),
     ],
 )
