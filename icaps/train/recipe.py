@@ -192,8 +192,8 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
     if facts.long and not facts.hierarchical:
         yield (
             {"kernel_size": 1},
-            f"Fewer than {FEW_DOCUMENTS:,} long texts: regions of one word, as few K-grams recur, "
-            "and no weights of sentences.",
+            f"Fewer than {FEW_DOCUMENTS:,} long texts: regions of one word, as few K-grams recur"
+            + ("." if hierarchical else ", and no weights of sentences."),
         )
     if facts.classes <= SOME_CLASSES:
         weight = 0.2 if facts.classes <= FEW_CLASSES else 0.1
