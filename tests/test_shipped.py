@@ -87,7 +87,7 @@ def test_its_capsules_are_counted(name: str, shipped: dict[str, ICapsClassifier]
         assert (alive, round(pure, 2)) == (4, 0.39)
     else:
         assert alive >= 20
-        assert pure >= 0.95
+        assert pure >= (0.95 if len(classifier.classes_) <= 16 else 0.9)
         assert f"{alive} of 32 win 1%" in card
 
 
