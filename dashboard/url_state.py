@@ -31,7 +31,7 @@ THRESHOLDS = (0, 100)  # per cent
 COUNTS, SHARES = "counts", "shares of the class"  # in the cells of a confusion matrix
 SIZES = (500, 2_000, 10_000, 50_000)  # texts on which models are compared
 SHORTCUT_SIZES = ("1,000", "2,000", "5,000", "10,000")  # texts on which shortcuts are measured
-BY_SHARE, BY_KGRAMS = "words", "K-grams"  # what is shaded on Evaluate and Shortcuts
+BY_SHARE, BY_KGRAMS = "words", "K-grams"  # what is shaded on Evaluate, Shortcuts and Compare
 CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
 SHADINGS = EVERY_WORD, KGRAMS, CONTRAST = "words", "kgrams", "contrast"  # of the text on Explain
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
@@ -55,7 +55,7 @@ CAPSULES = ("model", "capsule", "cell_class", "cell_value", "columns", "capsule_
 QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
 TRAIN = ("run", "beside", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
-COMPARE = ("compared", "data", "compare size", "compare_tab")
+COMPARE = ("compared", "data", "compare size", "compare_tab", "shaded")
 SHORTCUTS = ("data", "model", "part", "looked_at", "finding", "shaded")
 EVALUATE = (
     "data",

@@ -39,17 +39,17 @@ def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
     return chart.configure_view(stroke=None)
 
 
-def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart:
-    """A histogram of the overlaps of K-grams, with the mean at random positions."""
-    table = pd.DataFrame({"overlap": values})
+def in_common(values: Sequence[float], random: float, ink: str) -> alt.LayerChart:
+    """A histogram of what the shares of two models have in common, with the mean if shuffled."""
+    table = pd.DataFrame({"common": values})
     bars = (
         alt.Chart(table)
         .mark_bar(color=ACCENT)
         .encode(
             x=alt.X(
-                "overlap:Q",
+                "common:Q",
                 bin=alt.Bin(extent=[0, 1], step=1 / _BINS),
-                title="overlap: words in the K-grams of both, of those in either",
+                title="in common: what words add, on the same words",
                 axis=alt.Axis(format=".0%", labelColor=ink, titleColor=ink),
             ),
             y=alt.Y("count()", title="texts", axis=alt.Axis(labelColor=ink, titleColor=ink)),
@@ -61,7 +61,7 @@ def overlaps(values: Sequence[float], random: float, ink: str) -> alt.LayerChart
         .mark_rule(color="#d55e00", strokeWidth=2, strokeDash=[5, 4])
         .encode(
             x=alt.X("random:Q"),
-            tooltip=[alt.Tooltip("random:Q", title="At random positions", format=".1%")],
+            tooltip=[alt.Tooltip("random:Q", title="With shuffled shares", format=".1%")],
         )
     )
     chart: alt.LayerChart = alt.layer(bars, line).properties(height=220)

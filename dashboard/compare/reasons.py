@@ -1,4 +1,4 @@
-"""Shows whether two capsule networks have the same reasons: their K-grams and their capsules."""
+"""Shows whether two capsule networks have the same reasons: their words and their capsules."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,32 +12,39 @@ from dashboard.cache.evaluations import Sample
 from dashboard.compare import charts
 from dashboard.compare.view import LISTED, MAX_CHARACTERS
 from dashboard.model_registry import ModelFolder
+from dashboard.url_state import BY_SHARE
 from dashboard.widgets import capsule_picker, chart_card, downloads, shaded_text
 from icaps.config import ExplainOptions
 from icaps.html import escape, printable
 from icaps.interpret import controls
 from icaps.reports.global_report import GlobalReport
+from icaps.results import Explanation
 
 MAX_EXPLAINED = 200  # texts
 _WORDS = 6  # per capsule
+_DIFFERENT = 10  # words of a text
 
 
 def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
-    """Texts for which both predict the same class, the most different K-grams first."""
+    """Texts for which both predict the same class, those with least in common first."""
     first, second = (folders[name] for name in pair)
     shared = evaluations.shared(sample, first, second, MAX_EXPLAINED)
     if not shared:
         st.info("There is no text for which both predict the same class.")
         return
-    overlaps = [text.overlap for text in shared]
-    random = float(np.mean([text.random for text in shared]))
+    common = [text.common for text in shared]
+    random = float(np.mean([text.random_common for text in shared]))
+    overlap = np.mean([text.overlap for text in shared])
+    random_overlap = np.mean([text.random for text in shared])
     st.write(
-        f"If both predict the same class, their K-grams share {np.mean(overlaps):.1%} of their "
-        f"words; at random positions they would share {random:.1%}."
+        f"If both predict the same class, {np.mean(common):.1%} of what words add to its score is "
+        f"on the same words; with the shares of one shuffled, {random:.1%}. Their K-grams share "
+        f"{overlap:.1%} of their words; at random positions they would share {random_overlap:.1%}."
     )
     table = pd.DataFrame(
         {
-            "overlap": overlaps,
+            "in common": common,
+            "overlap": [text.overlap for text in shared],
             "class": [text.predicted for text in shared],
             pair[0]: [_joined(text.one) for text in shared],
             pair[1]: [_joined(text.other) for text in shared],
@@ -45,30 +52,63 @@ def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple
         }
     )
     chart_card.show(
-        lambda ink: charts.overlaps(overlaps, random, ink),
+        lambda ink: charts.in_common(common, random, ink),
         table,
         "reasons",
-        f"Overlap of the K-grams of {pair[0]} and {pair[1]}, by number of texts",
+        f"What the reasons of {pair[0]} and {pair[1]} have in common, by number of texts",
     )
     st.caption(
         f"Of {min(MAX_EXPLAINED, sample.limit):,} texts, the {len(shared):,} with the same "
-        "prediction; two capsules and two K-grams of each model. Choose a row to see the text as "
-        "both models read it."
+        "prediction. In common: the words for the class, each with its part of what they add, and "
+        "of the two models the smaller part; 100% are the same words with the same weights. "
+        "Overlap: words in the K-grams of both, of those in either; two capsules and two K-grams "
+        "of each model. Choose a row to see the text as both models read it."
     )
     selected = st.dataframe(
         table.head(LISTED),
         width="stretch",
         hide_index=True,
-        column_config={"overlap": st.column_config.NumberColumn(format="percent")},
+        column_config={
+            "in common": st.column_config.NumberColumn(format="percent"),
+            "overlap": st.column_config.NumberColumn("K-grams", format="percent"),
+        },
         selection_mode="single-row",
         on_select="rerun",
         key=f"reasons {pair}",
     ).selection.rows
     text = shared[selected[0] if selected else 0].text
-    for name, model in zip(pair, (first, second), strict=True):
+    shaded = shaded_text.ask_shading()
+    card = shaded_text.account_card if shaded == BY_SHARE else shaded_text.kgram_card
+    read = [explanations.explain(model, text, ExplainOptions()) for model in (first, second)]
+    for name, explanation in zip(pair, read, strict=True):
         st.html(f'<p class="chart-title">{escape(name)}</p>')
-        explanation = explanations.explain(model, text, ExplainOptions())
-        st.html(shaded_text.text_card(explanation))
+        st.html(card(explanation))
+    _show_words(pair, read)
+
+
+def _show_words(pair: tuple[str, str], read: Sequence[Explanation]) -> None:
+    """What each word adds to the score of the class in both models, the most different first."""
+    one, other = ({(w.start, w.end): w.share for w in explanation.words} for explanation in read)
+    spans = [span for span in one if span in other]
+    spans.sort(key=lambda span: -abs(other[span] - one[span]))
+    text = read[0].text
+    table = pd.DataFrame(
+        {
+            "word": [printable(text[start:end]) for start, end in spans],
+            pair[0]: [one[span] for span in spans],
+            pair[1]: [other[span] for span in spans],
+            "difference": [other[span] - one[span] for span in spans],
+        }
+    )
+    format_ = st.column_config.NumberColumn(format="%+.3f")
+    st.html('<p class="chart-title">Words that one model uses more than the other</p>')
+    st.dataframe(
+        table.head(_DIFFERENT),
+        width="stretch",
+        hide_index=True,
+        column_config=dict.fromkeys(table.columns[1:], format_),
+    )
+    downloads.show_csv(table, "words of both")
 
 
 def show_matched(folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:

@@ -104,13 +104,16 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
         yield f"  [{row['class']}] {predicted}: {one_line(row['text'], width=70)}"
     if report.reasons:
         one, other = facts["reasons"]["models"]
+        reasons = facts["reasons"]
         yield (
-            f"{one} and {other}, where they agree, share {facts['reasons']['overlap']:.1%} of the "
-            f"words of their K-grams (at random places {facts['reasons']['random']:.1%})"
+            f"{one} and {other}, where they agree, have {reasons['common']:.1%} of what words add "
+            f"to the score in common (shuffled {reasons['random_common']:.1%}), and share "
+            f"{reasons['overlap']:.1%} of the words of their K-grams (at random places "
+            f"{reasons['random']:.1%})"
         )
-        for row in facts["reasons"]["texts"]:
+        for row in reasons["texts"]:
             yield (
-                f"  {row['overlap']:.0%} {row['predicted']}: {' | '.join(row['one'])} // "
+                f"  {row['common']:.0%} {row['predicted']}: {' | '.join(row['one'])} // "
                 f"{' | '.join(row['other'])}"
             )
     if "published" in facts:

@@ -316,7 +316,7 @@ class CompareReport:
         predictions: The predictions of each classifier, in the order of the classifiers.
         sizes: See `size_table`.
         explained: Names of the two capsule networks whose explanations are compared; or empty.
-        reasons: Texts for which both predict the same class, the smallest overlap first.
+        reasons: Texts for which both predict the same class, those with least in common first.
     """
 
     sample: ComparisonTexts
@@ -375,6 +375,8 @@ class CompareReport:
         if self.reasons:
             facts["reasons"] = {
                 "models": self.explained,
+                "common": float(np.mean([shared.common for shared in self.reasons])),
+                "random_common": float(np.mean([shared.random_common for shared in self.reasons])),
                 "overlap": float(np.mean([shared.overlap for shared in self.reasons])),
                 "random": float(np.mean([shared.random for shared in self.reasons])),
                 "texts": [asdict(shared) for shared in self.reasons[:shown]],

@@ -1,4 +1,12 @@
-"""Overlap of the explanations of two capsule networks that predict the same class."""
+"""Whether two capsule networks that predict the same class have the same reasons.
+
+By the account (`interpret.account`): the share of a word is what it adds to the norm of the class.
+The shares above 0 of each network are divided by their sum; what two networks have in common is
+then the sum over words of the smaller of the two, from 0 (other words) to 1 (the same words, with
+the same weights). The control shuffles the shares of the second network among its words.
+
+Beside it, the overlap of the K-grams that explain both.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.results import Explanation
 
 OPTIONS = ExplainOptions(top_capsules=2, top_kgrams=2)
-_DRAWS = 20  # random placements of the second network's K-grams
+_DRAWS = 20  # random placements of the second network's K-grams, and shuffles of its shares
 
 WordSpans = frozenset[tuple[int, int]]  # start and end of words in a text
 
@@ -25,6 +34,8 @@ class SharedReasons:
         number: The position of the text in the sample.
         text, predicted: The text, and the predicted class.
         one, other: The K-grams of each network, as they are shown.
+        common: What the shares of words of the two have in common, 0 to 1.
+        random_common: The mean of the same with the second network's shares shuffled.
         overlap: Jaccard index of the words that the K-grams of the two cover, 0 to 1.
         random: The mean of the same with the second network's K-grams at random places of the text.
     """
@@ -34,6 +45,8 @@ class SharedReasons:
     predicted: str
     one: tuple[str, ...]
     other: tuple[str, ...]
+    common: float
+    random_common: float
     overlap: float
     random: float
 
@@ -49,37 +62,66 @@ def shared_reasons(
     texts: Sequence[str],
     seed: int = 0,
 ) -> list[SharedReasons]:
-    """Texts for which both networks predict the same class, the smallest overlap first.
+    """Texts for which both networks predict the same class, those with least in common first.
 
     Each network explains with its two most routed capsules, and two K-grams per capsule.
 
     Texts without a known word are left out, as they have no explanation. Words are identified by
     their offsets, whether a network knows them or not.
     """
-    random = np.random.default_rng(seed)
+    random, shuffle = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     first, second = (network.explain(texts, OPTIONS) for network in (one, other))
     pairs = zip(first, second, strict=True)
-    texts_with_both = list(_shared(enumerate(pairs), random))
-    return sorted(texts_with_both, key=lambda shared: (shared.overlap, shared.number))
+    texts_with_both = list(_shared(enumerate(pairs), random, shuffle))
+    return sorted(texts_with_both, key=lambda shared: (round(shared.common, 9), shared.number))
 
 
 def _shared(
-    pairs: Iterator[tuple[int, tuple[Explanation, Explanation]]], random: np.random.Generator
+    pairs: Iterator[tuple[int, tuple[Explanation, Explanation]]],
+    random: np.random.Generator,
+    shuffle: np.random.Generator,
 ) -> Iterator[SharedReasons]:
     for number, (first, second) in pairs:
         if first.predicted != second.predicted or not (first.kgrams and second.kgrams):
             continue
         covered, other_covered = _covered(first), _covered(second)
         drawn = [jaccard(covered, _drawn(second, random)) for _ in range(_DRAWS)]
+        weights, other_weights = word_weights(first, second)
+        shuffled = [in_common(weights, shuffle.permutation(other_weights)) for _ in range(_DRAWS)]
         yield SharedReasons(
             number,
             first.text,
             first.predicted,
             tuple(kgram.text for kgram in first.kgrams),
             tuple(kgram.text for kgram in second.kgrams),
+            in_common(weights, other_weights),
+            float(np.mean(shuffled)),
             jaccard(covered, other_covered),
             float(np.mean(drawn)),
         )
+
+
+def word_weights(
+    first: Explanation, second: Explanation
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The shares above 0 of the words of the second explanation in both, divided by their sum (W,).
+
+    Words are the same if their offsets are. One that the second network did not read is left out,
+    but is part of the sum of the first. All are 0 if no share is above 0.
+    """
+    of_first = {(word.start, word.end): max(word.share, 0.0) for word in first.words}
+    weights = np.array([of_first.get((word.start, word.end), 0.0) for word in second.words])
+    others = np.array([max(word.share, 0.0) for word in second.words])
+    return _divide(weights, sum(of_first.values())), _divide(others, others.sum())
+
+
+def in_common(weights: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+    """The sum of the smaller of two weights of each word; 1 if both sum to 1 and are the same."""
+    return float(np.minimum(weights, others).sum())
+
+
+def _divide(weights: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    return weights / total if total else weights
 
 
 def jaccard(one: WordSpans, other: WordSpans) -> float:

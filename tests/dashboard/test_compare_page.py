@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import downloads
 from icaps.baselines.base import LINEAR
 from icaps.baselines.fit_baseline import fit_baseline
@@ -99,8 +100,18 @@ def test_the_same_class_for_other_reasons(linear: Path, models: Path, data_file:
     shutil.copytree(models / "small", models / "twin")
     at = open_tab(open_page(data_file, "small,twin"), "Same class, other reasons")
     assert any("share 100.0% of their" in markdown.value for markdown in at.markdown)
+    assert any("100.0% of what words add" in markdown.value for markdown in at.markdown)
     rows = table(at)
     assert len(rows) == 120
+    assert rows["in common"].tolist() == pytest.approx([1.0] * 120)
+    words = table(at, 1)
+    assert (words["small"] == words["twin"]).all()
+    assert not words["difference"].any()
+    assert page_html(at).count("icaps-account") == 2
+    at.segmented_control(key="shaded").set_value(BY_KGRAMS)
+    run(at)
+    assert at.query_params["shaded"] == BY_KGRAMS
+    assert "icaps-account" not in page_html(at)
     assert (rows["small"] == rows["twin"]).all()
     assert page_html(at).count('class="card"') == 2  # the first text, as both read it
     at = open_tab(open_page(data_file, BOTH), "Same class, other reasons")

@@ -1,5 +1,6 @@
 """Several classifiers on the same texts, by numbers that are worked out by hand."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,8 @@ from icaps.evaluate.compare import (
 )
 from icaps.evaluate.predictions import load_scorer
 from icaps.evaluate.published import COLUMNS, KINDS, published
-from icaps.evaluate.shared_reasons import jaccard, shared_reasons
+from icaps.evaluate.shared_reasons import in_common, jaccard, shared_reasons, word_weights
+from icaps.results import Explanation, WordShare
 from tests.conftest import make_texts
 
 CLASSES = ("a", "b", "c")
@@ -147,6 +149,8 @@ def test_reasons_of_a_model_beside_its_own(classifier: ICapsClassifier) -> None:
     found = shared_reasons(classifier, classifier, ["zzzz", *texts])
     assert [shared.number for shared in found] == list(range(1, 31))  # the blank one is left out
     assert all(shared.overlap == 1 and shared.divergence == 0 for shared in found)
+    assert [shared.common for shared in found] == pytest.approx([1] * 30)
+    assert 0 < np.mean([shared.random_common for shared in found]) < 0.9
     assert 0 < np.mean([shared.random for shared in found]) < 1
     assert all(shared.one == shared.other for shared in found)
 
@@ -157,9 +161,10 @@ def test_reasons_beside_a_model_without_some_capsules(classifier: ICapsClassifie
     found = shared_reasons(classifier, other, texts)
     same = classifier.predict(texts) == other.predict(texts)
     assert sorted(shared.number for shared in found) == np.flatnonzero(same).tolist()
-    overlaps = [shared.overlap for shared in found]
-    assert overlaps == sorted(overlaps)
-    assert min(overlaps) < 1
+    common = [shared.common for shared in found]
+    assert common == sorted(common)
+    assert min(common) < 1
+    assert min(shared.overlap for shared in found) < 1
     for shared in found:
         options = {"top_capsules": 2, "top_kgrams": 2}
         (one,) = classifier.explain([shared.text], **options)
@@ -174,7 +179,40 @@ def test_reasons_beside_a_model_without_some_capsules(classifier: ICapsClassifie
         ]
         assert shared.overlap == len(words[0] & words[1]) / len(words[0] | words[1])
         assert shared.predicted == one.predicted
+        sums = [sum(max(w.share, 0) for w in explanation.words) for explanation in (one, two)]
+        parts = [
+            min(max(a.share, 0) / sums[0], max(b.share, 0) / sums[1])
+            for a, b in zip(one.words, two.words, strict=True)
+        ]
+        assert shared.common == pytest.approx(sum(parts), abs=1e-6)
         assert shared.one == tuple(kgram.text for kgram in one.kgrams)
+
+
+def test_what_shares_have_in_common(classifier: ICapsClassifier) -> None:
+    (some,) = classifier.explain(["bread and soup"])
+
+    def explained(*shares: float) -> Explanation:
+        words = tuple(WordShare(2 * n, 2 * n + 1, 0, share) for n, share in enumerate(shares))
+        return dataclasses.replace(some, words=words)
+
+    def common(first: Explanation, second: Explanation) -> float:
+        return in_common(*word_weights(first, second))
+
+    first = explained(0.1, -0.5, 0.3, 0.0)  # weights 1/4, 0, 3/4, 0
+    assert common(first, explained(0.2, 0.0, 0.6, -1.0)) == pytest.approx(1)  # of another scale
+    assert common(first, explained(0.3, 0.0, 0.1, 0.0)) == pytest.approx(0.25 + 0.25)
+    assert common(first, explained(0.1, 0.1, 0.1, 0.1)) == pytest.approx(0.25 + 0.25)
+    assert common(first, explained(-0.1, 0.4, 0.0, 0.4)) == 0
+    assert common(first, explained(-1, -1, -1, -1)) == 0
+    assert common(explained(-1, 0), explained(1, 1)) == 0
+    # The second read less: what it did not read counts for the first alone, and the other way.
+    assert common(first, explained(0.5)) == pytest.approx(0.25)
+    assert common(explained(0.5), first) == pytest.approx(0.25)
+    # Other words, although as many.
+    moved = dataclasses.replace(
+        first, words=tuple(w._replace(start=w.start + 1, end=w.end + 1) for w in first.words)
+    )
+    assert common(first, moved) == 0
 
 
 def test_published_numbers() -> None:
@@ -243,8 +281,13 @@ def test_the_command_with_two_networks(
     assert found["disagreeing"] == 0
     assert found["reasons"]["overlap"] == 1
     assert found["reasons"]["random"] < 1
+    assert found["reasons"]["common"] == pytest.approx(1)
+    assert found["reasons"]["random_common"] < 1
+    assert found["reasons"]["texts"][0].keys() >= {"common", "random_common", "overlap", "random"}
     assert len(found["reasons"]["texts"]) == 3
-    assert "share 100.0% of the words of their K-grams" in compare(capsys, *both)
+    lines = compare(capsys, *both)
+    assert "share 100.0% of the words of their K-grams" in lines
+    assert "have 100.0% of what words add to the score in common (shuffled " in lines
 
 
 @pytest.mark.parametrize(
