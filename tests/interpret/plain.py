@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 
-from icaps.config import ModelConfig
+from icaps.config import VECTOR_STEP, ModelConfig
 from icaps.model import ICapsNet
 from tests import reference
 
@@ -30,7 +30,16 @@ class Plain:
 
 @cache
 def weights_of(network: ICapsNet) -> dict[str, torch.Tensor]:
-    return {name: value.detach().double() for name, value in network.state_dict().items()}
+    """All weights, with the words that have a vector alone below the trained words."""
+    weights = {name: value.detach().double() for name, value in network.state_dict().items()}
+    vectors, trained = weights.pop("vector_words", None), weights["trained_embedding.weight"]
+    if vectors is not None:
+        fixed = torch.zeros(len(vectors), network.config.fixed_dim, dtype=torch.float64)
+        fixed[:, : vectors.shape[1]] = vectors * VECTOR_STEP
+        weights["fixed_embedding"] = torch.cat([weights["fixed_embedding"], fixed])
+        rows = [trained[row] if row >= 0 else 0 * trained[0] for row in network.trained_rows]
+        weights["trained_embedding.weight"] = torch.cat([trained, torch.stack(rows)])
+    return weights
 
 
 def run(network: ICapsNet, document: Document, muted: Collection[int] = ()) -> dict[str, object]:
