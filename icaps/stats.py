@@ -1,4 +1,4 @@
-"""Confidence intervals: Wilson's for a share, the bootstrap for everything else; macro F1."""
+"""Confidence intervals: Wilson's for a share, the bootstrap for all else; macro F1; entropy."""
 
 from __future__ import annotations
 
@@ -53,6 +53,14 @@ def macro_f1(
         for numbers in (labels, predicted, labels[labels == predicted])
     )
     return float((2 * hits / np.maximum(true + guesses, 1)).mean())
+
+
+def entropy(counts: NDArray[np.number[Any]]) -> Values:
+    """Entropy along the last axis, in nats; NaN where all counts are 0."""
+    totals = counts.sum(-1, keepdims=True)
+    shares = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-(shares * logs).sum(-1))
 
 
 def bootstrap(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icaps.interpret.corpus import Item, Tally
-from icaps.stats import RESAMPLES, TAILS
+from icaps.stats import RESAMPLES, TAILS, entropy
 from icaps.train.result_warnings import ALIVE_SHARE
 
 TOP = (1, 3, 5)  # numbers of largest cells whose share of a row is computed
@@ -47,9 +47,9 @@ def row_shapes(frequency: NDArray[np.int64], seed: int = 0) -> list[RowShape]:
     draws = np.stack([_shuffled(frequency, random) for _ in range(SHUFFLES)])
     return [
         RowShape(
-            float(_entropy(frequency[j])),
+            float(entropy(frequency[j])),
             {top: float(_top_share(frequency[j], top)) for top in TOP},
-            float(_entropy(draws[:, j]).mean()),
+            float(entropy(draws[:, j]).mean()),
             {top: float(_top_share(draws[:, j], top).mean()) for top in TOP},
         )
         for j in range(len(frequency))
@@ -100,7 +100,7 @@ def neutral(frequency: NDArray[np.int64]) -> NDArray[np.bool_]:
     rates = frequency[present] / rows[present, None]
     if present.sum() < 2:
         return np.zeros(frequency.shape[1], dtype=bool)
-    even = _entropy(rates.T) / np.log(present.sum())
+    even = entropy(rates.T) / np.log(present.sum())
     return np.asarray((even >= NEUTRAL) & ~dead(frequency))
 
 
@@ -136,7 +136,7 @@ def divergence(one: Mapping[int, int], other: Mapping[int, int]) -> float:
     p, q = (np.array([counts.get(w, 0) for w in words], float) for counts in (one, other))
     p, q = p / p.sum(), q / q.sum()
     mixed = (p + q) / 2
-    return float((_entropy(mixed) - (_entropy(p) + _entropy(q)) / 2) / np.log(2))
+    return float((entropy(mixed) - (entropy(p) + entropy(q)) / 2) / np.log(2))
 
 
 @dataclass(frozen=True)
@@ -241,14 +241,6 @@ def _shuffled(frequency: NDArray[np.int64], random: np.random.Generator) -> NDAr
         rows.append(row)
         left = left - row
     return np.array(rows)
-
-
-def _entropy(counts: NDArray[np.number]) -> NDArray[np.float64]:
-    """Entropy along the last axis, in nats; NaN where all counts are 0."""
-    totals = counts.sum(-1, keepdims=True)
-    shares = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
-    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.asarray(-(shares * logs).sum(-1))
 
 
 def _top_share(counts: NDArray[np.int64], top: int) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
 """Corpus-level interpretation (section 2.6): the matrix C, its by-products, and the words of cells.
 
 One pass over labelled texts counts, for each text with a known word, which primary capsule won,
-for which predicted class, and by which K-gram.
+for which predicted class, and by which K-gram. It also adds up what capsules, words and K-grams add
+to the scores (`share_totals`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from icaps.config import ExplainOptions
 from icaps.errors import DataError
 from icaps.inference import Reading, read_labelled, to_classes
 from icaps.interpret.ablation import CapsuleSample, KnockOut
+from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import top_kgrams
+from icaps.interpret.share_totals import ShareCounter
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.text.vocabulary import Vocabulary
@@ -221,6 +224,7 @@ class CorpusCounts:
     tally: Tally
     knock_out: KnockOut
     sample: CapsuleSample
+    shares: ShareCounter
 
     @classmethod
     def empty(cls, model: FittedModel) -> CorpusCounts:
@@ -230,13 +234,24 @@ class CorpusCounts:
             Tally.empty(classes, config.num_capsules),
             KnockOut.empty(classes, config.num_capsules),
             CapsuleSample.empty(config.num_capsules, config.query_dim),
+            ShareCounter(classes, config.num_capsules),
         )
+
+    def add(self, network: ICapsNet, batch: Reading) -> None:
+        """Counts a batch of labelled texts that the network read."""
+        winners = find_winners(batch, network.config.kernel_size)
+        self.tally.add(winners, blank=int(batch.blank.sum()))
+        self.knock_out.add(network.capsules, batch, winners.capsules)
+        self.sample.add(batch)
+        predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
+        self.shares.add(BatchAccount(network, batch), predicted)
 
     def merge(self, other: CorpusCounts) -> None:
         """Adds the counts of another part of the texts."""
         self.tally.merge(other.tally)
         self.knock_out.merge(other.knock_out)
         self.sample.merge(other.sample)
+        self.shares.merge(other.shares)
 
 
 def count_corpus(
@@ -259,10 +274,7 @@ def count_corpus(
     counts = CorpusCounts.empty(model)
     network, classes = model.network_, [str(name) for name in model.classes_]
     for batch in read_labelled(network, model.vocabulary_, classes, labelled):
-        winners = find_winners(batch, network.config.kernel_size)
-        counts.tally.add(winners, blank=int(batch.blank.sum()))
-        counts.knock_out.add(network.capsules, batch, winners.capsules)
-        counts.sample.add(batch)
+        counts.add(network, batch)
         on_texts(len(batch))
     whole, *others = distributed.all_gather(counts)
     for part in others:

@@ -4,8 +4,10 @@ global_view/view.json           origin of the counts, typical texts, the smalles
 global_view/counts.safetensors  matrices
 global_view/words.parquet       class, capsule, word and count
 global_view/kgrams.parquet      class, capsule, K-gram and count
+global_view/*_shares.parquet    class, capsule, word or K-gram and share; -1 is all of them together
 
-A stored view is valid for one set of weights, and is used again for the same texts.
+Views of older versions have no shares. A stored view is valid for one set of weights, and is used
+again for the same texts.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +36,7 @@ from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
 from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corpus
+from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.dataset import Labelled, content_hash
 
@@ -41,6 +44,8 @@ FOLDER = "global_view"
 VIEW = "view.json"
 _VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
+_WORD_SHARES, _KGRAM_SHARES = "word_shares.parquet", "kgram_shares.parquet"
+_SHARES = {"shares": "capsules", "word_shares": "words", "effective": "effective"}  # of ShareTotals
 _MATRICES = ("frequency", "right", "routing", "contribution")
 _AGAIN = "Run `icaps interpret` on the model again."
 
@@ -66,12 +71,16 @@ class Origin:
 
 @dataclass(frozen=True)
 class GlobalView:
-    """Counts over a corpus, the smallest set of capsules, and where they come from."""
+    """Counts and shares over a corpus, the smallest set of capsules, and where they come from.
+
+    `shares` is None if the view is of an older version.
+    """
 
     origin: Origin
     tally: Tally
     knock_out: KnockOut
     few: FewCapsules
+    shares: ShareTotals | None = None
 
 
 class DataReference(NamedTuple):
@@ -98,6 +107,8 @@ def make_view(
 ) -> GlobalView:
     """The view of these texts: the stored one if its texts are the same, else a new one.
 
+    A stored one without shares is computed again.
+
     Args:
         classifier: Loaded from `checkpoint`.
         checkpoint: The folder of the model.
@@ -111,13 +122,13 @@ def make_view(
     content = content_hash(_pairs(records))
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     stored = _valid_view(checkpoint, shape)
-    if stored is not None and stored.origin.content == content:
+    if stored is not None and stored.shares is not None and stored.origin.content == content:
         return stored
     weights = weights_fingerprint(checkpoint)
     origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
     counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
-    return GlobalView(origin, counts.tally, counts.knock_out, few)
+    return GlobalView(origin, counts.tally, counts.knock_out, few, counts.shares.totals())
 
 
 def portable_name(name: str) -> str:
@@ -140,7 +151,7 @@ def save_view(view: GlobalView, checkpoint: str | Path) -> None:
         CheckpointError: The folder cannot be written.
     """
     stored = _valid_view(checkpoint, view.tally.frequency.shape)
-    if stored is not None and stored.origin == view.origin:
+    if stored is not None and stored.origin == view.origin and stored.shares is not None:
         return
     try:
         with replaced_folder(Path(checkpoint) / FOLDER) as folder:
@@ -243,9 +254,14 @@ def _write(view: GlobalView, folder: Path) -> None:
         "few": view.few._asdict(),
         "typical": [[*cell, [*map(list, texts)]] for cell, texts in sorted(tally.typical.items())],
     }
-    (folder / VIEW).write_text(json.dumps(facts), encoding="utf-8")
     matrices = {name: np.ascontiguousarray(getattr(tally, name)) for name in _MATRICES}
     matrices |= {"confusion": knock_out.confusion, "own_right": knock_out.own_right}
+    if view.shares is not None:
+        matrices |= {name: getattr(view.shares, field) for name, field in _SHARES.items()}
+        facts["dropped_shares"] = [view.shares.words_dropped, view.shares.kgrams_dropped]
+        _write_shares(view.shares.top_words, folder / _WORD_SHARES, pa.int32())
+        _write_shares(view.shares.top_kgrams, folder / _KGRAM_SHARES, pa.list_(pa.int32()))
+    (folder / VIEW).write_text(json.dumps(facts), encoding="utf-8")
     save_file(matrices, folder / _COUNTS)
     (folder / _COUNTS).chmod(0o644)
     _write_counts(tally.words, folder / _WORDS, pa.int32())
@@ -268,30 +284,67 @@ def _read(
     )
     for j, i, texts in facts["typical"]:
         tally.typical[j, i] = [Typical(*text) for text in texts]
-    tally.words.update(_read_counts(folder / _WORDS))
-    tally.kgrams.update(_read_counts(folder / _KGRAMS))
+    tally.words.update(_read_cells(folder / _WORDS))
+    tally.kgrams.update(_read_cells(folder / _KGRAMS))
     few = FewCapsules(**facts["few"])
     knock_out = KnockOut(matrices["confusion"], matrices["own_right"])
-    return GlobalView(origin, tally, knock_out, few._replace(capsules=tuple(few.capsules)))
+    few = few._replace(capsules=tuple(few.capsules))
+    return GlobalView(origin, tally, knock_out, few, _read_shares(folder, facts, matrices, shape))
+
+
+def _read_shares(
+    folder: Path, facts: dict[str, Any], matrices: dict[str, Any], shape: tuple[int, int]
+) -> ShareTotals | None:
+    """The shares of a view; None if it is of an older version, without them."""
+    if "dropped_shares" not in facts:
+        return None
+    values = {field: matrices[name] for name, field in _SHARES.items()}
+    if [values[field].shape for field in _SHARES.values()] != [shape, shape, shape[:1]]:
+        raise ValueError(f"its shares are not of {shape[0]} classes x {shape[1]} capsules")
+    lists = []
+    for name in (_WORD_SHARES, _KGRAM_SHARES):
+        places = {place: dict(items) for place, items in _read_cells(folder / name).items()}
+        lists.append(ShareLists(places, places.pop((ALL, ALL), {})))
+    top_words, top_kgrams = lists
+    words_dropped, kgrams_dropped = map(float, facts["dropped_shares"])
+    return ShareTotals(
+        **values,
+        top_words=top_words,
+        top_kgrams=top_kgrams,
+        words_dropped=words_dropped,
+        kgrams_dropped=kgrams_dropped,
+    )
 
 
 def _write_counts(cells: dict[Cell, Counter[Any]], path: Path, kind: pa.DataType) -> None:
-    rows = [
-        (j, i, item, frequency)
-        for (j, i), counts in sorted(cells.items())
-        for item, frequency in counts.most_common()
-    ]
+    ordered = {cell: dict(counts.most_common()) for cell, counts in sorted(cells.items())}
+    _write_cells(ordered, path, kind, "count", pa.int64())
+
+
+def _write_shares(lists: ShareLists, path: Path, kind: pa.DataType) -> None:
+    cells = {**lists.places, (ALL, ALL): lists.magnitudes}
+    _write_cells(dict(sorted(cells.items())), path, kind, "share", pa.float32())
+
+
+def _write_cells(
+    cells: Mapping[Cell, Mapping[Any, float]],
+    path: Path,
+    kind: pa.DataType,
+    name: str,
+    number: pa.DataType,
+) -> None:
+    rows = [(j, i, item, value) for (j, i), items in cells.items() for item, value in items.items()]
     columns = list(zip(*rows, strict=True)) or [()] * 4
-    kinds = (pa.int32(), pa.int32(), kind, pa.int64())
-    names = ("class", "capsule", "item", "count")
+    kinds = (pa.int32(), pa.int32(), kind, number)
+    names = ("class", "capsule", "item", name)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     pq.write_table(pa.Table.from_arrays(arrays, names), path, compression="zstd")
 
 
-def _read_counts(path: Path) -> dict[Cell, Counter[Any]]:
+def _read_cells(path: Path) -> dict[Cell, Counter[Any]]:
     columns = pq.read_table(path).to_pydict().values()
     cells: dict[Cell, Counter[Any]] = {}
-    for j, i, item, frequency in zip(*columns, strict=True):
+    for j, i, item, value in zip(*columns, strict=True):
         key = tuple(item) if isinstance(item, list) else item
-        cells.setdefault((j, i), Counter())[key] = frequency
+        cells.setdefault((j, i), Counter())[key] = value
     return cells

@@ -196,10 +196,7 @@ def test_halves_add_up_to_the_whole() -> None:
     rest = CorpusCounts.empty(classifier)
     for batch in read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, labelled[40:]):
         batch = replace(batch, numbers=batch.numbers + 40)
-        winners = find_winners(batch, classifier.network_.config.kernel_size)
-        rest.tally.add(winners, 0)
-        rest.knock_out.add(classifier.network_.capsules, batch, winners.capsules)
-        rest.sample.add(batch)
+        rest.add(classifier.network_, batch)
     part.merge(rest)
     for name in ("frequency", "right", "words", "kgrams", "blank"):
         assert np.array_equal(getattr(part.tally, name), getattr(whole.tally, name))

@@ -1,5 +1,6 @@
 """The view in a checkpoint folder: stored, used again, damaged, of other weights or texts."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -23,6 +24,15 @@ from icaps.interpret.global_view import (
 )
 
 SHAPE = 3, 6
+FILES = (
+    "view.json",
+    "counts.safetensors",
+    "words.parquet",
+    "kgrams.parquet",
+    "word_shares.parquet",
+    "kgram_shares.parquet",
+)
+MATRICES = ("capsules", "words", "effective")
 
 
 @pytest.fixture
@@ -47,7 +57,14 @@ def test_round_trip(folder: Path, tmp_path: Path, interpreted: Path) -> None:
         assert np.array_equal(getattr(again.tally, name), getattr(view.tally, name))
     assert np.array_equal(again.knock_out.confusion, view.knock_out.confusion)
     assert np.array_equal(again.knock_out.own_right, view.knock_out.own_right)
-    for name in ("view.json", "counts.safetensors", "words.parquet"):
+    assert view.shares is not None
+    assert again.shares is not None
+    for field in dataclasses.fields(view.shares):
+        stored, counted = getattr(again.shares, field.name), getattr(view.shares, field.name)
+        assert np.array_equal(stored, counted) if field.name in MATRICES else stored == counted
+    assert len(view.shares.top_words.magnitudes) > 10
+    assert len(view.shares.top_kgrams.magnitudes) > 10
+    for name in FILES:
         assert (folder / FOLDER / name).read_bytes() == (interpreted / FOLDER / name).read_bytes()
         assert (folder / FOLDER / name).stat().st_mode & 0o777 == 0o644
     assert not [path for path in folder.iterdir() if path.name.startswith(".global")]
@@ -76,6 +93,45 @@ def test_it_is_used_again_until_texts_or_weights_change(
     assert load_view(folder, *SHAPE) is None
     make_view(classifier, folder, data, texts)
     assert len(counted) == 2
+
+
+def without_shares(folder: Path) -> None:
+    """Makes a view of an older version."""
+    path = folder / FOLDER / "view.json"
+    facts = json.loads(path.read_text())
+    del facts["dropped_shares"]
+    path.write_text(json.dumps(facts))
+    matrices = load_file(folder / FOLDER / "counts.safetensors")
+    for name in ("shares", "word_shares", "effective"):
+        del matrices[name]
+    save_file(matrices, folder / FOLDER / "counts.safetensors")
+    for name in ("word_shares.parquet", "kgram_shares.parquet"):
+        (folder / FOLDER / name).unlink()
+
+
+def test_an_older_view_has_no_shares_until_it_is_computed_again(
+    classifier: ICapsClassifier, folder: Path, data_file: Path
+) -> None:
+    whole = load_view(folder, *SHAPE)
+    without_shares(folder)
+    old = load_view(folder, *SHAPE)
+    assert whole is not None
+    assert old is not None
+    assert old.shares is None
+    assert old.tally.words == whole.tally.words
+    save_view(old, folder)  # nothing is new
+    data = DataReference("texts.csv", "test", {})
+    view = make_view(classifier, folder, data, open_source(data_file, "test"))
+    save_view(view, folder)
+    again = load_view(folder, *SHAPE)
+    assert again is not None
+    assert again.shares is not None
+    assert whole.shares is not None
+    assert again.shares.top_words == whole.shares.top_words
+    save_view(old, folder)  # an older view does not replace it
+    kept = load_view(folder, *SHAPE)
+    assert kept is not None
+    assert kept.shares is not None
 
 
 def test_nothing_is_written_when_nothing_is_new(
@@ -138,9 +194,7 @@ def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize(
-    "name", ["view.json", "counts.safetensors", "words.parquet", "kgrams.parquet"]
-)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", [_truncate, Path.unlink, lambda path: path.write_bytes(b"")])
 def test_damage_is_reported_and_repaired(
     name: str,
@@ -167,6 +221,7 @@ def test_damage_is_reported_and_repaired(
         {"few": {}},
         {"typical": [[0, 1]]},
         {"blank": "many"},
+        {"dropped_shares": [1]},
     ],
 )
 def test_wrong_facts_are_reported(change: dict[str, object], folder: Path) -> None:
