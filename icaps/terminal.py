@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from icaps.html import decimals
@@ -101,27 +101,25 @@ def shaded_lines(account: WordAccount) -> Iterator[str]:
 
     A long text has a line for each sentence, which starts with its share.
     """
-    rows = account.sentence_rows
-    for row in rows:
-        yield f"{_signed(account, row.share):>8}  {_shaded(account, row.start, row.end).strip()}"
+    starts, rows = [start for start, _ in account.spans], account.sentence_rows
     if not rows:
-        yield _shaded(account, 0, len(account.text)).strip()
+        yield _shaded(account, range(len(starts)), 0, len(account.text)).strip()
+    for row in rows:
+        words = range(bisect_left(starts, row.start), bisect_left(starts, row.end))
+        text = _shaded(account, words, row.start, row.end).strip()
+        yield f"{_signed(account, row.share):>8}  {text}"
 
 
-def _shaded(account: WordAccount, start: int, end: int) -> str:
-    """A part of the text in colour, as far as it was read."""
-    end = min(end, account.unread)
-    levels = {
-        span[0]: int(level)
-        for span, level in zip(account.spans, account.levels, strict=True)
-        if start <= span[0] < end
-    }
-    inside = [span for span in account.spans if span[0] in levels]
-    cuts = sorted({start, end, *(cut for span in inside for cut in span)})
-    return "".join(
-        _shade(escape(account.text[first:last]), levels.get(first, 0))
-        for first, last in pairwise(cuts)
-    )
+def _shaded(account: WordAccount, words: Sequence[int], start: int, end: int) -> str:
+    """A part of the text with its words in colour, as far as it was read."""
+    parts, place = [], start
+    for number in words:
+        first, last = account.spans[number]
+        parts.append(escape(account.text[place:first]))
+        parts.append(_shade(escape(account.text[first:last]), int(account.levels[number])))
+        place = last
+    parts.append(escape(account.text[place : max(place, min(end, account.unread))]))
+    return "".join(parts)
 
 
 def _shade(text: str, level: int) -> str:
