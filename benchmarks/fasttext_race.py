@@ -1,10 +1,9 @@
 """Training time until iCapsNet reaches the test accuracy of fastText with bigrams.
 
-    python -m benchmarks.fasttext_race --data ag_news --vectors spacy-300d.bin --vectors texts \
-      [--texts 5000] [--json]
+    python -m benchmarks.fasttext_race --data ag_news [--vectors NAME ...] [--texts 5000] [--json]
 
-The network is trained by the recipe of checkpoints/ag_news, and its averaged weights are scored on
-the test texts after each epoch. fastText's settings are chosen on a tenth of the training texts;
+The network is trained with the settings of checkpoints/ag_news, and its averaged weights are scored
+on the test texts after each epoch. fastText's settings are chosen on a tenth of the training texts;
 then it is trained on all of them, and only that training is timed. Training time includes the steps
 and the validation that chooses the epoch, but not the scoring of the test texts. Preparation is
 reported separately: fastText's input file; the network's vocabulary, encoded texts and word
@@ -30,7 +29,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import LabelledTexts, read_part
 from icaps.train.callbacks import Callback, Step, Validation
 
-TEXTS_DIM = 100  # of the vectors trained on the texts, in that recipe
+TEXTS_DIM = 100  # of the vectors trained on the texts, if there are any
 
 
 class Clock(Callback):

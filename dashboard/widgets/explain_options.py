@@ -17,10 +17,9 @@ _RANKING_HELP = (
     "Account: the K-grams whose words add most to the score, at most k₁ × k₂ of them. Routing, the "
     "paper's rule: those that the capsules with the largest routing weight attend to. "
     "Contribution: the same, of the capsules that add most to the score. On 1,000 test texts of "
-    "AG's News contribution ranks single words better than the paper's routing: deleting the first "
-    "words lowers the class norm by 0.121, with the paper's routing by 0.079, with random words by "
-    "0.013. For K-grams there is no difference between these two: 0.119, 0.119, and 0.010 with "
-    "random ones."
+    "AG's News deleting the first words lowers the class norm by 0.145 with the account, by 0.061 "
+    "with contribution, by 0.044 with the paper's routing and by 0.005 with random words; deleting "
+    "the K-grams by 0.161, 0.056, 0.052, and 0.005 with random ones."
 )
 
 
