@@ -77,7 +77,7 @@ def report(model: ModelFolder) -> GlobalReport | None:
 
 
 def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
-    """The labels of a model's capsules by number, as on the page Capsules; none without counts."""
+    """The labels of capsules by number, as on the page Capsules; not of those without words."""
     try:
         counted = report(model)
     except CheckpointError:  # damaged counts, which other pages show
@@ -85,7 +85,8 @@ def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
     if counted is None:
         return {}
     capsules = counted.labelled_capsules
-    return dict(zip(capsules["capsule"].tolist(), capsules["label"], strict=True))
+    labels = zip(capsules["capsule"].tolist(), capsules["label"], strict=True)
+    return {number: label for number, label in labels if label != str(number)}
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -25,7 +25,7 @@ def download(page: Any, name: str) -> tuple[str, str]:
 
 
 def test_the_explanation_as_files(window: Any, other_window: Any) -> None:
-    page = open_app(window)
+    page = open_app(window, "/?ranking=routing")
     type_text(page, TEXT)
     name, content = download(page, "JSON")
     assert name == "explanation.json"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.browser.visitor import open_app, shaded, tab_until, type_text
 
+KGRAMS = "/?shading=kgrams&ranking=routing"
 expect = pytest.importorskip("playwright.sync_api").expect
 TIP = re.compile(r"^(“.+” · capsule \d+ · β 0\.\d\d · α 0\.\d\d\n?)+$", re.DOTALL)
 COOKING = "Simmer the onion soup, then bake bread with butter and flour."
@@ -34,11 +35,11 @@ CONTRAST = """(element) => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_writing_can_be_read(scheme: str, window: Any) -> None:
     window.emulate_media(color_scheme=scheme)
-    page = open_app(window)
+    page = open_app(window, KGRAMS)
     type_text(page, f"{COOKING} Zzyzx")
     for _ in range(4):  # the darkest shade
         page.get_by_role("slider", name="K-grams per capsule (k₂)").press("ArrowRight")
-    expect(page.locator(".card > .icaps-text mark.l4").first).to_be_visible()
+    expect(page.locator(".card .icaps-text:not(.legend) mark.l4").first).to_be_visible()
     # Until the script has ended: elements that it replaces have no colours meanwhile.
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
@@ -46,8 +47,8 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
     ratios = {
         name: min(page.locator(name).evaluate_all(f"all => all.map({CONTRAST})"))
         for name in (
-            *(".lead", ".verdict", ".sure", ".notice", ".card > .icaps-text"),
-            *(".card > .icaps-text mark", ".legend", ".legend mark", ".icaps-tip"),
+            *(".lead", ".verdict", ".sure", ".notice", ".card .icaps-text:not(.legend)"),
+            *(".card .icaps-text:not(.legend) mark", ".legend", ".legend mark", ".icaps-tip"),
             *(".facts dt", ".facts dd", "a.link", "h1", "textarea"),
         )
     }
@@ -57,10 +58,10 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
 
 
 def test_a_shaded_word_tells_its_kgrams(window: Any) -> None:
-    page = open_app(window)
+    page = open_app(window, KGRAMS)
     type_text(page, COOKING)
     expect(page.locator(".icaps-tip:visible")).to_have_count(0)
-    words = page.locator(".card > .icaps-text mark[tabindex]")
+    words = page.locator(".card .icaps-text:not(.legend) mark[tabindex]")
     words.first.hover()
     tip = page.locator(".icaps-tip:visible")
     expect(tip).to_have_text(TIP)
@@ -79,7 +80,7 @@ def test_a_shaded_word_tells_its_kgrams(window: Any) -> None:
 def test_a_long_text_scrolls_inside_its_card(window: Any) -> None:
     words = ["bread", "the", "sail", "a", "garden", "of", "soup", "tide"]
     text = " ".join(words[n % 8] + "." * (n % 20 == 19) for n in range(400))
-    page = open_app(window)
+    page = open_app(window, KGRAMS)
     type_text(page, text)
     card = page.locator(".card").first
     inside = card.locator(".icaps-text").first
@@ -102,7 +103,7 @@ def test_a_long_text_scrolls_inside_its_card(window: Any) -> None:
 
 def test_a_narrow_window_has_no_sideways_scroll(window: Any) -> None:
     window.set_viewport_size({"width": 420, "height": 800})
-    page = open_app(window)
+    page = open_app(window, KGRAMS)
     type_text(page, f"{COOKING} {'long' * 40} <b>&amp;</b> soup and bread with onion.")
     for tab in ("Routing", "Evidence", "Attention"):
         page.get_by_role("tab", name=tab).click()
@@ -111,7 +112,7 @@ def test_a_narrow_window_has_no_sideways_scroll(window: Any) -> None:
         for place in ("html", ".stMain"):
             room = page.locator(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
             assert room[0] <= room[1], (tab, place)
-    for word in page.locator(".card > .icaps-text mark[tabindex]").all()[::3]:
+    for word in page.locator(".card .icaps-text:not(.legend) mark[tabindex]").all()[::3]:
         word.focus()
         tip = page.locator(".icaps-tip:visible").bounding_box()
         assert tip is not None

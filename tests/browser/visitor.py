@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # The shaded text as it is read: without the tips, which are hidden until a word is pointed at.
 _READ = """() => {
-  const text = document.querySelector(".card > .icaps-text")?.cloneNode(true);
+  const text = document.querySelector(".card .icaps-text")?.cloneNode(true);
   text?.querySelectorAll(".icaps-tip").forEach((tip) => tip.remove());
   return text?.textContent ?? ""; // an empty text has no card
 }"""
@@ -40,7 +40,7 @@ def box(page: Page) -> Locator:
 
 
 def shaded(page: Page) -> Locator:
-    return page.locator(".card > .icaps-text").first
+    return page.locator(".card .icaps-text").first
 
 
 def read_text(page: Page) -> str:
