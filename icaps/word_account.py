@@ -210,7 +210,7 @@ class WordAccount:
             return []
         totals = np.concatenate([[0.0], self.shares.cumsum(dtype=float)])
         starts = [start for start, _ in self.spans]
-        ends = [0, *self.sentences[1:], len(self.text)]
+        ends = [*self.sentences, len(self.text)]
         single = []
         for start, end in pairwise(ends):
             first, last = np.searchsorted(starts, [start, end])
@@ -349,8 +349,8 @@ class WordAccount:
     def _text_html(self) -> str:
         """The text with its words shaded; a long text by sentence."""
         starts = [start for start, _ in self.spans]
-        pieces = []
         rows = self.sentence_rows
+        pieces = [html.escape(self.text[: rows[0].start])] if rows else []
         widest = max((abs(row.share) for row in rows), default=0.0) or 1.0
         for row in rows or [SentenceShare(0, len(self.text), 0.0)]:
             first, last = bisect_left(starts, row.start), bisect_left(starts, row.end)

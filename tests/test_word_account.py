@@ -259,6 +259,12 @@ def test_a_long_text_is_shown_by_sentence() -> None:
         '<div class="icaps-share f" role="img" aria-label="share +0.25" title="+0.25" '
         'style="--weight: 100.0%"></div>'
     ) in page
+    shifted = replace(long, text="\n\n" + TEXT)  # the first line begins with the first sentence
+    moved = [WordShare(w.start + 2, w.end + 2, w.count, w.share) for w in long.words]
+    parts = [SentenceWeight(s.start + 2, s.end + 2, s.weight) for s in sentences]
+    page = replace(shifted, words=tuple(moved), sentences=tuple(parts)).account_html()
+    assert '<div class="icaps-text" dir="auto">\n\n<div class="icaps-sentence' in page
+    assert Page(page).text == shifted.text
     faint = [0.25, 0.25, 0.0, 0.001, 0.0, -0.002]
     account = word_account(replace(explanation(shares=faint), sentences=sentences))
     assert [row[:2] for row in account.sentence_rows] == [(0, 9), (9, 22)]  # the last two are one
