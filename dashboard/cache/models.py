@@ -82,11 +82,7 @@ def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
         counted = report(model)
     except CheckpointError:  # damaged counts, which other pages show
         counted = None
-    if counted is None:
-        return {}
-    capsules = counted.labelled_capsules
-    labels = zip(capsules["capsule"].tolist(), capsules["label"], strict=True)
-    return {number: label for number, label in labels if label != str(number)}
+    return {} if counted is None else counted.capsule_labels
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -280,6 +280,13 @@ class GlobalReport:
         labels = [name or f"{i} {' '.join(words[:2])}".strip() for i, name, words in pairs]
         return self.capsules.assign(words=[", ".join(words) for words in texts], label=labels)
 
+    @property
+    def capsule_labels(self) -> dict[int, str]:
+        """The labels of capsules by number; not of those without words or a name."""
+        capsules = self.labelled_capsules
+        labels = zip(capsules["capsule"].tolist(), capsules["label"], strict=True)
+        return {number: label for number, label in labels if label != str(number)}
+
     @cached_property
     def _query_points(self) -> pd.DataFrame:
         vectors = query_vectors(self.classifier.network_, "effective")
