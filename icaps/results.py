@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icaps import html, terminal
+from icaps import exports, html, terminal
 from icaps.errors import ConfigError
 from icaps.word_account import WordAccount
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import shap
 
 
 class Interval(NamedTuple):
@@ -134,6 +138,29 @@ class Account:
 
 
 _NO_ACCOUNT = Account.of([], [])
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Why one class rather than another: the difference of their accounts.
+
+    Attributes:
+        target, other: The two classes.
+        words: The words of the text; `share` is what a word adds to the norm of `target` beyond
+            what it adds to that of `other`.
+        bias: The difference of the biases.
+        total: The difference of the norms: `bias` and all shares together.
+    """
+
+    target: str
+    other: str
+    words: tuple[WordShare, ...]
+    bias: float
+    total: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return vars(self) | {"words": [word._asdict() for word in self.words]}
 
 
 @dataclass(frozen=True)
@@ -434,6 +461,89 @@ class Explanation:
             is_cut=self.truncated,
             is_difference=rather_than is not None,
         )
+
+    def contrast(self, other: str) -> Contrast:
+        """Why `target` rather than another class, word by word.
+
+        Raises:
+            ConfigError: There is no such other class, or the explanation has no account.
+        """
+        self._check_account()
+        if other not in self.classes or other == self.target:
+            names = ", ".join(name for name in self.classes if name != self.target)
+            raise ConfigError(f"{other!r} is not one of the other classes: {names}.")
+        own, others = self.classes.index(self.target), self.classes.index(other)
+        shares = self.account.shares[:, own] - self.account.shares[:, others]
+        words = zip(self.words, shares.tolist(), strict=True)
+        return Contrast(
+            target=self.target,
+            other=other,
+            words=tuple(word._replace(share=share) for word, share in words),
+            bias=float(self.account.bias[own] - self.account.bias[others]),
+            total=self.scores[own] - self.scores[others],
+        )
+
+    def to_shap(self) -> shap.Explanation:
+        """The account as a `shap.Explanation` (W, J): words, by classes as outputs.
+
+        The base values are the biases, so that values and base value of a class sum to its norm.
+        `shap.plots.text` takes it as it is; `shap.plots.waterfall` and `bar` take one class:
+        `explanation.to_shap()[:, "Sports"]`.
+
+        Raises:
+            ConfigError: shap is not installed, the text has no words, or the explanation has no
+                account.
+        """
+        self._check_account()
+        return exports.shap_explanation(
+            self.text,
+            [(word.start, word.end) for word in self.words],
+            self.account.shares,
+            self.account.bias,
+            self.classes,
+            is_cut=self.truncated,
+        )
+
+    def to_frame(self, by_capsule: bool = False) -> pd.DataFrame:
+        """A row per word: its offsets, its share for `target`, its K-grams, and shares by class.
+
+        Columns: `word`, `start`, `end`, `share`, `kgrams` (number of K-grams that cover it),
+        `known`, `sentence` (from 0), and "share of CLASS" for each class. The column of a class and
+        its `account.bias` sum to its norm.
+
+        Args:
+            by_capsule: Whether "capsule 0", "capsule 1" and so on follow: the shares for `target`
+                by capsule.
+        """
+        by_name = {}
+        if len(self.account.bias):
+            columns = zip(self.classes, self.account.shares.T, strict=True)
+            by_name = {f"share of {name}": shares for name, shares in columns}
+        if by_capsule and len(self.capsule_account.bias):
+            shares_by_capsule = enumerate(self.capsule_account.shares.T)
+            by_name |= {f"capsule {number}": shares for number, shares in shares_by_capsule}
+        names = {"start": "start", "end": "end", "share": "share", "count": "kgrams"}
+        names["known"] = "known"
+        return exports.word_frame(
+            self.text,
+            {
+                column: [getattr(word, name) for word in self.words]
+                for name, column in names.items()
+            },
+            [sentence.start for sentence in self.sentences],
+            by_name,
+        )
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the verdict, and each word with its share."""
+        return html.render_html("notebook.html.j2", explanation=self)
+
+    def _check_account(self) -> None:
+        if not len(self.account.bias):
+            raise ConfigError(
+                "The explanation is of an older version, without shares of words; explain the text "
+                "again."
+            )
 
     def account_html(self, bars: bool = True, **options: Any) -> str:
         """The text with the signed share of each word, and bars from the bias to the score.

@@ -53,6 +53,11 @@ def add_parser(commands: Commands) -> None:
         default="deletion",
         help="how --trust removes words: delete them, or mask them",
     )
+    parser.add_argument(
+        "--against",
+        metavar="CLASS",
+        help="why the explained class rather than CLASS: what each word adds to their difference",
+    )
     add_mute(parser)
     parser.add_argument(
         "--format",
@@ -87,13 +92,36 @@ def run(options: argparse.Namespace) -> int:
             trust, tested = None, ""
             if options.trust:
                 trust, tested = _test_reason(classifier, explanation, options.removal)
+            contrast, contrasted = _contrast(explanation, options.against, color)
             if options.json:
                 facts = explanation.to_dict()
-                print(json.dumps(facts | {"trust": trust} if options.trust else facts))
+                facts |= {"trust": trust} if options.trust else {}
+                facts |= {"contrast": contrast} if options.against is not None else {}
+                print(json.dumps(facts))
             else:
-                print(explanation.to_text(color) + "\n".join(map(escape, tested.split("\n"))))
+                lines = explanation.to_text(color) + "\n".join(map(escape, tested.split("\n")))
+                print(lines, *contrasted, sep="\n")
         sys.stdout.flush()
     return 0
+
+
+def _contrast(
+    explanation: Explanation, other: str | None, color: bool
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Why the explained class rather than another, as plain data and as lines.
+
+    None and no lines if no class is given, if the text is blank, or if the class is the explained
+    one.
+
+    Raises:
+        ConfigError: There is no such class.
+    """
+    from icaps.terminal import account_lines
+
+    account = explanation.word_account(rather_than=other)
+    if account is None or other in (None, explanation.target) or explanation.blank:
+        return None, []
+    return explanation.contrast(other).to_dict(), account_lines(account, color)
 
 
 def _test_reason(
@@ -122,6 +150,8 @@ def _write_report(
     from icaps.reports.files import model_name
     from icaps.reports.text_report import TextReport
 
+    if options.against is not None:
+        raise ConfigError("A report has no contrast of two classes; leave --against out.")
     format_ = _report_format(options)
     first_texts = list(islice(texts, 2))
     if len(first_texts) != 1:

@@ -99,6 +99,36 @@ def test_colors_in_a_terminal_alone(
     assert b"All together, with bias" in piped.stdout
 
 
+def test_why_one_class_rather_than_another(
+    model_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["explain", "--model", str(model_folder), "--target", "Cooking"]
+    assert main([*arguments, "--against", "Sailing", "--json", TEXT, "zzyzx"]) == 0
+    row, blank = map(json.loads, capsys.readouterr().out.splitlines())
+    contrast = row["contrast"]
+    assert (contrast["target"], contrast["other"], blank["contrast"]) == (
+        "Cooking",
+        "Sailing",
+        None,
+    )
+    difference = row["scores"]["Cooking"] - row["scores"]["Sailing"]
+    assert contrast["total"] == pytest.approx(difference)
+    shares = [word["share"] for word in contrast["words"]]
+    assert contrast["bias"] + sum(shares) == pytest.approx(difference, abs=1e-5)
+    assert main([*arguments, TEXT]) == 0
+    without = capsys.readouterr().out
+    assert main([*arguments, "--against", "Sailing", TEXT]) == 0
+    with_contrast = capsys.readouterr().out
+    assert with_contrast.startswith(without)
+    assert "For Cooking rather than Sailing: " in with_contrast
+    assert main([*arguments, "--against", "Cooking", TEXT]) == 0  # the explained class itself
+    assert capsys.readouterr().out == without
+    assert main([*arguments, "--against", "Chess", TEXT]) != 0
+    assert "'Chess' is not one of the classes" in capsys.readouterr().err
+    assert main([*arguments, "--against", "Sailing", "--format", "html", TEXT]) != 0
+    assert "leave --against out" in capsys.readouterr().err
+
+
 def test_texts_are_piped_a_line_each(
     model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
