@@ -1,9 +1,12 @@
 """Explanations for shap, pandas and notebooks, and the contrast of two classes."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +14,12 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.exports import INSTALL
+from icaps.faithfulness.reason_results import LEVELS
 from icaps.results import Account, Explanation
 from tests.interpret.test_corpus import texts, untrained
 from tests.test_word_account import explanation as by_hand
 
+ROOT = Path(__file__).parents[1]
 TEXT = "Bake  the <b>bread</b>, then raise\nthe sail; & the mast"
 
 
@@ -185,6 +190,20 @@ def test_what_a_notebook_shows(classifier: ICapsClassifier, explained: Explanati
     for text in ("", "zzyzx"):
         (blank,) = classifier.explain([text])
         assert blank.verdict in Page(blank._repr_html_()).text
+
+
+def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 5
+    names: dict[str, Any] = {}
+    for example in examples:
+        if "shap" not in example:
+            exec(example, names)
+    assert "values" not in names
+    assert names["contrast"].other == "World"
+    assert names["test"].level in LEVELS
 
 
 def test_the_library_stays_light() -> None:
