@@ -74,10 +74,10 @@ class KGram:
 
     @property
     def summary(self) -> str:
-        """The K-gram with its capsule and weights in one line."""
-        return (
-            f"“{self.text}” · {self.capsule_label} · β {self.routing:.2f} · α {self.attention:.2f}"
-        )
+        """The K-gram with its share, its capsule and its weights in one line."""
+        share = f" · {html.decimals(self.share, 3, sign=True)}" if self.share else ""
+        weights = f"β {self.routing:.2f} · α {self.attention:.2f}"
+        return f"“{self.text}”{share} · {self.capsule_label} · {weights}"
 
 
 def capsule_label(capsule: int, name: str = "") -> str:

@@ -91,6 +91,11 @@ def test_shades_count_the_kgrams_over_each_character() -> None:
     )
 
 
+def test_a_kgram_tells_its_share() -> None:
+    whole = replace(EXPLANATION, kgrams=(replace(EXPLANATION.kgrams[0], share=-0.0625),))
+    assert read(whole).tips[0] == "“oil and  gas” · -0.062 · capsule 4 · β 0.90 · α 0.50"
+
+
 def test_a_long_text_has_a_row_a_sentence_and_faint_ones_share_theirs() -> None:
     """The second is faint too, yet a K-gram is from it."""
     expected = [

@@ -9,7 +9,7 @@ from tests.browser.visitor import open_app, shaded, tab_until, type_text
 
 KGRAMS = "/?shading=kgrams&ranking=routing"
 expect = pytest.importorskip("playwright.sync_api").expect
-TIP = re.compile(r"^(“.+” · capsule \d+ · β 0\.\d\d · α 0\.\d\d\n?)+$", re.DOTALL)
+TIP = re.compile(r"^(“.+” · [+-]?0\.\d{3} · capsule \d+ · β 0\.\d\d · α 0\.\d\d\n?)+$", re.DOTALL)
 COOKING = "Simmer the onion soup, then bake bread with butter and flour."
 # The contrast of a text with what lies behind it (WCAG 2): both colours are painted, so that any
 # notation and any transparency is read as the browser reads it.
