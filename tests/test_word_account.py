@@ -106,6 +106,8 @@ def test_words_are_shaded_by_their_share_and_side() -> None:
     assert account.shaded == pytest.approx(0.3759)
     assert account.covered == pytest.approx(0.3759 / 0.4799)
     page = account.to_html()
+    assert "Underlined words are against it." in page
+    assert "Underlined" not in explanation(shares=[0.25, *[0.0] * 5]).account_html()
     assert re.findall(r'<mark class="(\w\d) [^>]*>(\w+)', page) == [
         ("f5", "Oil"),
         ("f4", "gas"),
