@@ -34,6 +34,7 @@ SHORTCUT_SIZES = ("1,000", "2,000", "5,000", "10,000")  # texts on which shortcu
 BY_SHARE, BY_KGRAMS = "words", "K-grams"  # what is shaded on Evaluate, Shortcuts and Compare
 CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
 SHADINGS = EVERY_WORD, KGRAMS, CONTRAST = "words", "kgrams", "contrast"  # of the text on Explain
+WORD_MEASURES = BY_SCORE, BY_COUNT = "share", "count"  # by which words of a capsule are ordered
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
 DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
@@ -51,7 +52,15 @@ COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 # The session state in the address of each page.
 EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking", "shading")
 MANY = ("lines", "model", "target", "k1", "k2", "sentences", "ranking")
-CAPSULES = ("model", "capsule", "cell_class", "cell_value", "columns", "capsule_tab")
+CAPSULES = (
+    "model",
+    "capsule",
+    "cell_class",
+    "cell_value",
+    "columns",
+    "capsule_tab",
+    "words_by",
+)
 QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
 TRAIN = ("run", "beside", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
@@ -116,6 +125,7 @@ PARAMETERS = {
     "cell_value": _one_of(tuple(VALUES)),
     "columns": _one_of(ORDERS),
     "capsule_tab": _one_of(CAPSULE_TABS),
+    "words_by": _one_of(WORD_MEASURES),
     "space": _one_of(SPACES),
     "method": _one_of(METHODS),
     "perplexity": _one_of([float(n) for n in range(1, 51)], PERPLEXITY),

@@ -36,6 +36,7 @@ def main() -> None:
             view.show_typical(model, report, capsule, class_name)
         else:
             view.show_knock_out(report, capsule, order)
+    view.show_class_reasons(report)
     view.show_sparsity(report)
     others = [other for other in find_models() if other != model]
     view.show_comparison(model, report, others)

@@ -5,6 +5,7 @@ import streamlit as st
 
 from dashboard import quotas, url_state
 from dashboard.model_registry import ModelFolder
+from dashboard.url_state import BY_COUNT, BY_SCORE, WORD_MEASURES
 from dashboard.widgets import capsule_picker
 from icaps.interpret import tables
 from icaps.interpret.tables import ORDERS, column_order
@@ -13,15 +14,21 @@ from icaps.train.checkpoint import MAX_NAME_LENGTH, rename_capsule
 
 WORDS, KGRAMS = "words", "kgrams"
 COUNTED = {"Words": WORDS, "K-grams": KGRAMS}  # by tab
+_MEASURES = {BY_SCORE: "Share of the score", BY_COUNT: "Count"}
 _ORDERS = {"class": "by class", "size": "by size", "clustered": "clustered", "number": "by number"}
 
 
 def ask_heatmap(report: GlobalReport) -> tuple[str, list[int]]:
     """Asks which column of `tables.cells` the heatmap shows, and the order of the capsules."""
     left, right = st.columns(2, gap="medium")
+    values = list(tables.VALUES)
+    if report.view.shares is None:
+        values.remove(tables.SCORE_SHARE)
+        if st.session_state.get("cell_value") == tables.SCORE_SHARE:
+            st.session_state.cell_value = values[0]
     value = left.selectbox(
         "Cells show",
-        list(tables.VALUES),
+        values,
         format_func=lambda name: tables.VALUES[name],
         key="cell_value",
         persist_state="session",
@@ -56,10 +63,12 @@ def ask_cell(model: ModelFolder, report: GlobalReport) -> tuple[int, str | None]
 def ask_words(
     report: GlobalReport, capsule: int, class_name: str | None, kind: str
 ) -> pd.DataFrame:
-    """Asks how words (or K-grams) are weighted; returns the top ones of a cell."""
+    """Asks how words (or K-grams) are ordered; returns the top ones of a cell."""
+    by_share = _ask_measure(report) == BY_SCORE
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
+    largest = "largest share" if by_share else "most frequent"
     weight = left.slider(
-        "λ: from specific to this capsule (0) to most frequent (1)",
+        f"λ: from specific to this capsule (0) to {largest} (1)",
         0.0,
         1.0,
         0.6,
@@ -67,11 +76,15 @@ def ask_words(
         key=f"lambda {kind}",
         persist_state="session",
         help="Relevance as in LDAvis (Sievert and Shirley 2014): λ log p(w | cell) + (1 - λ) "
-        "log(p(w | cell) / p(w)). At 1 the order is that of counts, as in the paper.",
+        "log(p(w | cell) / p(w)). At 1 the order is that of counts, as in the paper, or of shares.",
     )
     all_words = right.toggle(
         "Stop words and punctuation", key=f"all {kind}", persist_state="session"
     )
+    if by_share:
+        items = report.words_by_share if kind == WORDS else report.kgrams_by_share
+        place = report.place(capsule, class_name)
+        return items(place, lambda_=weight, all_words=all_words, top=20)
     count = tables.words if kind == WORDS else tables.kgrams
     return count(
         report.view.tally,
@@ -81,6 +94,30 @@ def ask_words(
         all_words=all_words,
         top=20,
     )
+
+
+def _ask_measure(report: GlobalReport) -> str:
+    """Asks whether words are ordered by share or by count; by count if there are no shares."""
+    if report.view.shares is None:
+        st.caption(
+            "These counts are of an older version, without shares of the score; `icaps interpret` "
+            "adds them."
+        )
+        return BY_COUNT
+    url_state.set_default("words_by")
+    measure: str = st.segmented_control(
+        "Order by",
+        WORD_MEASURES,
+        format_func=_MEASURES.__getitem__,
+        key="words_by",
+        persist_state="session",
+        required=True,
+        help="Share: what the words add to the score of the predicted class through this capsule, "
+        "over all texts of the class, in points (below 0: against it). Count: how often they are "
+        "in the K-gram with the most attention, in the texts that this capsule won, as in the "
+        "paper.",
+    )
+    return measure
 
 
 def _ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:

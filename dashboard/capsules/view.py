@@ -13,7 +13,7 @@ from dashboard.widgets import chart_card
 from dashboard.widgets.shaded_text import text_card
 from icaps.config import ExplainOptions
 from icaps.errors import DataError
-from icaps.html import escape
+from icaps.html import escape, printable
 from icaps.interpret import controls, tables
 from icaps.interpret.corpus import Typical
 from icaps.reports import charts
@@ -45,6 +45,17 @@ def show_facts(report: GlobalReport) -> None:
         ),
         ("Accuracy", _percent(facts["accuracy"]), _describe_sample(report)),
     )
+    if report.view.shares is not None:
+        number = report.view.shares.effective.sum() / max(report.view.tally.texts, 1)
+        metrics += (
+            (
+                "Capsules per text",
+                f"{number:.1f}",
+                "How many capsules share a decision, mean over the texts: the effective number, "
+                "exp of the entropy of their positive shares of the score. 1 if one capsule adds "
+                "everything.",
+            ),
+        )
     with st.container(horizontal=True, gap="medium"):
         for label, value, help_text in metrics:
             st.metric(label, value, help=help_text, width=150)
@@ -75,7 +86,11 @@ def show_words(
 ) -> None:
     """A bar per word or K-gram."""
     if table.empty:
-        st.info("There is nothing to count here: this capsule won no such text.")
+        st.info(
+            "There is nothing to count here: this capsule won no such text."
+            if table.columns[1] == "count"
+            else "There is nothing to show here: no such words add to the score."
+        )
         return
     main = class_name or report.capsules["main_class"][capsule]
     color = charts.class_colors(report.classes).get(main, charts.GREY)
@@ -138,6 +153,32 @@ def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> 
         f"accuracy of {few.accuracy:.1%}, all capsules {few.of_all:.1%}: the smallest set that a "
         "greedy search found, on a sample of the texts."
     )
+
+
+def show_class_reasons(report: GlobalReport) -> None:
+    """The words and K-grams that add most to the scores of each class."""
+    if report.view.shares is None:
+        return
+    title = "What adds to the score of each class"
+    with st.expander(title, icon=":material/balance:", key="reasons", on_change="rerun") as box:
+        if not box.open:
+            return
+        st.write(
+            "Words and K-grams by what they add to the scores of all texts that get the class, "
+            "whichever capsule won, and how many capsules share a decision."
+        )
+        table = report.class_reasons.map(lambda v: printable(v) if isinstance(v, str) else v)
+        st.dataframe(
+            table,
+            width="stretch",
+            hide_index=True,
+            column_config={
+                "effective_capsules": st.column_config.NumberColumn(
+                    "capsules per text", format="%.1f"
+                ),
+                "kgrams": "K-grams",
+            },
+        )
 
 
 def show_sparsity(report: GlobalReport) -> None:

@@ -258,7 +258,7 @@ def _top(place: Place, words: NDArray[np.int64], sums: Sums) -> dict[Place, dict
     sizes = -np.abs(sums)
     largest = sizes.argpartition(TOP)[:TOP] if len(sums) > TOP else np.arange(len(sums))
     largest = largest[np.lexsort([words[largest], sizes[largest]])]
-    largest = largest[sums[largest] != 0]
+    largest = largest[sums[largest].astype(np.float32) != 0]
     if not len(largest):
         return {}
     return {place: dict(zip(words[largest].tolist(), _rounded(sums[largest]), strict=True))}
@@ -275,12 +275,13 @@ def _top_kgrams(cells: Mapping[Place, Mapping[Words, float]]) -> ShareLists:
             magnitudes[kgram] += abs(share)
     lists = {}
     for place, kgrams in sums.items():
-        top = sorted(kgrams, key=lambda kgram: (-abs(kgrams[kgram]), kgram))[:TOP]
+        listed = [kgram for kgram, share in kgrams.items() if np.float32(share)]
+        top = sorted(listed, key=lambda kgram: (-abs(kgrams[kgram]), kgram))[:TOP]
         shares = _rounded(np.array([kgrams[kgram] for kgram in top]))
         lists[place] = dict(zip(top, shares, strict=True))
-    listed = sorted({kgram for kgrams in lists.values() for kgram in kgrams})
-    sizes = _rounded(np.array([magnitudes[kgram] for kgram in listed]))
-    return ShareLists(lists, dict(zip(listed, sizes, strict=True)))
+    everywhere = sorted({kgram for kgrams in lists.values() for kgram in kgrams})
+    sizes = _rounded(np.array([magnitudes[kgram] for kgram in everywhere]))
+    return ShareLists(lists, dict(zip(everywhere, sizes, strict=True)))
 
 
 def _rounded(values: Sums) -> list[float]:

@@ -18,13 +18,16 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from icaps.errors import ConfigError
 from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
-from icaps.interpret.corpus import Cell, Item, Tally
+from icaps.interpret.corpus import Cell, Item, Tally, Words
 from icaps.interpret.queries import QueryMap
+from icaps.interpret.share_totals import Place, ShareLists, ShareTotals
 from icaps.text.vocabulary import Vocabulary
 
+SCORE_SHARE = "score_share"
 VALUES = {  # columns of `cells` that a heatmap can show
     "count": "texts won",
     "share": "share of the class's texts",
+    SCORE_SHARE: "share of the class's scores",
     "routing": "mean routing β",
     "contribution": "mean contribution",
     "right": "right predictions",
@@ -33,7 +36,12 @@ VALUES = {  # columns of `cells` that a heatmap can show
 ORDERS = ("class", "size", "clustered", "number")
 
 
-def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.DataFrame:
+def cells(
+    tally: Tally,
+    classes: Sequence[str],
+    names: Mapping[int, str],
+    shares: ShareTotals | None = None,
+) -> pd.DataFrame:
     """One row per cell of C, class by class; NaN where nothing was counted.
 
     Columns:
@@ -43,7 +51,11 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
         right, wrong: Texts of the cell by whether the prediction is right.
         accuracy: right / count.
         routing, contribution: Means over all texts of the predicted class.
+        total_share: What the capsule adds to the scores of these texts, in points of the norm; NaN
+            without `shares`, as the next.
+        score_share: The same as a share of the sum of the scores, which a row adds up to.
     """
+    added = np.full(tally.frequency.shape, np.nan) if shares is None else shares.capsules
     low, high = controls.share_intervals(tally.frequency)
     texts = tally.frequency.sum(1, keepdims=True)  # (J, 1)
     j, i = np.indices(tally.frequency.shape).reshape(2, -1)  # (J * I,) both
@@ -57,6 +69,8 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
         "accuracy": _ratio(tally.right, tally.frequency),
         "routing": _ratio(tally.routing, texts),
         "contribution": _ratio(tally.contribution, texts),
+        "total_share": added,
+        SCORE_SHARE: _ratio(added, added.sum(1, keepdims=True)),
     }
     return pd.DataFrame(
         {
@@ -69,7 +83,11 @@ def cells(tally: Tally, classes: Sequence[str], names: Mapping[int, str]) -> pd.
 
 
 def capsules(
-    tally: Tally, knock_out: KnockOut, classes: Sequence[str], names: Mapping[int, str]
+    tally: Tally,
+    knock_out: KnockOut,
+    classes: Sequence[str],
+    names: Mapping[int, str],
+    shares: ShareTotals | None = None,
 ) -> pd.DataFrame:
     """One row per primary capsule: its main class, and the cost of switching it off.
 
@@ -84,7 +102,11 @@ def capsules(
         cost: By how much the accuracy is lower without it.
         own_cost, other_cost: The same on the texts that it won, and on all others; NaN if there
             are none.
+        score_share: What it adds to the scores, as a share of their sum; NaN without `shares`.
     """
+    added = np.full(tally.frequency.shape[1], np.nan)
+    if shares is not None:
+        added = shares.capsules.sum(0)
     wins = tally.frequency.sum(0)  # (I,)
     main = tally.frequency.argmax(0)
     states = np.where(controls.alive(tally.frequency), "alive", np.where(wins > 0, "rare", "dead"))
@@ -105,6 +127,7 @@ def capsules(
             "cost": accuracy[0] - accuracy[1:],
             "own_cost": _ratio(own_lost, wins),
             "other_cost": _ratio(lost - own_lost, texts - wins),
+            SCORE_SHARE: _ratio(added, added.sum()),
         }
     )
 
@@ -115,23 +138,30 @@ def recalls(knock_out: KnockOut, classes: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(knock_out.recall(), index=index, columns=list(classes))
 
 
-def rows(tally: Tally, classes: Sequence[str]) -> pd.DataFrame:
+def rows(tally: Tally, classes: Sequence[str], shares: ShareTotals | None = None) -> pd.DataFrame:
     """One row per class: its texts, the entropy of its shares, the share of its largest cells.
 
     The columns `shuffled_*` have the same for shuffled winners (`controls.row_shapes`).
+    `effective_capsules` is the number of capsules that share the decision of a text, its mean
+    (`share_totals.effective_capsules`); NaN without `shares`.
     """
+    texts = tally.frequency.sum(1)
+    effective = np.full(len(classes), np.nan)
+    if shares is not None:
+        effective = _ratio(shares.effective, texts)
     shapes = controls.row_shapes(tally.frequency)
     return pd.DataFrame(
         [
             {
                 "class": name,
-                "texts": int(texts),
+                "texts": int(n_texts),
                 "entropy": shape.entropy,
                 "shuffled_entropy": shape.shuffled_entropy,
                 **{f"top_{top}": share for top, share in shape.top_share.items()},
                 **{f"shuffled_top_{n}": share for n, share in shape.shuffled_top_share.items()},
+                "effective_capsules": number,
             }
-            for name, texts, shape in zip(classes, tally.frequency.sum(1), shapes, strict=True)
+            for name, n_texts, shape, number in zip(classes, texts, shapes, effective, strict=True)
         ]
     )
 
@@ -167,6 +197,27 @@ def kgrams(
         **options,
     )
     return pd.DataFrame(relevant, columns=["kgram", "count", "relevance"])
+
+
+def words_by_share(
+    shares: ShareTotals, vocabulary: Vocabulary, place: Place, **options: Any
+) -> pd.DataFrame:
+    """The most relevant words of a cell, capsule or class by total share: word, share, relevance.
+
+    Options are those of `words`. A negative share speaks against the class.
+    """
+    return _by_share("word", shares.top_words, place, lambda w: (vocabulary.words[w],), options)
+
+
+def kgrams_by_share(
+    shares: ShareTotals, vocabulary: Vocabulary, place: Place, **options: Any
+) -> pd.DataFrame:
+    """As `words_by_share`, for K-grams: kgram, share, relevance."""
+
+    def parts(kgram: Words) -> tuple[str, ...]:
+        return tuple(vocabulary.words[word] for word in kgram)
+
+    return _by_share("kgram", shares.top_kgrams, place, parts, options)
 
 
 def query_points(query_map: QueryMap, table: pd.DataFrame) -> pd.DataFrame:
@@ -205,16 +256,16 @@ def column_order(frequency: NDArray[np.int64], by: str) -> list[int]:
 
 
 class RelevantItem(NamedTuple):
-    """A word or K-gram as text, its count, and its relevance."""
+    """A word or K-gram as text, its count or total share, and its relevance."""
 
     text: str
-    frequency: int
+    frequency: float
     relevance: float
 
 
 def most_relevant(
-    counts: Mapping[Item, int],
-    everywhere: Mapping[Item, int],
+    counts: Mapping[Item, float],
+    everywhere: Mapping[Item, float],
     lambda_: float,
     top: int,
     show: Callable[[Item], str],
@@ -225,16 +276,16 @@ def most_relevant(
     paper, and 0 by how much more frequent w is here than overall. Ties are sorted by text.
 
     Args:
-        counts: The count of each item in the cell.
-        everywhere: The count of each item in all cells together.
+        counts: The count of each item in the cell, or its share, which counts without its sign.
+        everywhere: The count of each item in all cells together, or its shares without signs.
         lambda_: From 0 to 1.
         top: Number of items, at most.
         show: The text of an item.
     """
-    here, all_cells = sum(counts.values()), sum(everywhere.values())
+    here, all_cells = sum(map(abs, counts.values())), sum(everywhere.values())
 
-    def relevance(item: Item, count: int) -> float:
-        share = math.log(count / here)
+    def relevance(item: Item, count: float) -> float:
+        share = math.log(abs(count) / here)
         return share - (1 - lambda_) * math.log(everywhere[item] / all_cells)
 
     items = [RelevantItem(show(i), count, relevance(i, count)) for i, count in counts.items()]
@@ -253,9 +304,21 @@ def _stop_words() -> frozenset[str]:
     return frozenset({*ENGLISH_STOP_WORDS, "n't", "n’t"})
 
 
+def _by_share(
+    name: str,
+    lists: ShareLists,
+    place: Place,
+    parts: Callable[[Any], tuple[str, ...]],
+    options: Mapping[str, Any],
+) -> pd.DataFrame:
+    here = lists.places.get(place, {})
+    relevant = _relevant(here, lists.magnitudes, parts, **options)
+    return pd.DataFrame(relevant, columns=[name, "share", "relevance"])
+
+
 def _relevant(
-    here: Mapping[Item, int],
-    everywhere: Mapping[Item, int],
+    here: Mapping[Item, float],
+    everywhere: Mapping[Item, float],
     parts: Callable[[Item], tuple[str, ...]],
     *,
     lambda_: float = 1.0,
@@ -267,7 +330,7 @@ def _relevant(
     Without `all_words`, items without a content word are left out.
     """
 
-    def wanted(counts: Mapping[Item, int]) -> Mapping[Item, int]:
+    def wanted(counts: Mapping[Item, float]) -> Mapping[Item, float]:
         if all_words:
             return counts
         return {item: n for item, n in counts.items() if any(map(is_content_word, parts(item)))}
@@ -279,9 +342,12 @@ def _relevant(
 
 
 def _ratio(
-    values: NDArray[np.int64] | NDArray[np.float64], by: NDArray[np.int64]
+    values: NDArray[np.int64] | NDArray[np.float64],
+    by: NDArray[np.int64] | NDArray[np.float64] | np.float64,
 ) -> NDArray[np.float64]:
     """values / by, NaN where `by` is 0."""
-    shape = np.broadcast_shapes(values.shape, by.shape)
-    ratio: NDArray[np.float64] = np.divide(values, by, out=np.full(shape, np.nan), where=by > 0)
+    divisor = np.asarray(by)
+    shape = np.broadcast_shapes(values.shape, divisor.shape)
+    empty = np.full(shape, np.nan)
+    ratio: NDArray[np.float64] = np.divide(values, divisor, out=empty, where=divisor > 0)
     return ratio

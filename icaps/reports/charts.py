@@ -109,6 +109,9 @@ def _heatmap_cells(
     frame = f"datum.capsule === {capsule}"
     if framed is not None:
         frame += f" && datum.class === {json.dumps(framed)}"
+    scores = []
+    if base.data["score_share"].notna().any():  # not in views of older versions
+        scores = [alt.Tooltip("score_share:Q", title="Share of the scores", format=".2%")]
     cells: alt.Chart = (
         base.mark_rect(cornerRadius=2, strokeWidth=2)
         .encode(
@@ -130,6 +133,7 @@ def _heatmap_cells(
                 alt.Tooltip("accuracy:Q", title="Accuracy in the cell", format=".1%"),
                 alt.Tooltip("routing:Q", title="Mean routing β", format=".4f"),
                 alt.Tooltip("contribution:Q", title="Mean contribution", format=".4f"),
+                *scores,
             ],
         )
         .add_params(alt.selection_point(name=SELECTED, fields=["class", "capsule"], on="click"))
@@ -138,27 +142,36 @@ def _heatmap_cells(
 
 
 def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
-    """A bar per word or K-gram, as long as its count, in the order of the table.
+    """A bar per word or K-gram, as long as its count or share, in the order of the table.
 
-    `words` is from `tables.words` or `tables.kgrams`.
+    `words` is from `tables.words`, `kgrams`, `words_by_share` or `kgrams_by_share`. Bars of
+    negative shares are grey and to the left.
     """
-    name = words.columns[0]
-    base = alt.Chart(words.assign(label=words[name].map(lambda text: shorten(text, 30)))).encode(
+    name, value = words.columns[:2]
+    form = ",d" if value == "count" else "+,.2f"
+    shown = words.assign(
+        label=words[name].map(lambda text: shorten(text, 30)), end=words[value].clip(lower=0)
+    )
+    base = alt.Chart(shown).encode(
         y=alt.Y(
             f"{name}:N",
             sort=None,
             title=None,
             axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelColor=ink),
         ),
-        x=alt.X("count:Q", title=None, axis=None),
+        x=alt.X(f"{value}:Q", title=None, axis=None),
         tooltip=[
             alt.Tooltip(f"{name}:N", title="Word" if name == "word" else "K-gram"),
-            alt.Tooltip("count:Q", title="Count", format=",d"),
+            alt.Tooltip(f"{value}:Q", title=value.capitalize(), format=form),
             alt.Tooltip("relevance:Q", title="Relevance", format=".3f"),
         ],
     )
-    bars = base.mark_bar(cornerRadius=2, color=color)
-    labels = base.mark_text(align="left", dx=5, color=ink).encode(text="count:Q")
+    bars = base.mark_bar(cornerRadius=2).encode(
+        color=alt.condition(f"datum.{value} < 0", alt.value(GREY), alt.value(color))
+    )
+    labels = base.mark_text(align="left", dx=5, color=ink).encode(
+        x=alt.X("end:Q"), text=alt.Text(f"{value}:Q", format=form)
+    )
     chart: alt.LayerChart = (
         (bars + labels).properties(height=30 + 22 * len(words)).configure_view(stroke=None)
     )

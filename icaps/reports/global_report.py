@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from icaps.interpret.queries import (
     nearest_words,
     query_vectors,
 )
+from icaps.interpret.share_totals import ALL, Place
 from icaps.interpret.tables import column_order
 from icaps.results import capsule_label
 from icaps.train.result_warnings import ResultWarning, result_warnings
@@ -54,13 +55,15 @@ class GlobalReport:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """The cells of C; see `tables.cells`."""
-        return tables.cells(self.view.tally, self.classes, self.classifier.capsule_names_)
+        names = self.classifier.capsule_names_
+        return tables.cells(self.view.tally, self.classes, names, self.view.shares)
 
     @cached_property
     def capsules(self) -> pd.DataFrame:
         """The capsules with their duplicates; see `tables.capsules`."""
         tally, knock_out = self.view.tally, self.view.knock_out
-        table = tables.capsules(tally, knock_out, self.classes, self.classifier.capsule_names_)
+        names, shares = self.classifier.capsule_names_, self.view.shares
+        table = tables.capsules(tally, knock_out, self.classes, names, shares)
         others: dict[int, list[int]] = {i: [] for i in table["capsule"]}
         for i, k in self.duplicates:
             others[i].append(k)
@@ -70,7 +73,7 @@ class GlobalReport:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """The rows of C; see `tables.rows`."""
-        return tables.rows(self.view.tally, self.classes)
+        return tables.rows(self.view.tally, self.classes, self.view.shares)
 
     @cached_property
     def duplicates(self) -> list[tuple[int, int]]:
@@ -106,12 +109,31 @@ class GlobalReport:
         tally = self.view.tally
         return tables.kgrams(tally, self.classifier.vocabulary_, tally.column(capsule), **options)
 
+    def place(self, capsule: int | None, class_name: str | None) -> Place:
+        """The place in `ShareLists` of a capsule and a class; None is all of them."""
+        j = ALL if class_name is None else self.classes.index(class_name)
+        return j, ALL if capsule is None else capsule
+
+    def words_by_share(self, place: Place, **options: Any) -> pd.DataFrame:
+        """The words of a place, see `tables.words_by_share`; none in views of older versions."""
+        if (shares := self.view.shares) is None:
+            return pd.DataFrame(columns=["word", "share", "relevance"])
+        return tables.words_by_share(shares, self.classifier.vocabulary_, place, **options)
+
+    def kgrams_by_share(self, place: Place, **options: Any) -> pd.DataFrame:
+        """The K-grams of a place, see `tables.kgrams_by_share`; none in views of older versions."""
+        if (shares := self.view.shares) is None:
+            return pd.DataFrame(columns=["kgram", "share", "relevance"])
+        return tables.kgrams_by_share(shares, self.classifier.vocabulary_, place, **options)
+
     @cached_property
     def facts(self) -> dict[str, Any]:
         """Plain data for JSON.
 
         `top_share` has the share of the three largest cells of each class, `knockout` the accuracy
-        with each capsule switched off, `words` the most frequent words of each capsule.
+        with each capsule switched off, `words` the most frequent words of each capsule. What was
+        added up by shares is None or empty in views of older versions: `shares` (J, I) in points of
+        the norms, `words_by_share` of each capsule, `class_words` and `class_kgrams`.
         """
         tally, capsules, few = self.view.tally, self.capsules, self.view.few
         states = capsules["state"].value_counts()
@@ -140,6 +162,20 @@ class GlobalReport:
                 self.words(i, top=TOP)[["word", "count"]].to_dict("records")
                 for i in capsules["capsule"]
             ],
+            "shares": None if self.view.shares is None else self.view.shares.capsules.tolist(),
+            "effective_capsules": _numbers(self.rows["effective_capsules"]),
+            "words_by_share": [
+                self._share_records(self.words_by_share, self.place(i, None))
+                for i in capsules["capsule"]
+            ],
+            "class_words": {
+                name: self._share_records(self.words_by_share, self.place(None, name))
+                for name in self.classes
+            },
+            "class_kgrams": {
+                name: self._share_records(self.kgrams_by_share, self.place(None, name))
+                for name in self.classes
+            },
         }
 
     def to_text(self) -> str:
@@ -195,10 +231,28 @@ class GlobalReport:
             "rows": self.rows,
             "words": _stacked({i: self.words(i, top=_MOST) for i in numbers}),
             "kgrams": _stacked({i: self.kgrams(i, top=_MOST) for i in numbers}),
+            "words_by_share": self._share_table(self.words_by_share),
+            "kgrams_by_share": self._share_table(self.kgrams_by_share),
             "knockout": recalls.astype({"capsule off": str}),
             "queries": self._query_table(),
             "pointed_words": self._pointed_table(),
         }
+
+    def _share_table(self, items: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """The words or K-grams of most share of each cell, capsule and class; "" is all of them."""
+        parts = []
+        for class_name in (None, *self.classes):
+            for i in (None, *self.capsules["capsule"].tolist()):
+                part = items(self.place(i, class_name), top=_MOST)
+                where = class_name or "", "" if i is None else str(i)
+                parts.append(part.assign(**{"class": where[0], "capsule": where[1]}))
+        table = pd.concat([part for part in parts if len(part)] or parts[:1])
+        return table[["class", "capsule", *table.columns[:-2]]]
+
+    @staticmethod
+    def _share_records(items: Callable[..., pd.DataFrame], place: Place) -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = items(place, top=TOP).iloc[:, :2].to_dict("records")
+        return records
 
     def _query_table(self) -> pd.DataFrame:
         network = self.classifier.network_
@@ -263,6 +317,7 @@ class GlobalReport:
             shuffles=controls.SHUFFLES,
             pictures=self.pictures("C", "knockout", "queries"),
             classes=_class_table(self.rows),
+            reasons=self._reason_table(),
             capsules=self._capsule_table(),
         )
 
@@ -270,12 +325,10 @@ class GlobalReport:
     def labelled_capsules(self) -> pd.DataFrame:
         """The table of capsules with their most relevant words, and a label.
 
-        The label is the capsule's name, or its number and its first two words.
+        The words are those that add most to the scores, or in views of older versions those counted
+        most often. The label is the capsule's name, or its number and its first two words.
         """
-        texts = [
-            self.words(i, top=6, all_words=False, lambda_=0.6)["word"].tolist()
-            for i in self.capsules["capsule"]
-        ]
+        texts = [self._label_words(i) for i in self.capsules["capsule"].tolist()]
         pairs = zip(self.capsules["capsule"], self.capsules["name"], texts, strict=True)
         labels = [name or f"{i} {' '.join(words[:2])}".strip() for i, name, words in pairs]
         return self.capsules.assign(words=[", ".join(words) for words in texts], label=labels)
@@ -287,6 +340,15 @@ class GlobalReport:
         labels = zip(capsules["capsule"].tolist(), capsules["label"], strict=True)
         return {number: label for number, label in labels if label != str(number)}
 
+    def _label_words(self, capsule: int) -> list[str]:
+        options: dict[str, Any] = {"top": 6, "all_words": False, "lambda_": 0.6}
+        if self.view.shares is None:
+            table = self.words(capsule, **options)
+        else:
+            table = self.words_by_share(self.place(capsule, None), **options)
+            table = table[table["share"] > 0]
+        return [str(word) for word in table["word"]]
+
     @cached_property
     def _query_points(self) -> pd.DataFrame:
         vectors = query_vectors(self.classifier.network_, "effective")
@@ -295,7 +357,7 @@ class GlobalReport:
     def _capsule_table(self) -> Table:
         """The capsules as the page shows them, most wins first."""
         columns = ["Capsule", "State", "Same as", "Class", "Wins", "Purity", "Cost"]
-        columns += ["on its own", "on others", "Words", "K-grams"]
+        columns += ["on its own", "on others", "Of the scores", "Words", "K-grams"]
         capsules = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
         rows = [
             (
@@ -308,12 +370,41 @@ class GlobalReport:
                 percent(row["cost"], sign=True),
                 percent(row["own_cost"], sign=True),
                 percent(row["other_cost"], sign=True),
+                percent(row["score_share"], 1),
                 row["words"],
                 ", ".join(self.kgrams(row["capsule"], top=4, all_words=False)["kgram"]),
             )
             for row in capsules.to_dict("records")
         ]
         return Table("", columns, rows, words={*columns[:4], *columns[-2:]})
+
+    @cached_property
+    def class_reasons(self) -> pd.DataFrame:
+        """One row per class: what adds most to its scores; no rows in views of older versions.
+
+        Columns:
+            class, effective_capsules: As in `rows`.
+            words, kgrams: The most relevant by total share, without stop words.
+        """
+        table = self.rows[["class", "effective_capsules"]]
+        if self.view.shares is None:
+            return table.iloc[:0].assign(words=[], kgrams=[])
+        columns = {
+            name: [
+                ", ".join(items(self.place(None, one), top=8, all_words=False).iloc[:, 0])
+                for one in self.classes
+            ]
+            for name, items in (("words", self.words_by_share), ("kgrams", self.kgrams_by_share))
+        }
+        return table.assign(**columns)
+
+    def _reason_table(self) -> Table:
+        columns = ["Class", "Capsules per text", "Words", "K-grams"]
+        rows = [
+            (name, decimals(number, 1), words, kgrams)
+            for name, number, words, kgrams in self.class_reasons.itertuples(index=False)
+        ]
+        return Table("", columns, rows, words={columns[0], *columns[2:]})
 
     def _write_pictures(self, folder: Path) -> None:
         from icaps.reports.charts import image

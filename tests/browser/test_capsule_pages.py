@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from icaps.classifier import ICapsClassifier
-from icaps.interpret import tables
 from icaps.interpret.global_view import load_view
 from icaps.reports.global_report import GlobalReport
 from tests.browser.visitor import open_app, wait_for_rest
@@ -69,12 +68,8 @@ def words_shown(page: Page) -> list[str]:
 
 
 def expected_words(report: GlobalReport, capsule: int, class_name: str | None) -> list[str]:
-    tally = report.view.tally
-    where = tally.column(capsule)
-    if class_name is not None:
-        where = [(report.classes.index(class_name), capsule)]
-    vocabulary = report.classifier.vocabulary_
-    table = tables.words(tally, vocabulary, where, lambda_=0.6, all_words=False)
+    place = report.place(capsule, class_name)
+    table = report.words_by_share(place, lambda_=0.6, all_words=False)
     return table["word"].tolist()[:8]
 
 

@@ -21,6 +21,7 @@ from icaps.runs.folder import DONE, Request, RunFolder, Status
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
 from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
+from tests.interpret.test_global_view import without_shares
 
 
 @pytest.fixture
@@ -103,8 +104,10 @@ def test_the_facts_of_the_matrix(report: GlobalReport) -> None:
 def test_a_cell_shows_its_words(report: GlobalReport) -> None:
     j, i = most_used(report.view.tally)
     name = report.classes[j]
-    at = choose(open_page("capsules", model="seen", capsule=str(i)), "cell_class", name)
-    assert at.query_params == {"model": "seen", "capsule": str(i), "cell_class": name}
+    at = open_page("capsules", model="seen", capsule=str(i), words_by="count")
+    at = choose(at, "cell_class", name)
+    address = {"model": "seen", "capsule": str(i), "cell_class": name, "words_by": "count"}
+    assert at.query_params == address
     at.slider(key="lambda words").set_value(1.0)
     at.toggle(key="all words").set_value(True)
     table = as_table(run(at), f"words of capsule {i}")
@@ -118,9 +121,46 @@ def test_a_cell_shows_its_words(report: GlobalReport) -> None:
     assert table["kgram"].tolist() == expected["kgram"].tolist()
 
 
+def test_words_are_shown_by_share(report: GlobalReport) -> None:
+    j, i = most_used(report.view.tally)
+    at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
+    assert at.query_params == {"model": "seen", "capsule": str(i), "cell_class": report.classes[j]}
+    assert chart(at, 1)["layer"][0]["encoding"]["x"]["field"] == "share"
+    for kind, tab, items in (
+        ("words", "Words", report.words_by_share),
+        ("kgrams", "K-grams", report.kgrams_by_share),
+    ):
+        open_tab(at, tab)
+        at.slider(key=f"lambda {kind}").set_value(1.0)
+        at.toggle(key=f"all {kind}").set_value(True)
+        table = as_table(run(at), f"{kind} of capsule {i}")
+        assert table.to_dict("list") == items((j, i), top=20).to_dict("list")
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert 1 <= float(shown["Capsules per text"]) <= 6
+
+
+def test_what_adds_to_each_class(report: GlobalReport) -> None:
+    at = open_page("capsules", model="seen")
+    at.session_state["reasons"] = True
+    tables_ = [frame.value for frame in run(at).dataframe]
+    (table,) = [one for one in tables_ if "kgrams" in one.columns]
+    assert table.to_dict("list") == report.class_reasons.to_dict("list")
+
+
+def test_a_view_of_an_older_version_shows_counts(folder: Path, report: GlobalReport) -> None:
+    without_shares(folder)
+    at = open_page("capsules", model="seen", cell_value="score_share")
+    assert at.selectbox(key="cell_value").value == "count"
+    assert tables.SCORE_SHARE not in at.selectbox(key="cell_value").options
+    assert any("icaps interpret" in caption.value for caption in at.caption)
+    assert "Capsules per text" not in {metric.label for metric in at.metric}
+    assert chart(at, 1)["layer"][0]["encoding"]["x"]["field"] == "count"
+
+
 def test_an_empty_cell_says_so(report: GlobalReport) -> None:
     j, i = np.argwhere(report.view.tally.frequency == 0)[0].tolist()
-    at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
+    name = report.classes[j]
+    at = open_page("capsules", model="seen", capsule=str(i), cell_class=name, words_by="count")
     assert "nothing to count" in at.info[0].value
     assert "won no such text" in open_tab(at, "Typical texts").info[0].value
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from icaps.evaluate.scores import evaluate
 from icaps.interpret import tables
 from icaps.interpret.corpus import count_corpus
 from icaps.interpret.global_view import load_view
+from icaps.interpret.share_totals import ALL
 from icaps.reports.global_report import GlobalReport
 from icaps.text.vocabulary import Vocabulary
 from tests.interpret.test_corpus import texts, untrained
@@ -78,6 +80,55 @@ def test_words_of_a_cell(report: GlobalReport) -> None:
     grams = tables.kgrams(tally, vocabulary, [cell], top=1_000)
     assert grams["count"].sum() == tally.frequency[cell]
     assert all(len(gram.split()) <= 3 for gram in grams["kgram"])
+
+
+def test_shares_add_up(report: GlobalReport) -> None:
+    shares, vocabulary = report.view.shares, report.classifier.vocabulary_
+    assert shares is not None
+    cells, rows, capsules = report.cells, report.rows, report.capsules
+    assert cells["total_share"].tolist() == shares.capsules.ravel().tolist()
+    by_class = cells.groupby("class")["score_share"].sum()
+    assert by_class.tolist() == pytest.approx([1, 1, 1])
+    assert capsules["score_share"].sum() == pytest.approx(1)
+    assert (rows["effective_capsules"] * rows["texts"]).tolist() == pytest.approx(shares.effective)
+    assert rows["effective_capsules"].between(1, 6).all()
+    i = int(capsules["score_share"].idxmax())
+    for place in ((1, i), (1, ALL), (ALL, i)):
+        table = report.words_by_share(place, top=1_000)
+        stored = shares.top_words.places[place]
+        assert dict(zip(table["word"], table["share"], strict=True)) == {
+            vocabulary.words[word]: share for word, share in stored.items()
+        }
+        assert table["share"].abs().is_monotonic_decreasing  # lambda is 1
+        few = report.words_by_share(place, all_words=False)
+        assert set(few["word"]) <= set(table["word"]) - {".", "the", "and", "with"}
+        assert len(report.kgrams_by_share(place))
+    assert report.facts["shares"] == shares.capsules.tolist()
+    assert report.facts["class_words"]["Gardens"][0]["share"] > 0
+    assert report.class_reasons["words"].str.len().all()
+    assert report.place(None, "Gardens") == (1, ALL)
+    assert report.place(2, None) == (ALL, 2)
+    label = report.labelled_capsules["words"][i]
+    assert label.split(", ")[0] in set(report.words_by_share((ALL, i))["word"])
+
+
+def test_a_view_of_an_older_version_has_counts_alone(report: GlobalReport, tmp_path: Path) -> None:
+    old = GlobalReport(report.classifier, replace(report.view, shares=None))
+    assert old.cells["score_share"].isna().all()
+    assert old.words(0).equals(report.words(0))
+    assert not len(old.words_by_share((0, 0)))
+    assert not len(old.class_reasons)
+    facts = json.loads(json.dumps(old.facts, allow_nan=False))
+    assert facts["shares"] is None
+    assert facts["effective_capsules"] == [None] * 3
+    assert "What adds to the score" in report.to_html()
+    assert "What adds to the score" not in old.to_html()
+    old.write(tmp_path)
+    assert not len(pd.read_csv(tmp_path / "words_by_share.csv"))
+    report.write(tmp_path)
+    table = pd.read_csv(tmp_path / "words_by_share.csv", keep_default_na=False)
+    cooking = table[(table["class"] == "Cooking") & (table["capsule"] == "")]
+    assert cooking["share"].tolist() == report.words_by_share((0, ALL), top=200)["share"].tolist()
 
 
 def test_json_says_what_the_counts_say(report: GlobalReport) -> None:
@@ -143,7 +194,8 @@ def _view(counts: object) -> object:
     from icaps.interpret.global_view import GlobalView, Origin
 
     origin = Origin("x", "test", {}, "c", "w")
-    return GlobalView(origin, counts.tally, counts.knock_out, FewCapsules((1,), 0.5, 0.5))
+    few, shares = FewCapsules((1,), 0.5, 0.5), counts.shares.totals()
+    return GlobalView(origin, counts.tally, counts.knock_out, few, shares)
 
 
 def test_many_classes_and_empty_rows(tmp_path: Path) -> None:
@@ -195,7 +247,16 @@ def test_the_command(
     }
     assert names == pictures | {"report.html", "interpretation.json", "C.csv", "words.csv"} | {
         f"{name}.csv"
-        for name in ("capsules", "rows", "kgrams", "knockout", "queries", "pointed_words")
+        for name in (
+            "capsules",
+            "rows",
+            "kgrams",
+            "words_by_share",
+            "kgrams_by_share",
+            "knockout",
+            "queries",
+            "pointed_words",
+        )
     }
     classifier = ICapsClassifier.load(model)
     pairs = [(record.text, record.label) for record in open_source(data_file)]
