@@ -266,7 +266,7 @@ def test_tab_reaches_all_of_it(page: Page) -> None:
         assert common | names | {tab} <= set(stops)
         assert stops[-1] == "CSV"
     show_tab(page, "Reasons")
-    assert any("“" in stop for stop in tab_stops(page))  # a word tells its K-grams
+    assert any(re.search(r"[+-]\d\.\d\d", stop) for stop in tab_stops(page))  # of a word's share
     page.get_by_role("tab", name="Reasons").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Settings")).to_have_attribute("aria-selected", "true")
