@@ -46,7 +46,9 @@ def test_no_other_model_ships() -> None:
 def test_it_is_small_and_says_what_it_is(name: str, shipped: dict[str, ICapsClassifier]) -> None:
     classes, training, test, words = FACTS[name]
     files = [file for file in (FOLDER / name).rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) <= 25_000_000
+    assert (
+        sum(file.stat().st_size for file in files) <= 27_000_000
+    )  # of which counts are up to 1.4 MB
     assert len(shipped[name].classes_) == classes
     metrics = shipped[name].metrics_
     card = (FOLDER / name / "README.md").read_text(encoding="utf-8")
