@@ -58,7 +58,7 @@ def show_facts(report: GlobalReport) -> None:
         )
     with st.container(horizontal=True, gap="medium"):
         for label, value, help_text in metrics:
-            st.metric(label, value, help=help_text, width=150)
+            st.metric(label, value, help=help_text, width=140)
 
 
 def show_heatmap(

@@ -343,11 +343,8 @@ class GlobalReport:
     def _label_words(self, capsule: int) -> list[str]:
         options: dict[str, Any] = {"top": 6, "all_words": False, "lambda_": 0.6}
         if self.view.shares is None:
-            table = self.words(capsule, **options)
-        else:
-            table = self.words_by_share(self.place(capsule, None), **options)
-            table = table[table["share"] > 0]
-        return [str(word) for word in table["word"]]
+            return [str(word) for word in self.words(capsule, **options)["word"]]
+        return _positive(self.words_by_share(self.place(capsule, None), **options))
 
     @cached_property
     def _query_points(self) -> pd.DataFrame:
@@ -384,14 +381,14 @@ class GlobalReport:
 
         Columns:
             class, effective_capsules: As in `rows`.
-            words, kgrams: The most relevant by total share, without stop words.
+            words, kgrams: The most relevant of positive shares, without stop words.
         """
         table = self.rows[["class", "effective_capsules"]]
         if self.view.shares is None:
             return table.iloc[:0].assign(words=[], kgrams=[])
         columns = {
             name: [
-                ", ".join(items(self.place(None, one), top=8, all_words=False).iloc[:, 0])
+                ", ".join(_positive(items(self.place(None, one), top=8, all_words=False)))
                 for one in self.classes
             ]
             for name, items in (("words", self.words_by_share), ("kgrams", self.kgrams_by_share))
@@ -434,6 +431,11 @@ def _class_table(rows_of_c: pd.DataFrame) -> Table:
 def _stacked(tables_: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     """Tables under each other, with the capsule in front."""
     return pd.concat(tables_, names=["capsule"]).reset_index("capsule")
+
+
+def _positive(table: pd.DataFrame) -> list[str]:
+    """The words or K-grams of a table by share that speak for the class."""
+    return [str(item) for item in table[table["share"] > 0].iloc[:, 0]]
 
 
 def _numbers(column: pd.Series) -> list[float | None]:
