@@ -47,7 +47,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--normalised",
         action="store_true",
-        help="on short texts also relative to the best and the worst order of removing the words",
+        help="on short texts also relative to the best and the worst order of removing the words; "
+        "takes half a second per text",
     )
     parser.add_argument(
         "--sanity", action="store_true", help="explain again with layers of random weights"
