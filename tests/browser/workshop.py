@@ -34,7 +34,10 @@ LONG = 90.0  # seconds; only a failure takes as long
 PROBE = re.compile(
     r"/(capsules|queries|many|explain|datasets|train|evaluate|compare|shortcuts)/_stcore/"
 )
-GONE = re.compile("ERR_CONNECTION_RE|WebSocket connection|disconnected from server")
+GONE = re.compile(
+    "ERR_CONNECTION_RE|WebSocket connection|disconnected from server|server is not responding"
+    "|Client Error in reaching server endpoint - No response"
+)
 FILE = {"name": "", "mimeType": "text/csv", "buffer": b""}
 # Names that HTML, Markdown, LaTeX or an icon would be made of, were they not shown as they are.
 HOSTILE = {
