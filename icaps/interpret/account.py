@@ -131,7 +131,6 @@ class BatchAccount:
         Args:
             targets: (B,), class numbers.
         """
-        heads = self.network.config.num_capsules
         attention = F.pad(self._attention, (0, 0, 0, 1))  # zero beyond a sentence
         total = attention.new_zeros(self._attention.shape)
         with torch.inference_mode():
@@ -142,10 +141,8 @@ class BatchAccount:
                 along = directions.index_select(0, self._texts[block])  # (n, d_p, I)
                 for tap, position in enumerate(self._positions[block].T):
                     weights = attention.index_select(0, position)  # (n, I)
-                    for rows, numbers in self._rows:
-                        row = rows.index_select(0, numbers[block] * self._taps + tap)[:, heads:]
-                        added = (row.unflatten(1, along.shape[1:]) * along).sum(1)  # (n, I)
-                        total[block] += added * weights
+                    added = (self._values_at(block, tap) * along).sum(1)  # (n, I)
+                    total[block] += added * weights
         by_capsule: Shares = total.numpy()
         return by_capsule
 
@@ -276,10 +273,17 @@ class BatchAccount:
                 block = slice(start, start + _BLOCK)
                 for tap, position in enumerate(self._positions[block].T):
                     weights = attention[position][:, None]  # (n, 1, I)
-                    for rows, numbers in self._rows:
-                        row = rows[numbers[block] * self._taps + tap, heads:]  # (n, d_p I)
-                        values[block] += row.unflatten(1, (size, heads)) * weights
+                    values[block] += self._values_at(block, tap) * weights
         return values.numpy()
+
+    def _values_at(self, block: slice, tap: int) -> Tensor:
+        """What the words of a block add to the value of each head at one tap (n, d_p, I)."""
+        heads = self.network.config.num_capsules
+        values = self._attention.new_zeros(())
+        for rows, numbers in self._rows:  # (n, d_p I)
+            values = values + rows.index_select(0, numbers[block] * self._taps + tap)[:, heads:]
+        by_head: Tensor = values.unflatten(1, (-1, heads))
+        return by_head
 
     def _directions(self, texts: Tensor, classes: Tensor) -> Tensor:
         """The derivative of a class norm by each primary capsule before its squash (n, I, d_p).
