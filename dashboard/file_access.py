@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import logs, settings
 from dashboard.quotas import NotAllowedError
+from icaps.data import news_sample
 from icaps.data.cache import READY, data_folder
 from icaps.data.resolve import Available, available, is_hub_name
 from icaps.text.vectors import ENGLISH, TEXTS
@@ -25,13 +26,17 @@ def confined() -> bool:
 def named() -> list[Available]:
     """The named data sets that may be used here: all, or those that need no download.
 
-    In a read-only app, those that are ready.
+    In a read-only app, those that are ready, and the one that is part of the package.
     """
     allowed = settings.current()
     if allowed.downloads:
         return available()
     if allowed.read_only:
-        return [row for row in available() if row.place is not None and row.place.name == READY]
+        return [
+            row
+            for row in available()
+            if row.name == news_sample.NAME or (row.place is not None and row.place.name == READY)
+        ]
     return [row for row in available() if row.place is not None or row.synthetic]
 
 

@@ -78,7 +78,7 @@ def test_what_is_available(cache: Path) -> None:
     prepare("dbpedia", Path("data/dbpedia"))
     put_here("ag_news")
     rows = {row.name: row for row in available()}
-    assert list(rows) == [*DATASETS, "synthetic"]
+    assert list(rows) == [*DATASETS, "news_sample", "synthetic"]
     assert rows["ag_news"].place == Path("data/ag_news")
     assert rows["dbpedia"].place == cache / "dbpedia" / "ready"
     assert rows["yelp_full"].place is None
