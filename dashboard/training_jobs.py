@@ -2,17 +2,21 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from dashboard import file_access, settings
 from dashboard.model_registry import runs_folder
 from icaps.cli.data_options import reading_options
 from icaps.cli.request import read_arguments
 from icaps.errors import ConfigError
+from icaps.html import printable
 from icaps.runs import jobs
-from icaps.runs.folder import RunFolder
+from icaps.runs.folder import SNAPSHOTS, RunFolder
+from icaps.train.result_warnings import ResultWarning, capsule_warning
 
 LIMIT_SETTING = "ICAPS_JOBS"  # how many trainings may run at a time
 
@@ -58,6 +62,30 @@ def data_of(model: Path) -> tuple[str, dict[str, Any]] | None:
         return None
     options = read_arguments(request.arguments)
     return path_for_command(options.data, request.folder), reading_options(options)
+
+
+def is_snapshot(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the capsules' counts of won texts, a row per class."""
+    match record:
+        case {"classes": [*classes], "frequency": [[*first], *others]}:
+            rows = [first, *others]
+            return len(rows) == len(classes) and all(
+                isinstance(row, list)
+                and len(row) == len(first) > 0
+                and all(isinstance(count, int) and 0 <= count < 2**53 for count in row)
+                for row in rows
+            )
+    return False
+
+
+def capsule_warning_of(folder: RunFolder) -> ResultWarning | None:
+    """What the capsules show after the last epoch of a training, by its validation texts."""
+    snapshots = [record for record in folder.records(SNAPSHOTS) if is_snapshot(record)]
+    if not snapshots:
+        return None
+    last = snapshots[-1]
+    frequency = np.array(last["frequency"], dtype=np.int64)  # (J, I)
+    return capsule_warning(frequency, [printable(str(name)) for name in last["classes"]])
 
 
 def path_for_command(value: str, folder: str) -> str:

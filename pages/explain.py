@@ -22,7 +22,7 @@ def main() -> None:
     view.show_prediction(explanation)
     shading = inputs.ask_shading(explanation)
     view.show_text(explanation, shading, models.capsule_labels(model))
-    result_warnings.show([one for one in models.warnings(model) if one.serious])
+    result_warnings.show_at_answer(models.warnings(model))
     trust.show_trust(model, explanation, shading)
     view.show_reasons(explanation)
     if not explanation.blank:

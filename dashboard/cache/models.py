@@ -17,8 +17,9 @@ from icaps.interpret.global_view import LabelledText, load_view, read_counted_te
 from icaps.interpret.queries import QueryMap
 from icaps.reports.files import ModelName, model_name
 from icaps.reports.global_report import GlobalReport
+from icaps.runs.folder import RunFolder
 from icaps.train.checkpoint_files import BASELINE, weights_fingerprint
-from icaps.train.result_warnings import METRIC, ResultWarning, warnings_of
+from icaps.train.result_warnings import CHANCE, COLLAPSE, FEW, METRIC, ResultWarning, warnings_of
 
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model …")
@@ -86,15 +87,24 @@ def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:
-    """What its training warned of; for a model of an earlier version, what its counts show."""
+    """What its training warned of, and what its capsules show if it was trained before they were.
+
+    Capsules are judged by the global view, else by the validation texts after the last epoch.
+    """
     metrics = load(model).metrics_
-    if METRIC in metrics:
-        return warnings_of(metrics)
+    stored = warnings_of(metrics)
+    if {warning.kind for warning in stored} & {CHANCE, COLLAPSE, FEW}:
+        return stored
     try:
         counted = report(model)
     except CheckpointError:  # damaged counts, which other pages show
-        return []
-    return [] if counted is None else counted.warnings
+        return stored
+    if counted is None:
+        about_capsules = training_jobs.capsule_warning_of(RunFolder(model.path))
+        return stored if about_capsules is None else [*stored, about_capsules]
+    if METRIC not in metrics:
+        return counted.warnings
+    return [*stored, *(warning for warning in counted.warnings if warning.kind in (COLLAPSE, FEW))]
 
 
 @st.cache_data(max_entries=20, show_spinner="Projecting the queries …")

@@ -86,20 +86,6 @@ def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> al
     return chart
 
 
-def is_snapshot(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the capsules' counts of won texts, a row per class."""
-    match record:
-        case {"classes": [*classes], "frequency": [[*first], *others]}:
-            rows = [first, *others]
-            return len(rows) == len(classes) and all(
-                isinstance(row, list)
-                and len(row) == len(first) > 0
-                and all(isinstance(count, int) for count in row)
-                for row in rows
-            )
-    return False
-
-
 def use_table(snapshots: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A row per epoch and capsule: epoch, capsule, main class, share of all texts that it won."""
     rows = []

@@ -15,7 +15,7 @@ import streamlit as st
 from dashboard import error_boundary, nav
 from dashboard.model_registry import ModelFolder, find_models, runs_folder
 from dashboard.train import charts, job_bars
-from dashboard.training_jobs import command_line
+from dashboard.training_jobs import capsule_warning_of, command_line, is_snapshot
 from dashboard.widgets import chart_card, downloads, result_warnings
 from dashboard.widgets.shaded_text import account_card, kgram_card, text_card
 from icaps.cli.request import TrainRequest, read_arguments
@@ -26,7 +26,7 @@ from icaps.results import Explanation
 from icaps.runs.folder import FAILED, PROGRESS, SNAPSHOTS, Run, find_runs
 from icaps.text.vectors import list_sources
 from icaps.train.checkpoint_files import CONFIG, METRICS
-from icaps.train.result_warnings import warnings_of
+from icaps.train.result_warnings import CHANCE, COLLAPSE, FEW, warnings_of
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
 _SHADINGS = ("Every word", "K-grams")  # of the watched text
@@ -76,7 +76,10 @@ def show_warnings(run: Run) -> None:
         )
     if run.has_model and not status.live and status.state != FAILED:
         metrics = _read_object(run.path / METRICS)
-        result_warnings.show(warnings_of(metrics if isinstance(metrics, dict) else {}))
+        warnings = warnings_of(metrics if isinstance(metrics, dict) else {})
+        if not {warning.kind for warning in warnings} & {CHANCE, COLLAPSE, FEW}:
+            warnings += filter(None, [capsule_warning_of(run.folder)])
+        result_warnings.show(warnings)
 
 
 def link_model(run: Run) -> None:
@@ -122,7 +125,7 @@ def show_curves(runs: Sequence[Run]) -> None:
 
 def show_learning(run: Run) -> None:
     """How the explanation of one text, and the use of the capsules, change by epoch."""
-    snapshots = [part for part in run.folder.records(SNAPSHOTS) if charts.is_snapshot(part)]
+    snapshots = [part for part in run.folder.records(SNAPSHOTS) if is_snapshot(part)]
     if not snapshots:
         st.caption("These are recorded at the end of each epoch.")
         return

@@ -22,6 +22,7 @@ METRIC = "warnings"  # key in the metrics of a checkpoint
 CHANCE, MAJORITY, COLLAPSE, FEW = "chance", "majority", "collapse", "few_capsules"
 
 ALIVE_SHARE = 0.01  # least share of all texts that an alive capsule wins
+LEAST_ALIVE = 5  # alive capsules, below which they hardly divide the texts
 MOST = 0.5  # a capsule that wins a larger share of all texts may have collapsed
 PURE = 0.8  # share of a capsule's wins in its main class from which it serves one class
 MANY_CLASSES = 16  # with more classes, capsules cannot be expected to outnumber them
@@ -76,9 +77,26 @@ def result_warnings(
         short: Whether the training had too few steps to learn anything.
     """
     chance = _chance(confusion, classes, texts, memorized, short)
-    capsules = _collapse(frequency, classes, texts) or _few(frequency, classes)
+    capsules = capsule_warning(frequency, classes, texts)
     found = [chance, None if chance is not None and capsules and not capsules.serious else capsules]
     return sorted((one for one in found if one is not None), key=lambda one: not one.serious)
+
+
+def capsule_warning(
+    frequency: NDArray[np.int64], classes: Sequence[str], texts: str = "validation"
+) -> ResultWarning | None:
+    """Whether one capsule wins more than half of the texts, or fewer than `LEAST_ALIVE` are alive.
+
+    It is serious (COLLAPSE) if the capsule that wins most serves several classes, as the capsules
+    then say little about the class; else a note (FEW). It is also a note if there are fewer alive
+    capsules than classes, up to `MANY_CLASSES`.
+
+    Args:
+        frequency: C (J, I), texts by predicted class and by the capsule that won them.
+        classes: Names (J,).
+        texts: What the counted texts are called.
+    """
+    return _collapse(frequency, classes, texts) or _few(frequency, classes, texts)
 
 
 def validation_warnings(
@@ -236,14 +254,24 @@ def _collapse(
     return ResultWarning(COLLAPSE, message, advice)
 
 
-def _few(frequency: NDArray[np.int64], classes: Sequence[str]) -> ResultWarning | None:
-    total, wins = int(frequency.sum()), frequency.sum(0)
-    alive = int(((wins > 0) & (wins >= ALIVE_SHARE * total)).sum())
-    if not total or alive >= len(classes) or len(classes) > MANY_CLASSES:
+def _few(frequency: NDArray[np.int64], classes: Sequence[str], texts: str) -> ResultWarning | None:
+    total, wins = int(frequency.sum()), frequency.sum(0)  # (I,)
+    if not total:
         return None
-    message = (
-        f"Only {alive} of {len(wins)} capsules win 1% of the texts or more, fewer than there are "
-        f"classes ({len(classes)})."
-    )
-    advice = f"For capsules that specialise in classes, train with {_RECIPE}."
+    alive = int((wins >= max(ALIVE_SHARE * total, 1)).sum())
+    most = int(wins.argmax())
+    dominant = wins[most] > MOST * total
+    reasons = []
+    if alive < len(classes) <= MANY_CLASSES:
+        reasons.append(f"fewer than there are classes ({len(classes)})")
+    if reasons or alive < LEAST_ALIVE <= len(wins):
+        reasons.insert(0, f"Only {alive} of {len(wins)} capsules win 1% of the texts or more")
+    if dominant and len(wins) > 1:
+        share = f"capsule {most} wins {wins[most] / total:.0%} of the {total:,} {texts} texts"
+        reasons.append(f"and {share}" if reasons else share[0].upper() + share[1:])
+    if not reasons:
+        return None
+    message = f"{', '.join(reasons)}: explanations name the same capsules again and again."
+    advice = f"For capsules with a subject of their own, train with {_RECIPE}"
+    advice += "; if these are set, raise spread_weight."
     return ResultWarning(FEW, message, advice, serious=False)

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from icaps.runs.folder import FAILED, TRAINING, RunFolder, Status
 from icaps.train.checkpoint_files import METRICS
-from icaps.train.result_warnings import CHANCE, FEW, METRIC, ResultWarning
+from icaps.train.result_warnings import CHANCE, FEW, MAJORITY, METRIC, ResultWarning
 from tests.dashboard.run_folders import at_work, done, open_page, write_run
 
 SERIOUS = ResultWarning(CHANCE, "It is at *chance* & <b>bad</b>.", "Lower learning_rate.")
@@ -59,11 +59,30 @@ def test_not_before_and_not_after_a_failure(models: Path, state: str) -> None:
     assert "restarted once" in restarted
 
 
-def test_the_page_explain_shows_the_serious_ones(models: Path) -> None:
-    write_warnings(models / "small", SERIOUS, NOTE)
+def test_the_page_explain_shows_the_serious_ones_and_that_of_capsules(models: Path) -> None:
+    note = ResultWarning(MAJORITY, "A note.", "On accuracy.", serious=False)
+    write_warnings(models / "small", SERIOUS, NOTE, note)
     at = open_page("explain")
     assert shown(at, "warning") == [str(SERIOUS)]
     assert str(NOTE) not in shown(at, "info")
+    assert str(NOTE) in shown(at, "caption")
+    assert str(note) not in [*shown(at, "info"), *shown(at, "caption")]
+
+
+def test_few_capsules_of_a_model_that_was_trained_before_there_was_a_warning(models: Path) -> None:
+    """Its last snapshot, or else its counts, show them."""
+    frequency = [[9, 1, 0, 0, 0, 0], [0, 0, 5, 0, 0, 0], [0, 0, 0, 5, 0, 0]]
+    counts = {"epoch": 1, "classes": ["a", "b", "c"], "frequency": frequency, "explanation": None}
+    folder = write_run(models, "course", done(), snapshots=[counts]).path
+    shutil.copytree(models / "small", folder, dirs_exist_ok=True)
+    write_warnings(folder)
+    expected = "Only 4 of 6 capsules win 1% of the texts or more: "
+    (note,) = shown(open_page("train", run="course"), "info")
+    assert note.startswith(expected)
+    (note,) = shown(open_page("capsules", model="course"), "info")
+    assert note.startswith(expected)
+    captions = shown(open_page("explain", model="course"), "caption")
+    assert [caption for caption in captions if caption.startswith(expected)]
 
 
 def test_the_page_capsules_shows_those_of_a_model_without_counts(models: Path) -> None:

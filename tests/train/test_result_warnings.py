@@ -11,6 +11,7 @@ from icaps.train.result_warnings import (
     METRIC,
     ResultWarning,
     above_chance,
+    capsule_warning,
     result_warnings,
     validation_warnings,
     warnings_of,
@@ -119,6 +120,40 @@ def test_few_capsules_are_a_note_for_few_classes() -> None:
     many = np.zeros((17, 3), int)
     many[:, :2] = [[5, 5]] * 17
     assert kinds(100 * np.eye(17, dtype=int), many, list(map(str, range(17)))) == []
+
+
+def test_fewer_than_five_alive_capsules_are_a_note() -> None:
+    """Of 8 capsules 4 or 5 win at least 1% of the 1,000 texts; another wins only 9."""
+    four = np.zeros((2, 8), int)
+    four[0, :2], four[1, 2:5] = (300, 200), (300, 191, 9)
+    note = capsule_warning(four, TWO)
+    assert note is not None
+    assert (note.kind, note.serious) == (FEW, False)
+    assert note.message == (
+        "Only 4 of 8 capsules win 1% of the texts or more: explanations name the same capsules "
+        "again and again."
+    )
+    five = four.copy()
+    five[1, 3:5] = 190, 10
+    assert capsule_warning(five, TWO) is None
+    assert capsule_warning(four[:, :4], TWO) is None  # a network of no more than four
+
+
+def test_a_capsule_that_wins_more_than_half_of_one_class_is_a_note() -> None:
+    frequency = np.zeros((2, 8), int)
+    frequency[0, 0], frequency[1, 1:6] = 510, 98
+    note = capsule_warning(frequency, TWO, "test")
+    assert note is not None
+    assert (note.kind, note.serious) == (FEW, False)
+    assert note.message.startswith("Capsule 0 wins 51% of the 1,000 test texts: ")
+    frequency[0, 0] = 490  # exactly half of 980
+    assert capsule_warning(frequency, TWO) is None
+    few = capsule_warning(np.array([[60, 0], [0, 40], [0, 0]]), THREE)
+    assert few is not None
+    assert few.message.startswith(
+        "Only 2 of 2 capsules win 1% of the texts or more, fewer than there are classes (3), and "
+        "capsule 0 wins 60% of the 100 validation texts: "
+    )
 
 
 def test_serious_warnings_come_first_and_notes_do_not_dilute_them() -> None:
