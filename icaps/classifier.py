@@ -88,6 +88,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inverse_temperature_: The factor of `predict_proba`.
         muted_: Numbers of primary capsules that are switched off; see `without`.
         capsule_names_: Names that users gave to primary capsules, by number.
+        text_hashes_: Hashes of the texts of the training and of those held out
+            (`train.text_hashes`); None for a model of an earlier version.
     """
 
     def __init__(
@@ -310,6 +312,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 history=self.history_,
                 capsule_names=self.capsule_names_,
                 label_type=label_type(self.classes_),
+                hashes=self.text_hashes_,
             ),
             folder,
         )
@@ -416,6 +419,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = checkpoint.metrics.get("interrupted") is True
         self.muted_: tuple[int, ...] = ()
         self.capsule_names_ = checkpoint.capsule_names
+        self.text_hashes_ = checkpoint.hashes
         return self
 
     @property

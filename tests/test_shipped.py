@@ -10,6 +10,7 @@ from icaps.data.source import open_source
 from icaps.evaluate.scores import evaluate
 from icaps.interpret import controls
 from icaps.interpret.global_view import load_view
+from icaps.train.text_hashes import load_hashes
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 FACTS = {  # classes, training texts with those held out, test texts; what the card says of them
@@ -102,3 +103,13 @@ def test_it_scores_what_its_card_says(
     scores = evaluate(shipped[name], ((record.text, record.label) for record in source))
     written = json.loads((FOLDER / name / "metrics.json").read_text())["test"]
     assert abs(scores["accuracy"] - written["accuracy"]) <= 2 / scores["n"]  # ties in last digits
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_it_knows_its_training_texts(name: str) -> None:
+    hashes = load_hashes(FOLDER / name)
+    metrics = json.loads((FOLDER / name / "metrics.json").read_text(encoding="utf-8"))
+    assert hashes is not None
+    assert len(hashes.training) <= metrics["training_texts"]  # less those that occur twice
+    assert len(hashes.training) > 0.99 * metrics["training_texts"]
+    assert len(hashes.held_out) > 0.99 * metrics["validation_texts"]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from icaps.train.text_hashes import TextHashes
+
 LINEAR, FASTTEXT = "linear", "fasttext"
 WORD_CNN, REGION_EMBEDDINGS, CAPSNET = "word-cnn", "region-embeddings", "capsnet"
 NETWORKS = (WORD_CNN, REGION_EMBEDDINGS, CAPSNET)
@@ -47,12 +49,14 @@ class Baseline(ABC):
         kind: A key of BASELINES.
         classes_: (J,), sorted.
         metrics_: Seed, sizes and scores of its training, as in a checkpoint's metrics.json.
+        text_hashes_: As of an `ICapsClassifier`.
     """
 
     def __init__(self, kind: str, classes: NDArray[Any]) -> None:
         self.kind = kind
         self.classes_ = classes
         self.metrics_: dict[str, Any] = {}
+        self.text_hashes_: TextHashes | None = None
 
     @abstractmethod
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803

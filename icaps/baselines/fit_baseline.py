@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import compress
@@ -34,6 +35,7 @@ from icaps.stats import macro_f1
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split
+from icaps.train.text_hashes import TextHashes, as_array, hashing
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)
 _CHUNK = 4_096  # validation texts in memory at a time
@@ -81,7 +83,8 @@ def _fit_on_texts(
     kind: str, records: Iterable[Labelled], settings: TrainConfig, say: Callable[[str], None]
 ) -> Baseline:
     """Fits a baseline that reads texts, not word ids."""
-    classes, labels, _ = read_labels(records)
+    hashes = array("Q")
+    classes, labels, _ = read_labels(hashing(records, hashes))
     training, held_out = split(labels, len(classes), settings)
     _say_sizes(training, held_out, say)
     training, held_out = np.sort(training), np.sort(held_out)
@@ -90,6 +93,7 @@ def _fit_on_texts(
     fit: Callable[..., Baseline] = fit_linear if kind == LINEAR else fit_fasttext
     fitted = fit(classes, training_part, validation_part, settings.seed, say)
     fitted.metrics_ |= _sizes(training, held_out)
+    fitted.text_hashes_ = TextHashes.of(as_array(hashes), training, held_out)
     return fitted
 
 
@@ -120,6 +124,7 @@ def _fit_network(
         "best_epoch": best.number,
         "validation_accuracy": best.accuracy,
     }
+    fitted.text_hashes_ = prepared.hashes
     return fitted
 
 

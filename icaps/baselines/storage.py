@@ -3,6 +3,7 @@
 baseline.json    format version, kind, and the settings that its class reads
 classes.txt      one class name per line
 metrics.json     seed, sizes, validation and test scores
+texts.safetensors  hashes of the texts of the training, see `icaps.train.text_hashes`
 vocabulary.txt, weights.safetensors, model.bin
                  learnt parameters; the files depend on the kind
 """
@@ -23,14 +24,16 @@ from icaps.train.checkpoint_files import (
     BASELINE,
     CLASSES,
     METRICS,
+    TEXTS,
     VOCABULARY,
     check_writable,
     read_classes,
     write_classes,
 )
+from icaps.train.text_hashes import load_hashes
 
 FORMAT_VERSION = 1
-_FILES = (BASELINE, CLASSES, METRICS, VOCABULARY, WEIGHTS, MODEL)
+_FILES = (BASELINE, CLASSES, METRICS, VOCABULARY, WEIGHTS, MODEL, TEXTS)
 _CLASSES: dict[str, type[Baseline]] = {
     LINEAR: LinearBaseline,
     FASTTEXT: FastTextBaseline,
@@ -52,6 +55,8 @@ def save_baseline(baseline: Baseline, folder: str | Path) -> None:
         write_json(content, scratch / BASELINE)
         write_json(baseline.metrics_, scratch / METRICS)
         write_classes(map(str, baseline.classes_), scratch / CLASSES)
+        if baseline.text_hashes_ is not None:
+            baseline.text_hashes_.save(scratch)
         for file in scratch.iterdir():
             if file.name in _FILES:
                 file.chmod(0o644)  # safetensors writes files that only their owner may read
@@ -85,4 +90,5 @@ def load_baseline(folder: str | Path) -> Baseline:
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder / BASELINE} is damaged ({error}). {COPY_AGAIN}") from error
     baseline.metrics_ = read_json(folder / METRICS)
+    baseline.text_hashes_ = load_hashes(folder)
     return baseline

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.data_options import add_data_options, find_leak, reading_options, say_problems
 from icaps.cli.explain import REPORT_FORMATS
 from icaps.cli.options import Commands, add_model
 from icaps.errors import ConfigError
@@ -54,10 +55,11 @@ def run(options: argparse.Namespace) -> int:
     faithfulness = read_faithfulness(options.faithfulness) if options.faithfulness else None
     classifier = ICapsClassifier.load(options.model)
     place = resolve(options.data, progress)
-    texts = EvaluationData(place, options.part, reading_options(options))
+    texts = EvaluationData(place, options.part, reading_options(options), Path(options.model))
     weights = weights_fingerprint(options.model)
     evaluation = evaluate_data(classifier, weights, texts, progress.on_texts)
     say_problems(evaluation, options.part)
+    find_leak(options.model, evaluation.texts)
     if options.limit is not None:
         faithfulness = measure_faithfulness(classifier, evaluation, options.limit)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.data_options import add_data_options, reading_options, say_leak, say_problems
 from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
 from icaps.errors import ConfigError
@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
     """Scores several classifiers on the same texts."""
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.data.source import open_source
     from icaps.evaluate.compare import CompareReport, sample_texts
     from icaps.evaluate.predictions import load_scorer
+    from icaps.train.text_hashes import open_part
 
     folders = {name: Path(name) for name in options.model}
     if len(folders) < 2:
@@ -65,27 +65,35 @@ def run(options: argparse.Namespace) -> int:
             raise ConfigError(f"--{name} is {value}; it must be at least 0.")
     classifiers = {name: load_scorer(folder) for name, folder in folders.items()}
     place = resolve(options.data, Progress(sys.stderr))
-    source = open_source(place, options.part, **reading_options(options))
+    source = open_part(place, options.part, reading_options(options), options.model[0])
     classes = [str(name) for name in next(iter(classifiers.values())).classes_]
     sample = sample_texts(source.pairs(), classes, options.limit)
     say_problems(source, options.part)
     report = CompareReport.make(classifiers, folders, sample, options.reasons)
+    for name, leak in report.leaks.items():
+        say_leak(name, leak)
     facts = report.to_dict(options.show, options.data)
     print(json.dumps(facts) if options.json else "\n".join(_lines(report, facts)))
     return 0
 
 
 def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
+    from icaps.evaluate.compare import NO_TEST
+
     yield f"{facts['texts']:,} texts; differences are from {facts['scores'][0]['model']}"
     for row in facts["scores"]:
         yield (
             f"{row['model']}: accuracy {row['accuracy']:.2%} ({row['low']:.2%} to "
             f"{row['high']:.2%}; by chance {row['chance']:.2%}), macro F1 {row['macro_f1']:.2%}"
         )
-        if row["p_value"] is not None:
+        if (leak := facts["leaks"][row["model"]]) and leak["warning"]:
+            yield f"  {leak['warning']}"
+        if row["difference"] is not None:
+            p_value = row["p_value"]
+            test = NO_TEST if p_value is None else f"McNemar p {p_value:.3g}"
             yield (
                 f"  difference {row['difference']:+.2%} ({row['difference_low']:+.2%} to "
-                f"{row['difference_high']:+.2%}), McNemar p {row['p_value']:.3g}"
+                f"{row['difference_high']:+.2%}), {test}"
             )
     for row in facts["agreements"]:
         yield (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from icaps.errors import ConfigError
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from icaps.cli.progress import Progress
     from icaps.data.problems import Problems
     from icaps.data.sample import Sample
+    from icaps.evaluate.leakage import Leak
 
 
 class _HasProblems(Protocol):
@@ -62,7 +65,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="a file; or a folder or name, of which one part is read",
     )
-    parser.add_argument("--part", default="test", help="part of a folder or name: test, train")
+    parser.add_argument(
+        "--part",
+        default="test",
+        help="part of a folder or name: test, train; or held_out: the texts of the data that the "
+        "model was trained on which were held out of its training",
+    )
     add_reading_options(parser)
     add_bad_rows_option(parser)
 
@@ -84,7 +92,7 @@ def add_sample_options(parser: argparse.ArgumentParser, limit: int) -> None:
 def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
     """A random sample of the data, by the options of `add_data_options` and `add_sample_options`.
 
-    Rows that are left out are printed to stderr.
+    Rows that are left out are printed to stderr. The part HELD_OUT is that of --model.
 
     Raises:
         ConfigError: --limit is below 1.
@@ -92,11 +100,12 @@ def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
     """
     from icaps.data.resolve import resolve
     from icaps.data.sample import draw_sample
-    from icaps.data.source import open_source
+    from icaps.train.text_hashes import open_part
 
     if options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")
-    source = open_source(resolve(options.data, progress), options.part, **reading_options(options))
+    place, reading = resolve(options.data, progress), reading_options(options)
+    source = open_part(place, options.part, reading, options.model)
     sample = draw_sample(source, options.limit, math.inf, options.seed)
     say_problems(source, options.part)
     return sample
@@ -106,6 +115,26 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options for reading that the command has, as keyword arguments of `open_source`."""
     names = ("text", "label", "encoding", "delimiter", "on_bad_rows")
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
+
+
+def find_leak(model: str | Path, texts: Iterable[str]) -> Leak | None:
+    """How many of the texts were in a model's training; says so on stderr if any was.
+
+    None if it is unknown; see `icaps.evaluate.leakage.seen_share`.
+    """
+    from icaps.evaluate.leakage import seen_share
+
+    leak = seen_share(model, texts)
+    say_leak(model, leak)
+    return leak
+
+
+def say_leak(model: str | Path, leak: Leak | None) -> None:
+    """Prints to stderr how many texts were in a model's training, if any was."""
+    if leak is None or not leak.training:
+        return
+    option = " (--part held_out)" if leak.serious and leak.held_out else ""
+    print(f"{'WARNING' if leak.serious else 'note'}: {model}: {leak}{option}", file=sys.stderr)
 
 
 def say_problems(source: _HasProblems, part: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icaps.cli.data_options import add_data_options, reading_options, say_problems
+from icaps.cli.data_options import add_data_options, find_leak, reading_options, say_problems
 from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands, add_model, add_mute, add_timeout
 
@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
+    from icaps.evaluate.compare import unfair_models
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import EvaluationReport
     from icaps.nn import distributed
@@ -67,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
     with distributed.process_group("auto", options.timeout):
         classifier = ICapsClassifier.load(options.model).without(options.mute)
         place = resolve(options.data, progress)
-        data = EvaluationData(place, options.part, reading_options(options))
+        reading = reading_options(options)
+        data = EvaluationData(place, options.part, reading, Path(options.model))
         weights = weights_fingerprint(options.model)
         evaluation = evaluate_data(classifier, weights, data, progress.on_texts)
         second = None
@@ -78,11 +80,16 @@ def run(options: argparse.Namespace) -> int:
         if distributed.rank():
             return 0
         say_problems(evaluation, options.part)
+        names = [name for name in (options.model, options.compare) if name]
+        leaks = {name: find_leak(name, evaluation.texts) for name in names}
         report = EvaluationReport(evaluation)
         if options.csv:
             report.write_csv(options.csv, classifier if options.errors > 0 else None)
             progress.say(f"wrote {options.csv}")
         extra = _extra(options, classifier, report, second)
+        extra["leaks"] = {name: leak and leak.to_dict() for name, leak in leaks.items()}
+        if second is not None and unfair_models(leaks):
+            extra["comparison"]["p_value"] = None
         if options.json:
             print(json.dumps({**report.to_dict(), **extra}))
         else:
@@ -158,6 +165,8 @@ def _records(table: pd.DataFrame, *left_out: str) -> list[dict[str, Any]]:
 
 def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
     """The results of `_extra` as lines for a terminal."""
+    from icaps.evaluate.compare import NO_TEST
+
     for part in extra.get("slices", ()):
         low, high = part["random"]
         yield (
@@ -166,10 +175,12 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
         )
     if test := extra.get("comparison"):
         low, high = test["accuracy_interval"]
+        p_value = test["p_value"]
         yield (
             f"the second model: accuracy {100 * test['accuracy']:+.2f} points ({100 * low:+.2f} "
             f"to {100 * high:+.2f}); only the second is right on {test['only_second']} texts, only "
-            f"the first on {test['only_first']}, McNemar p = {test['p_value']:.3g}"
+            f"the first on {test['only_first']}, "
+            + (NO_TEST if p_value is None else f"McNemar p = {p_value:.3g}")
         )
     for row in extra.get("errors", ()):
         predicted = row["predicted"] or "nothing"

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts
+from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts, find_leak
 from icaps.cli.options import Commands, add_explain_options, add_model, read_explain_options
 from icaps.config import KGRAM_RANKINGS
 from icaps.errors import ConfigError
@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
     registry.check_rankings(names)
     classifier = ICapsClassifier.load(options.model)
     sample = list(draw_texts(options, progress).texts)
+    leak = find_leak(options.model, sample)
     texts = read_explained(classifier, sample)
     others = None
     if options.other_model:
@@ -110,6 +111,7 @@ def run(options: argparse.Namespace) -> int:
             "seed": seed,
             "texts": len(texts),
             "blank": blank,
+            "leak": leak and leak.to_dict(),
             "left_out": list(left_out),
             "rows": [to_plain_dict(row) for row in rows],
             "normalised": [to_plain_dict(row) for row in normalised],

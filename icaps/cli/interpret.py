@@ -31,16 +31,16 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.data.source import open_source
     from icaps.interpret.global_view import DataReference, make_view, save_view
     from icaps.nn import distributed
     from icaps.reports.global_report import GlobalReport
+    from icaps.train.text_hashes import open_part
 
     progress = Progress(sys.stderr)
     with distributed.process_group("auto", options.timeout):
         classifier = ICapsClassifier.load(options.model)
         reading = reading_options(options)
-        source = open_source(resolve(options.data, progress), options.part, **reading)
+        source = open_part(resolve(options.data, progress), options.part, reading, options.model)
         data = DataReference(options.data, options.part, reading)
         view = make_view(classifier, options.model, data, source, progress.on_texts)
         if distributed.rank():

@@ -8,12 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icaps.cli.data_options import add_data_options, add_sample_options, draw_texts, reading_options
+from icaps.cli.data_options import (
+    add_data_options,
+    add_sample_options,
+    draw_texts,
+    find_leak,
+    reading_options,
+)
 from icaps.cli.options import Commands, add_model
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from icaps.cli.progress import Progress
+    from icaps.evaluate.leakage import Leak
     from icaps.shortcuts.find import Finding
     from icaps.shortcuts.predicted_texts import PredictedTexts
 
@@ -61,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.shortcuts.findings_table import findings_lines
 
     progress = Progress(sys.stderr)
-    labelled, texts = _predict(options, progress)
+    labelled, texts, leak = _predict(options, progress)
 
     def say(done: int, total: int) -> None:
         if done % 10 == 0 or done == total:
@@ -82,7 +89,11 @@ def run(options: argparse.Namespace) -> int:
         progress.say(f"wrote {options.save_check}")
     if options.json:
         about = {"model": options.model, "data": options.data, "seed": options.seed}
-        about |= {"texts": len(texts), "blank": len(labelled) - len(texts)}
+        about |= {
+            "texts": len(texts),
+            "blank": len(labelled) - len(texts),
+            "leak": leak and leak.to_dict(),
+        }
         print(json.dumps({**about, "findings": [finding.to_dict() for finding in findings]}))
     else:
         print("\n".join(findings_lines(texts, findings, options.seed)))
@@ -94,7 +105,7 @@ def _check(options: argparse.Namespace) -> int:
     from icaps.shortcuts.checks import load_checks, run_checks
 
     checks = load_checks(options.file)
-    _, texts = _predict(options, Progress(sys.stderr))
+    _, texts, _ = _predict(options, Progress(sys.stderr))
     outcomes = run_checks(texts, checks, options.seed)
     if options.json:
         print(json.dumps([outcome.to_dict() for outcome in outcomes]))
@@ -105,14 +116,15 @@ def _check(options: argparse.Namespace) -> int:
 
 def _predict(
     options: argparse.Namespace, progress: Progress
-) -> tuple[list[tuple[str, str]], PredictedTexts]:
-    """A sample of the texts with the names of their classes, and the model's predictions."""
+) -> tuple[list[tuple[str, str]], PredictedTexts, Leak | None]:
+    """A sample of the texts with class names, the model's predictions, and `find_leak` of it."""
     from icaps.classifier import ICapsClassifier
     from icaps.shortcuts.predicted_texts import predict_texts
 
     classifier = ICapsClassifier.load(options.model)
     labelled = draw_texts(options, progress).pairs()
-    return labelled, predict_texts(classifier, labelled)
+    leak = find_leak(options.model, (text for text, _ in labelled))
+    return labelled, predict_texts(classifier, labelled), leak
 
 
 def _save_slice(

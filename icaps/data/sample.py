@@ -17,7 +17,6 @@ from icaps.data.raw_table import FileDescription
 from icaps.data.records import Record
 from icaps.data.source import Source
 from icaps.data.streams import data_file
-from icaps.errors import DataError
 
 _BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines
 _INTERVAL = 256  # texts between two checks of the time
@@ -148,7 +147,7 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
             total = _count(files, item, reservoir.seen)
             break
     if not reservoir.seen:
-        raise DataError(f"{files[0].file} holds no rows that can be read; add texts with labels.")
+        raise source.empty_error()
     reservoir.shuffle()
     names = tuple(sorted(counts))
     number = {name: n for n, name in enumerate(names)}

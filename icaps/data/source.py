@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -54,6 +55,8 @@ class Source:
     ) -> None:
         self.problems = Problems()
         self._strict = on_bad_rows == "strict"
+        self._keep: Callable[[str], bool] = lambda _: True
+        self._nothing = ""
         self._count = len(tables)
 
         @cache
@@ -84,8 +87,7 @@ class Source:
         if silent:
             raise problems.error(good)
         if not good:
-            files = ", ".join(file.file for file in self.describe().files[:3])
-            raise DataError(f"{files} holds no rows that can be read; add texts with labels.")
+            raise self.empty_error()
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields the text and the class name of each record of `__iter__`."""
@@ -101,7 +103,27 @@ class Source:
             table, choice = self._plan(number)
             record = record_maker(table.about, choice)
             for row in table.rows((choice.label, *choice.text)):
-                yield row if isinstance(row, Problem) else record(*row)
+                item = row if isinstance(row, Problem) else record(*row)
+                if isinstance(item, Problem) or self._keep(item.text):
+                    yield item
+
+    def filtered(self, keep: Callable[[str], bool], nothing: str) -> Source:
+        """The same source without the records whose text is not wanted; bad rows remain.
+
+        Args:
+            keep: Whether a text is wanted.
+            nothing: The message of the error if no record is.
+        """
+        other = copy.copy(self)
+        other._keep, other._nothing = keep, nothing
+        return other
+
+    def empty_error(self) -> DataError:
+        """The error that no record can be read, or is wanted."""
+        files = ", ".join(file.file for file in self.describe().files[:3])
+        return DataError(
+            self._nothing or f"{files} holds no rows that can be read; add texts with labels."
+        )
 
     def describe(self) -> Description:
         """Format and columns of the files.

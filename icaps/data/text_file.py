@@ -6,7 +6,7 @@ column, which, unlike a column of strings, can hold lone surrogates too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
@@ -68,6 +68,11 @@ class TextFile:
     def __len__(self) -> int:
         """The number of texts."""
         return int(self._starts[-1])
+
+    def __iter__(self) -> Iterator[str]:
+        """Reads all texts in their order, a block at a time."""
+        for block in range(self._mapped.num_record_batches):
+            yield from map(decoded, self._mapped.get_batch(block).column(0).to_pylist())
 
     def take(self, numbers: NDArray[np.int64]) -> list[str]:
         """The texts with these numbers (n,), in the order of `numbers`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +20,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
 from icaps.data.sample import Reservoir
 from icaps.errors import DataError
+from icaps.evaluate.leakage import Leak, seen_share
 from icaps.evaluate.predictions import Predictions, Scorer, score_texts
 from icaps.evaluate.published import KINDS, published
 from icaps.evaluate.scores import class_scores, score
@@ -27,6 +28,7 @@ from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
 from icaps.results import Interval
 from icaps.stats import Counts, Values, bootstrap, percentile_interval
 
+NO_TEST = "no test, as one of them was trained on these texts"  # in place of a p value
 _WARM_UP = 64  # texts that are predicted before the time is measured
 
 
@@ -175,7 +177,14 @@ def predict_timed(name: str, classifier: Scorer, sample: ComparisonTexts) -> Tim
     )
 
 
-def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.DataFrame:
+def unfair_models(leaks: Mapping[str, Leak | None]) -> frozenset[str]:
+    """The names of the classifiers that were trained on so many of the texts that it counts."""
+    return frozenset(name for name, leak in leaks.items() if leak is not None and leak.serious)
+
+
+def score_table(
+    predictions: Sequence[TimedPredictions], seed: int = 0, unfair: Collection[str] = ()
+) -> pd.DataFrame:
     """One row per classifier: its scores, and the differences from the first.
 
     Columns:
@@ -187,9 +196,10 @@ def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.Da
         difference, difference_low, difference_high: Difference of the accuracies, with its
             bootstrap interval.
         only_it, only_first: Texts that only one of the two predicts right.
-        p_value: That of McNemar's exact test.
+        p_value: That of McNemar's exact test; NaN if one of the two is in `unfair`, the names of
+            classifiers that were trained on the texts.
     """
-    rows = []
+    rows, first, unfair = [], predictions[0].name, frozenset(unfair)
     for result in predictions:
         scores = score(result.confusion, result.classes, seed)
         row = {
@@ -211,7 +221,7 @@ def score_table(predictions: Sequence[TimedPredictions], seed: int = 0) -> pd.Da
                 "difference_high": test.accuracy.high,
                 "only_it": test.only_second,
                 "only_first": test.only_first,
-                "p_value": test.p_value,
+                "p_value": float("nan") if unfair & {result.name, first} else test.p_value,
             }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -317,6 +327,7 @@ class CompareReport:
         sizes: See `size_table`.
         explained: Names of the two capsule networks whose explanations are compared; or empty.
         reasons: Texts for which both predict the same class, those with least in common first.
+        leaks: How many of the texts each classifier was trained on; None if that is unknown.
     """
 
     sample: ComparisonTexts
@@ -324,6 +335,7 @@ class CompareReport:
     sizes: pd.DataFrame
     explained: tuple[str, ...]
     reasons: tuple[SharedReasons, ...]
+    leaks: Mapping[str, Leak | None]
 
     @classmethod
     def make(
@@ -354,7 +366,8 @@ class CompareReport:
             one, other = (networks[name] for name in names)
             reasons = shared_reasons(one, other, sample.texts[:explained])
         sizes = size_table(predictions, classifiers, folders)
-        return cls(sample, predictions, sizes, names, tuple(reasons))
+        leaks = {name: seen_share(folder, sample.texts) for name, folder in folders.items()}
+        return cls(sample, predictions, sizes, names, tuple(reasons), leaks)
 
     def to_dict(self, shown: int, data: str = "") -> dict[str, Any]:
         """Plain data for JSON, with `shown` texts of each kind.
@@ -366,7 +379,8 @@ class CompareReport:
         facts: dict[str, Any] = {
             "data": data,
             "texts": len(self.sample.texts),
-            "scores": _records(score_table(self.predictions)),
+            "scores": _records(score_table(self.predictions, unfair=unfair_models(self.leaks))),
+            "leaks": {name: leak and leak.to_dict() for name, leak in self.leaks.items()},
             "agreements": _records(agreement_table(self.predictions)),
             "sizes": _records(self.sizes),
             "disagreeing": len(numbers),

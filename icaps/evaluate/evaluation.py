@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.encoding import replace_surrogates
-from icaps.data.fingerprint import check_unchanged, fingerprint, recent_fingerprint
+from icaps.data.fingerprint import fingerprint, fingerprint_files, recent_fingerprint
 from icaps.data.problems import Problem, Problems
-from icaps.data.source import open_source
+from icaps.data.source import Source
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.errors import DataError
 from icaps.evaluate.predictions import (
@@ -36,6 +36,8 @@ from icaps.evaluate.predictions import (
     write_predictions,
 )
 from icaps.nn import distributed
+from icaps.train.checkpoint_files import TEXTS
+from icaps.train.text_hashes import HELD_OUT, open_part
 
 _VERSION = 2  # of the files
 _FACTS, _TEXTS = "facts.json", "texts.arrow"
@@ -71,19 +73,36 @@ class EvaluationData:
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
         part: The part of a folder, such as "test" or "train".
         reading: Options of `open_source`.
+        model: The folder of the model whose held-out texts are read, for the part HELD_OUT.
     """
 
     place: Path
     part: str
     reading: Mapping[str, Any]
+    model: Path | None = None
 
     def fingerprint(self) -> str:
         """The fingerprint of the files; see `icaps.data.fingerprint`."""
-        return fingerprint(self.place, (self.part,), self.reading)
+        return self._with_hashes(fingerprint(self.place, (self._part,), self.reading))
 
     def recent_fingerprint(self) -> str:
         """The same for frequent calls; see `icaps.data.fingerprint`."""
-        return recent_fingerprint(self.place, (self.part,), self.reading)
+        return self._with_hashes(recent_fingerprint(self.place, (self._part,), self.reading))
+
+    def open(self) -> Source:
+        """The texts; see `icaps.train.text_hashes.open_part`."""
+        return open_part(self.place, self.part, self.reading, self.model)
+
+    @property
+    def _part(self) -> str:
+        """The part whose files are read."""
+        return "train" if self.part == HELD_OUT else self.part
+
+    def _with_hashes(self, files: str) -> str:
+        """A fingerprint of the files, and of the hashes that select texts from them."""
+        if self.part != HELD_OUT or self.model is None:
+            return files
+        return f"{files} {fingerprint_files([self.model / TEXTS])}"
 
 
 def evaluation_artifact(
@@ -146,7 +165,8 @@ def evaluate_data(
 
     def fill(folder: Path) -> None:
         _predict(classifier, data, folder, on_texts)
-        check_unchanged(data.place, (data.part,), data.reading, before)
+        if data.fingerprint() != before:
+            raise DataError(f"{data.place} was changed while it was read; try again.")
 
     if distributed.world_size() == 1:
         return artifact.make(fill)
@@ -161,7 +181,7 @@ def _predict(
     folder: Path,
     on_texts: Callable[[int], None],
 ) -> None:
-    source = open_source(data.place, data.part, **data.reading)
+    source = data.open()
     pairs = ((replace_surrogates(text), label) for text, label in source.pairs())
     chunks = predict_chunks(classifier, pairs, count_words=True)
     with TextFileWriter(folder / _TEXTS) as writer:

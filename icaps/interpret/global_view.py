@@ -31,7 +31,6 @@ from icaps.data.atomic import replaced_folder
 from icaps.data.cache import data_folder
 from icaps.data.catalog import DATASETS
 from icaps.data.resolve import locate, resolve
-from icaps.data.source import open_source
 from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
@@ -39,6 +38,7 @@ from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corp
 from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.dataset import Labelled, content_hash
+from icaps.train.text_hashes import open_part
 
 FOLDER = "global_view"
 VIEW = "view.json"
@@ -182,7 +182,10 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
 
 
 def read_counted_texts(
-    origin: Origin, numbers: Iterable[int], place: str | Path | None = None
+    origin: Origin,
+    numbers: Iterable[int],
+    place: str | Path | None = None,
+    model: str | Path | None = None,
 ) -> dict[int, LabelledText]:
     """Reads texts by their numbers from the data that a view was computed from.
 
@@ -191,6 +194,7 @@ def read_counted_texts(
         numbers: Positions of texts in the data.
         place: Where the data is. None: it is searched under its name in the working directory, in
             the folder of data sets, and in `data`.
+        model: The folder of the model, for texts that were held out of its training.
 
     Raises:
         DataError: The data is not on this machine, or has changed; the message says what to do.
@@ -199,7 +203,7 @@ def read_counted_texts(
     wanted, texts = set(numbers), dict[int, LabelledText]()
 
     def pairs() -> Iterator[tuple[str, str]]:
-        for number, record in enumerate(open_source(place, origin.part, **origin.reading)):
+        for number, record in enumerate(open_part(place, origin.part, origin.reading, model)):
             if number in wanted:
                 texts[number] = LabelledText(record.text, record.label)
             yield record.text, record.label

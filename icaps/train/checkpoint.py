@@ -52,12 +52,14 @@ from icaps.train.checkpoint_files import (
     CONFIG,
     HISTORY,
     METRICS,
+    TEXTS,
     VOCABULARY,
     WEIGHTS,
     check_writable,
     read_classes,
     write_classes,
 )
+from icaps.train.text_hashes import TextHashes, load_hashes
 
 _OTHER_VERSION = "Use the iCaps that wrote it, or train the model again."
 FORMAT_VERSION = 3
@@ -71,7 +73,7 @@ LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class 
 MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
 _MAX_SHARED = 1 << 28  # bytes of vectors of words that share stored ones, which are expanded
 Module = TypeVar("Module", bound=nn.Module)
-_WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES)
+_WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES, TEXTS)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Checkpoint:
         history: A record per epoch.
         capsule_names: Names that users gave to primary capsules, by number.
         label_type: Of the labels before they became names: a key of `LABEL_TYPES`.
+        hashes: Of the texts of the training; None in checkpoints of earlier versions.
     """
 
     network: ICapsNet
@@ -99,6 +102,7 @@ class Checkpoint:
     history: list[dict[str, Any]]
     capsule_names: dict[int, str] = field(default_factory=dict)
     label_type: str = "str"
+    hashes: TextHashes | None = None
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -237,6 +241,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         history=_read_history(folder / HISTORY),
         capsule_names=_read_names(folder / CAPSULES),
         label_type=label_type,
+        hashes=load_hashes(folder),
     )
 
 
@@ -261,6 +266,8 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
     write_classes(checkpoint.classes, folder / CLASSES)
     checkpoint.vocabulary.save(folder / VOCABULARY)
+    if checkpoint.hashes is not None:
+        checkpoint.hashes.save(folder)
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)  # safetensors creates it readable to its owner only
 

@@ -9,6 +9,7 @@
     metrics.json       seed, sizes, validation and test scores
     history.jsonl      a record per epoch
     capsules.json      names that users gave to primary capsules
+    texts.safetensors  hashes of the texts of the training, see `text_hashes`
     baseline.json      in place of config.json: the folder is that of a baseline
     last/              state.safetensors, from which `icaps train --resume` continues
 
@@ -28,6 +29,7 @@ CONFIG, BASELINE = "config.json", "baseline.json"
 VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS = "model.safetensors", "metrics.json"
 HISTORY, CAPSULES = "history.jsonl", "capsules.json"
+TEXTS = "texts.safetensors"
 LAST, STATE = "last", "state.safetensors"
 # Written by the process of a training; described in `icaps.runs.folder`.
 RUN_FILES = (

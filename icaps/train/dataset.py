@@ -28,6 +28,7 @@ from icaps.text.vectors import FrozenVectors, LoadedVectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
 from icaps.train.recipe import Recipe, recipe_for
+from icaps.train.text_hashes import TextHashes, as_array, hash_texts, hashing, text_hash
 from icaps.train.token_store import open_tokens, write_tokens
 
 _VERSION = 3  # of the format of an encoded corpus in the cache
@@ -143,6 +144,7 @@ class TrainingData:
         vectors: Of its words, from all sources that were loaded.
         training, validation: The two parts of the texts.
         recipe: The settings.
+        hashes: Of the texts of both parts.
     """
 
     content: str
@@ -152,6 +154,7 @@ class TrainingData:
     training: Corpus
     validation: Corpus
     recipe: Recipe
+    hashes: TextHashes
 
 
 class ExtraTexts(NamedTuple):
@@ -202,6 +205,7 @@ def prepare_texts(
         training=corpus.select(training),
         validation=corpus.select(validation),
         recipe=recipe,
+        hashes=TextHashes.of(hash_texts(texts), training, validation),
     )
 
 
@@ -230,8 +234,8 @@ def prepare_stream(
             cannot be written.
         VectorsError: The vectors cannot be loaded.
     """
-    sample = SpacedSample()
-    classes, labels, content = read_labels(records, sample)
+    sample, hashes = SpacedSample(), array("Q")
+    classes, labels, content = read_labels(hashing(records, hashes), sample)
     recipe = recipe_for(sample.texts, labels, model, train)
     model, train = recipe.model, recipe.train
     training, validation = split(labels, len(classes), train)
@@ -240,6 +244,7 @@ def prepare_stream(
         labels = np.concatenate([labels, extra.labels.astype(labels.dtype)])
         names = map(str, classes[extra.labels])
         content += content_hash(zip(extra.texts, names, strict=True))
+        hashes.extend(map(text_hash, extra.texts))
     in_training = np.zeros(len(labels), dtype=bool)
     in_training[training] = True
 
@@ -264,6 +269,7 @@ def prepare_stream(
         training=corpus.select(training),
         validation=corpus.select(validation),
         recipe=recipe,
+        hashes=TextHashes.of(as_array(hashes), training, validation),
     )
 
 

@@ -145,6 +145,7 @@ def fit_checkpoint(
             },
             history=[dataclasses.asdict(record) for record in progress.history],
             label_type=label_type(data.classes),
+            hashes=data.hashes,
         )
 
     network, progress = train_with_restarts(

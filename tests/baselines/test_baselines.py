@@ -164,8 +164,9 @@ def folders(fitted: dict[str, Baseline], tmp_path: Path) -> dict[str, Path]:
 
 
 def test_every_file_is_needed(folders: dict[str, Path]) -> None:
+    optional = "texts.safetensors"  # baselines of earlier versions have none
     for folder in folders.values():
-        for file in sorted(folder.iterdir()):
+        for file in sorted(path for path in folder.iterdir() if path.name != optional):
             content = file.read_bytes()
             file.unlink()
             with pytest.raises(CheckpointError, match=file.name):

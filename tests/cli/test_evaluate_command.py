@@ -3,14 +3,19 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from icaps.baselines.fit_baseline import fit_baseline
+from icaps.baselines.storage import save_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.source import open_source
 from icaps.evaluate.scores import evaluate
+from icaps.train.text_hashes import load_hashes
+from tests.conftest import MODEL, TRAIN, make_texts
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +131,61 @@ def test_models_of_other_classes_are_not_compared(
     arguments = ["evaluate", "--model", str(model_folder), "--data", str(data_file)]
     assert main([*arguments, "--compare", str(other)]) == 2
     assert "'Sailing', which the model lacks" in capsys.readouterr().err
+
+
+def test_texts_that_were_trained_on_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts, labels = make_texts(150, seed=5)
+    path, model, again = tmp_path / "own.csv", str(tmp_path / "model"), str(tmp_path / "linear")
+    rows = (f'"{text}",{label}\n' for text, label in zip(texts, labels, strict=True))
+    path.write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    assert len(set(texts)) == len(texts)
+    train = replace(TRAIN, epochs=2)
+    classifier = ICapsClassifier(MODEL, train, device="cpu").fit(texts, labels)
+    classifier.save(model)
+    save_baseline(fit_baseline("linear", open_source(path), train), again)
+    hashes = load_hashes(model)
+    assert hashes is not None
+    training, held_out = len(hashes.training), len(hashes.held_out)
+    assert (training, held_out) == (135, 15)
+    warning = (
+        "135 of 150 texts (90%) were in this model's training; scores on them say little. "
+        "Use the 15 held out."
+    )
+    data = ["--data", str(path), "--json"]
+    leak = {"texts": 150, "training": 135, "held_out": 15, "share": 0.9, "warning": warning}
+
+    for command in ("evaluate", "shortcuts", "faithfulness"):
+        extra = ["--rankings", "random"] if command == "faithfulness" else []
+        assert main([command, "--model", model, *data, *extra]) == 0
+        out, err = capsys.readouterr()
+        told = json.loads(out)
+        assert (told["leaks"][model] if command == "evaluate" else told["leak"]) == leak
+        assert f"WARNING: {model}: {warning} (--part held_out)" in err
+
+    both = ["--model", model, "--model", again]
+    assert main(["compare", *both, *data]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["leaks"] == {model: leak, again: leak}
+    assert told["scores"][1]["p_value"] is None
+    assert told["scores"][1]["difference"] is not None
+    assert f"WARNING: {again}: {warning}" in err
+    assert main(["compare", *both, "--data", str(path)]) == 0
+    assert "no test, as one of them was trained on these texts" in capsys.readouterr().out
+
+    chosen = [*data, "--part", "held_out"]
+    assert main(["evaluate", "--model", model, *chosen]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["n"] == 15
+    assert told["accuracy"] == classifier.metrics_["validation_accuracy"]
+    assert told["leaks"][model] == {
+        "texts": 15, "training": 0, "held_out": 15, "share": 0, "warning": "",
+    }  # fmt: skip
+    assert "WARNING" not in err
+    assert main(["compare", *both, *chosen]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["texts"] == 15
+    assert told["scores"][1]["p_value"] is not None
