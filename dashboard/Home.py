@@ -35,5 +35,7 @@ if __name__ == "__main__":
             launcher.show()
             with bars:  # after the form: if it refuses a name, its training is in the bars
                 job_bars.show()
+            with st.sidebar:
+                layout.correct_roles()
 else:
     app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -10,10 +10,29 @@ from icaps.html import SHADING_STYLE
 
 _STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
 
+# Streamlit's place to drop files has a name and a role that forbids one, which screen readers
+# resolve differently (axe: presentation-role-conflict).
+_DROP_ROLE = """
+export default function () {
+  const mend = () => document.querySelectorAll('section[role="presentation"][aria-label]')
+    .forEach((place) => place.setAttribute("role", "group"));
+  const observer = new MutationObserver(mend);
+  observer.observe(document.body, { childList: true, subtree: true });
+  mend();
+  return () => observer.disconnect();
+}
+"""
+_drop_role = st.components.v2.component("icaps_drop_role", js=_DROP_ROLE)
+
 
 def load_style() -> None:
     """Adds the style sheet to the page."""
     st.html(f"<style>{SHADING_STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
+
+
+def correct_roles() -> None:
+    """Corrects the role of places to drop files; to be called last, as it takes a line."""
+    _drop_role(key="drop role", height=0)
 
 
 def show_title(title: str, lead: str) -> None:

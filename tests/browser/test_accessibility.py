@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 SCHEMES = {"light": "rgb(252, 252, 250)", "dark": "rgb(17, 24, 29)"}  # with the page's colour
 WIDTHS = (1280, 420)
-BAD = ("serious", "critical")
+BAD = ("minor", "moderate", "serious", "critical")
 OPTIONS = {"resultTypes": ["violations"], "preload": False}  # nothing else is to be loaded
 # What is replaced or comes late is faint meanwhile.
 _CALM = """() => !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
