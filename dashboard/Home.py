@@ -18,7 +18,7 @@ from dashboard import server  # noqa: E402
 if __name__ == "__main__":
     st.set_page_config(page_title="iCaps", layout="wide")
     server.show_start()
-    from dashboard import auth, logs, nav, url_state
+    from dashboard import auth, logs, nav, selection, url_state
     from dashboard.train import job_bars, launcher
     from dashboard.widgets import layout
 
@@ -30,6 +30,8 @@ if __name__ == "__main__":
     if passed:
         url_state.restore()
         with logs.timed(nav.name_of(page)):
+            with st.sidebar:
+                selection.show_bar()
             page.run()
             bars = st.sidebar.container()
             launcher.show()

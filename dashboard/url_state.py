@@ -47,6 +47,7 @@ COMPARE_TABS = (
     "Published",
 )
 DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
+LAUNCH_PLACE = "launch"  # of the form that starts a training
 COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
 # The session state in the address of each page.

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import error_boundary, url_state
+from dashboard import error_boundary, selection, url_state
 from dashboard.cache import data
 from dashboard.explore import duplicates, inputs, rows, text_map, view
 from dashboard.url_state import DATA_TABS
@@ -46,16 +46,16 @@ def main() -> None:
             duplicates.show_duplicates(index, arguments)
         else:
             predictions = rows.load_predictions(index, model, arguments)
-            selection = inputs.ask_rows(index, predictions, model)
-            st.caption(f"{len(selection.rows):,} of {len(index):,} rows")
+            chosen = inputs.ask_rows(index, predictions, model)
+            st.caption(f"{len(chosen.rows):,} of {len(index):,} rows")
             on_map = name == "Map"
-            if not len(selection.on_map if on_map else selection.rows):
+            if not len(chosen.on_map if on_map else chosen.rows):
                 return
             if on_map:
-                text_map.show_map(index, model, predictions, selection.on_map)
+                text_map.show_map(index, model, predictions, chosen.on_map)
             else:
-                rows.show_rows(index, model, predictions, selection)
-            inputs.ask_slice(index, selection)
+                rows.show_rows(index, model, predictions, chosen)
+            selection.show_actions(inputs.selected(choice, index, chosen), name, "datasets")
 
 
 with error_boundary.shown():

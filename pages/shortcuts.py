@@ -32,7 +32,7 @@ def main() -> None:
         if shortcuts.findings:
             finding = inputs.ask_finding(shortcuts)
             view.show_effect(finding)
-            view.show_files(choice, shortcuts, finding)
+            view.show_files(choice, sample.part, shortcuts, finding)
             view.show_texts(model, shortcuts, finding)
     url_state.publish_data(choice.value, url_state.SHORTCUTS)
 

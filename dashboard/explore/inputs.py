@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dashboard import error_boundary, quotas
 from dashboard.cache import data
 from dashboard.model_registry import ModelFolder
+from dashboard.selection import TextSelection
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import delete_slice, slices
 from icaps.data.uploads import delete_upload, uploads
@@ -17,7 +18,7 @@ from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.label_issues import is_right, label_issues
-from icaps.explore.search import Query, save_slice
+from icaps.explore.search import Query
 from icaps.html import printable
 
 ALL, RIGHT, WRONG = "all", "predicted right", "predicted wrong"
@@ -32,11 +33,13 @@ class RowSelection(NamedTuple):
         rows: Numbers of rows, (n,).
         on_map: Numbers of the rows that the map shows; `rows` are these, or those picked there.
         origin: The query and the filters, stored with a slice.
+        what: The same in words; empty for all rows.
     """
 
     rows: NDArray[np.int64]
     on_map: NDArray[np.int64]
     origin: dict[str, Any]
+    what: str
 
 
 def ask_delete(choice: Choice) -> None:
@@ -82,11 +85,25 @@ def ask_rows(
         ordered = label_issues(predictions)
         rows = ordered[np.isin(ordered, rows)]
     origin: dict[str, Any] = {"query": query.to_dict()}
+    what = describe(query)
     if mask is not None and model is not None:
         origin |= {"model": model.name, "judged": prediction}
+        what = f"{prediction} with {model.name}{', ' * bool(what)}{what}"
     if not picked:
-        return RowSelection(rows, rows, origin)
-    return RowSelection(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)})
+        return RowSelection(rows, rows, origin, what)
+    what = f"picked on the map{', ' * bool(what)}{what}"
+    return RowSelection(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)}, what)
+
+
+def describe(query: Query) -> str:
+    """The conditions of a query in words; empty if there are none."""
+    parts = [f"class {', '.join(query.classes)}"] if query.classes else []
+    parts += [f"with “{query.words}”"] if query.words else []
+    parts += [f"matching {query.regex}"] if query.regex else []
+    low, high = query.fewest_words, query.most_words
+    if low is not None or high is not None:
+        parts.append(f"{low or 0} to {high} words" if high is not None else f"{low} words or more")
+    return ", ".join(parts)
 
 
 def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
@@ -103,21 +120,16 @@ def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
     )
 
 
-def ask_slice(index: Index, selection: RowSelection) -> None:
-    """Saves the rows as a slice."""
-    if quotas.read_only():
-        return
-    with st.popover("Save as a slice", icon=":material/bookmark_add:"):
-        st.caption(
-            "A slice is a data set of its own: train on it, evaluate and interpret with it, or "
-            "explore it here."
-        )
-        name = st.text_input("Name", key="slice name")
-        if st.button(f"Save {len(selection.rows):,} rows", key="save slice", disabled=not name):
-            with error_boundary.shown():
-                quotas.new_slice()
-                path = save_slice(index, selection.rows, name, selection.origin)
-                st.success(error_boundary.plain(f"Saved as {path}."))
+def selected(choice: Choice, index: Index, chosen: RowSelection) -> TextSelection:
+    """The rows, to be carried to another page or saved."""
+    return TextSelection(
+        choice.key,
+        chosen.origin["query"].get("split", ""),
+        chosen.what or "All rows",
+        len(chosen.rows),
+        lambda: index.labelled(chosen.rows),
+        chosen.origin,
+    )
 
 
 def _ask_query(index: Index) -> Query:

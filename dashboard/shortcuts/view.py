@@ -5,16 +5,16 @@ import json
 import numpy as np
 import streamlit as st
 
-from dashboard import error_boundary, quotas
+from dashboard import error_boundary, selection
 from dashboard.cache import models
 from dashboard.cache.evaluations import Shortcuts
 from dashboard.model_registry import ModelFolder
+from dashboard.selection import TextSelection
 from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
 from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import downloads, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
-from icaps.data.saved_slices import save_texts
 from icaps.results import Explanation
 from icaps.shortcuts.checks import dump_checks, make_checks
 from icaps.shortcuts.find import Finding
@@ -92,11 +92,10 @@ def show_effect(finding: Finding) -> None:
         )
 
 
-def show_files(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
-    """The texts as a slice, the findings as a check file and as tables."""
+def show_files(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> None:
+    """What can be done with the texts; the findings as a check file and as tables."""
+    selection.show_actions(selected(choice, split, shortcuts, finding), "finding", "shortcuts")
     with st.container(horizontal=True):
-        if not quotas.read_only():
-            _ask_slice(choice, shortcuts, finding)
         checks = make_checks(shortcuts.findings)
         downloads.show_file(
             dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
@@ -140,27 +139,16 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
     shaded_text.show_cards(model, texts, describe, card=card)
 
 
-def save_slice(choice: Choice, shortcuts: Shortcuts, finding: Finding, name: str) -> None:
-    """Saves the texts of a finding as a slice.
-
-    Raises:
-        ConfigError: The name can't be one of a slice.
-        DataError: There is a slice of this name, or it can't be written.
-        NotAllowedError: No further slice is allowed.
-    """
-    quotas.new_slice()
-    origin = {"data": choice.value, "reading": choice.reading, "shortcut": finding.name}
-    rows = [shortcuts.labelled[row] for row in finding.rows]
-    path = save_texts(rows, len(rows), name, origin)
-    st.success(error_boundary.plain(f"Saved as {path}."))
-
-
-def _ask_slice(choice: Choice, shortcuts: Shortcuts, finding: Finding) -> None:
-    with st.popover("Save as a slice", icon=":material/bookmark_add:"):
-        name = st.text_input("Name", key="shortcut slice")
-        if st.button(f"Save {len(finding.rows):,} texts", disabled=not name):
-            with error_boundary.shown():
-                save_slice(choice, shortcuts, finding, name)
+def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> TextSelection:
+    """The texts of a finding."""
+    return TextSelection(
+        choice.key,
+        split,
+        f"Texts with {finding.name} ({finding.label})",
+        len(finding.rows),
+        lambda: (shortcuts.labelled[row] for row in finding.rows),
+        {"shortcut": finding.name},
+    )
 
 
 def _show_share(label: str, effect: Effect, control: str) -> None:

@@ -12,6 +12,7 @@ from dashboard.cache import data
 from dashboard.model_registry import runs_folder
 from dashboard.train import job_bars, setting_fields
 from dashboard.training_jobs import command_line, free_name, max_running, path_for_command
+from dashboard.url_state import LAUNCH_PLACE
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import TrainRequest
@@ -32,7 +33,7 @@ from icaps.text.vectors import ENGLISH, TEXTS, list_sources
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.recipe import Recipe
 
-PLACE = "launch"  # prefix of the keys of its widgets
+PLACE = LAUNCH_PLACE
 UNLABELLED_PLACE = "launch unlabelled"  # of those for texts without labels
 RECIPE = "Suggested for these texts"
 SHORT, LONG = "Short texts", "Long documents"

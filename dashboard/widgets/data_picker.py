@@ -21,6 +21,7 @@ from icaps.html import printable
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
 NONE = "None"  # of texts without labels
+_OFFERED = "offered data"  # by `offer`
 _PREVIEW_ROWS = 5
 _MAX_CHARACTERS = 300  # of a text in the preview
 
@@ -158,7 +159,12 @@ def options() -> dict[str, str]:
         choices |= {f"slice: {piece.name}": str(piece.path) for piece in slices()}
     except DataError as error:  # a damaged slice; other data can still be chosen
         st.error(error_boundary.plain(str(error)), icon=":material/error:")
-    return choices
+    return choices | st.session_state.get(_OFFERED, {})
+
+
+def offer(choices: Mapping[str, str]) -> None:
+    """Adds data to those that this visitor can choose; what was added before is removed."""
+    st.session_state[_OFFERED] = dict(choices)
 
 
 def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> None:

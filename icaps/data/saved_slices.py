@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import islice
@@ -23,6 +27,8 @@ _SUFFIX = ".parquet"
 _ORIGIN = b"icaps slice"  # the key in the metadata of the file
 _LONGEST = 60  # characters of a name
 _BATCH = 1024  # rows in memory at a time
+_SELECTIONS = 50  # files of selections that are stored
+_UNFIT = re.compile(r"[^a-z0-9]+")  # in the name of such a file
 _FIELDS = [("text", pa.string()), ("label", pa.string())]
 
 
@@ -63,26 +69,34 @@ def save_texts(
         DataError: A slice of that name exists, there are no texts, or the file can't be written.
     """
     path = _path(name)
-    if not count:
-        raise DataError(f"No rows were chosen, so that {name!r} would be empty; choose some.")
-    stream = iter(labelled)
-    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    stored = json.dumps({"created": created, **origin, "name": name, "rows": count}).encode()
-    schema = pa.schema(_FIELDS, metadata={_ORIGIN: stored})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
-            written = Path(folder) / path.name
-            with pq.ParquetWriter(written, schema, compression="zstd") as writer:
-                while batch := list(islice(stream, _BATCH)):
-                    columns = [list(map(replace_surrogates, c)) for c in zip(*batch, strict=True)]
-                    writer.write_batch(pa.record_batch(columns, schema=schema))
-            _publish(written, path)
-    except OSError as error:
-        raise DataError(
-            f"{path} can't be written ({error}). Make its folder writable, or name another one in "
-            f"the environment variable {FOLDER_SETTING}."
-        ) from error
+    with _written(labelled, count, name, origin, path.parent) as (written, _):
+        _publish(written, path)
+    return path
+
+
+def store_selection(
+    labelled: Iterable[tuple[str, str]], count: int, what: str, origin: Mapping[str, Any]
+) -> Path:
+    """Writes texts to a file that is not listed as a slice: a selection that pages pass on.
+
+    The same texts have the same file. Of all selections, the latest are stored.
+
+    Args:
+        labelled, count, origin: See `save_texts`.
+        what: What the texts have in common; the file is named after it.
+
+    Raises:
+        DataError: There are no texts, or the file can't be written.
+    """
+    root = data_folder() / "selected"
+    stem = _UNFIT.sub("-", what.casefold()).strip("-")[:_LONGEST].strip("-") or "selection"
+    with _written(labelled, count, what, origin, root) as (written, content):
+        path = root / content / f"{stem}{_SUFFIX}"
+        path.parent.mkdir(exist_ok=True)
+        written.replace(path)
+    folders = sorted(root.glob("[!.]*/"), key=lambda folder: -folder.stat().st_mtime_ns)
+    for folder in folders[_SELECTIONS:]:
+        shutil.rmtree(folder, ignore_errors=True)
     return path
 
 
@@ -110,6 +124,38 @@ def delete_slice(name: str) -> None:
         raise DataError(f"There is no slice {name!r}; there is {names or 'none'}.") from error
     except OSError as error:
         raise DataError(f"{path} can't be deleted ({error}). Make its folder writable.") from error
+
+
+@contextmanager
+def _written(
+    labelled: Iterable[tuple[str, str]],
+    count: int,
+    name: str,
+    origin: Mapping[str, Any],
+    place: Path,
+) -> Iterator[tuple[Path, str]]:
+    """A temporary file in `place` with the texts, to be moved from there, and their hash."""
+    if not count:
+        raise DataError(f"No rows were chosen, so that {name!r} would be empty; choose some.")
+    stream, content = iter(labelled), hashlib.sha256()
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    stored = json.dumps({"created": created, **origin, "name": name, "rows": count}).encode()
+    schema = pa.schema(_FIELDS, metadata={_ORIGIN: stored})
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=place) as folder:
+            written = Path(folder) / f"texts{_SUFFIX}"
+            with pq.ParquetWriter(written, schema, compression="zstd") as writer:
+                while batch := list(islice(stream, _BATCH)):
+                    columns = [list(map(replace_surrogates, c)) for c in zip(*batch, strict=True)]
+                    writer.write_batch(pa.record_batch(columns, schema=schema))
+                    content.update(json.dumps(columns).encode())
+            yield written, content.hexdigest()[:32]
+    except OSError as error:
+        raise DataError(
+            f"{place} can't be written to ({error}). Make it writable, or name another folder in "
+            f"the environment variable {FOLDER_SETTING}."
+        ) from error
 
 
 def _folder() -> Path:

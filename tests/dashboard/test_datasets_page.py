@@ -23,7 +23,7 @@ from dashboard.widgets.data_picker import PATH, UPLOAD
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import make_parser
 from icaps.config import PRESETS
-from icaps.data.saved_slices import slices
+from icaps.data.saved_slices import delete_slice, slices
 from icaps.data.source import open_source
 from icaps.data.uploads import store_upload
 from icaps.errors import RunError
@@ -99,6 +99,18 @@ def open_tab(at: AppTest, name: str) -> AppTest:
 
 def metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
+
+
+def save_as(at: AppTest, place: str, name: str) -> AppTest:
+    """Saves the rows that are shown in `place` by the dialog."""
+    at.button(key=f"{place} slice").click()
+    return save_in_dialog(run(at), name)
+
+
+def save_in_dialog(at: AppTest, name: str) -> AppTest:
+    at.text_input(key="slice name").set_value(name)
+    at.button(key="save slice").click()
+    return run(at)
 
 
 def rows_shown(at: AppTest) -> pd.DataFrame:
@@ -397,10 +409,8 @@ def test_rows_by_prediction(
     doubted = sorted(margin, key=lambda n: -margin[n])
     assert doubted != sorted(doubted)
     assert rows_shown(run(at))["row"].tolist() == doubted
-    at.text_input(key="slice name").set_value("doubted ones")
-    run(at)
-    at.button(key="save slice").click()
-    assert "Saved as" in run(at).success[0].value
+    save_as(at, "Rows", "doubted ones")
+    assert f"Saved {len(margin)} texts as the slice doubted ones." in map(plain, at.markdown)
     (saved,) = slices()
     assert (saved.name, saved.rows) == ("doubted ones", len(margin))
     assert saved.origin["judged"] == LABEL_ISSUE
@@ -410,19 +420,18 @@ def test_rows_by_prediction(
 
 
 def test_a_slice_is_a_data_set(data: Path) -> None:
-    at = open_data(data, "Rows", **{"rows classes": ["Sailing"], "slice name": "mine"})
-    at.button(key="save slice").click()
-    run(at)
+    at = open_data(data, "Rows", **{"rows classes": ["Sailing"]})
+    save_as(at, "Rows", "mine")
     (saved,) = slices()
     assert saved.rows == 26
-    at.button(key="save slice").click()
-    assert "already" in errors(run(at))[0]
-    at.text_input(key="slice name").set_value("../x")
-    run(at)
-    at.button(key="save slice").click()
-    assert "can't be called" in errors(run(at))[0]
-    at.text_input(key="slice name").set_value("")
-    assert run(at).button(key="save slice").disabled
+    assert "slice: mine" in at.selectbox(key="datasets data").options
+    assert "already" in errors(save_as(at, "Rows", "mine"))[0]
+    for name in ("../x", ""):
+        assert "can't be called" in errors(save_in_dialog(at, name))[0]
+    save_in_dialog(at, "other")
+    assert not [button for button in at.button if button.key == "save slice"]
+    assert [kept.name for kept in slices()] == ["mine", "other"]
+    delete_slice("other")
     at.selectbox(key="datasets data").select("slice: mine")
     run(at)
     assert at.query_params["data"] == str(saved.path)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from dashboard import file_access, quotas, tasks, training_jobs
+from dashboard import file_access, quotas, selection, tasks, training_jobs
 from dashboard.cache import data
 from dashboard.capsules import inputs
 from dashboard.explore import inputs as dataset_questions
 from dashboard.quotas import NotAllowedError
+from dashboard.selection import TextSelection
 from dashboard.train import inputs as train_questions
 from dashboard.widgets import data_picker
 from icaps.data.uploads import store_upload, uploads
@@ -105,8 +106,11 @@ def test_no_action_is_done_whatever_is_requested(
     for name in ("start", "resume", "stop", "delete"):
         monkeypatch.setattr(jobs, name, lambda *_: pytest.fail("it was done"))
     monkeypatch.setattr(tasks, "Task", lambda _: pytest.fail("it was started"))
-    for name in ("delete_upload", "delete_slice", "save_slice"):
+    for name in ("delete_upload", "delete_slice"):
         monkeypatch.setattr(dataset_questions, name, lambda *_: pytest.fail("it was done"))
+    for name in ("save_texts", "store_selection"):
+        monkeypatch.setattr(selection, name, lambda *_: pytest.fail("it was saved"))
+    chosen = TextSelection(data.key_of(str(stored), {}), "", "all", 1, lambda: [("a", "b")], {})
     monkeypatch.setattr(data_picker, "store_upload", lambda *_: pytest.fail("it was kept"))
     monkeypatch.setattr(inputs, "rename_capsule", lambda *_: pytest.fail("renamed"))
     monkeypatch.setattr(quotas, "read_only", lambda: False)  # everything is offered
@@ -117,6 +121,8 @@ def test_no_action_is_done_whatever_is_requested(
         lambda: dataset_questions.ask_delete(
             data_picker.Choice(data.key_of(str(stored), {}), None)
         ),
+        lambda: selection.save_slice(chosen, "mine"),
+        lambda: selection.carry(chosen),
         lambda: tasks.start(("explore", str(stored))),
         lambda: quotas.upload(5),
         lambda: quotas.new_run(models),

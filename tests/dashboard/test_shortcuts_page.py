@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import error_boundary
+from dashboard import error_boundary, selection
 from dashboard.cache import evaluations
 from dashboard.cache.data import key_of
 from dashboard.cache.evaluations import Sample
@@ -97,13 +97,15 @@ def test_a_clean_model_has_none(data: Path) -> None:
 
 def test_its_texts_are_saved_as_a_slice(data: Path) -> None:
     at = press(opened(data), "Look for shortcuts of misled")
-    at.text_input(key="shortcut slice").set_value("tagged")
-    at = press(run(at), "Save ")
+    at.button(key="finding slice").click()
+    run(at).text_input(key="slice name").set_value("tagged")
+    at.button(key="save slice").click()
+    at = run(at)
     (kept,) = slices()
     texts = [record.text for record in open_source(kept.path)]
     assert (kept.name, kept.rows) == ("tagged", len(texts))
     assert all(text.startswith(TOKEN) for text in texts)
-    assert "Saved as" in at.success[0].value
+    assert any("as the slice tagged" in line.value for line in at.markdown)
 
 
 def test_nothing_is_saved_in_read_only_mode(
@@ -117,8 +119,10 @@ def test_nothing_is_saved_in_read_only_mode(
     kept = evaluations.find_model_shortcuts(
         Sample(key_of(str(data), {}), "test", 150), model, lambda *_: None
     )
+    choice = Choice(key_of(str(data), {}), None)
+    chosen = view.selected(choice, "test", kept, kept.findings[0])
     with pytest.raises(NotAllowedError, match="no slice can be saved"):
-        view.save_slice(Choice(key_of(str(data), {}), None), kept, kept.findings[0], "tagged")
+        selection.save_slice(chosen, "tagged")
     assert not slices()
 
 

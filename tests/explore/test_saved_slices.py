@@ -5,7 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from icaps.data.saved_slices import delete_slice, slices
+from icaps.data import saved_slices
+from icaps.data.saved_slices import delete_slice, slices, store_selection
 from icaps.data.source import open_source
 from icaps.errors import ConfigError, DataError
 from icaps.explore.index import Index
@@ -121,3 +122,22 @@ def test_a_foreign_file(cache: Path) -> None:
     pq.write_table(pa.table({"text": ["x"]}), cache / "slices" / "x.parquet")
     with pytest.raises(DataError, match=r"x\.parquet is no slice"):
         slices()
+
+
+def test_selections_are_files_that_are_not_listed(cache: Path) -> None:
+    rows = [("one", "a"), ("two \ud83d", "b")]
+    path = store_selection(rows, 2, "World, not <b>Sci/Tech</b>", {"query": {}})
+    assert path.name == "world-not-b-sci-tech-b.parquet"
+    assert path.parent.parent == cache / "selected"
+    assert read(path) == [("one", "a"), ("two \ufffd", "b")]
+    assert slices() == []
+    assert store_selection(rows, 2, "World, not <b>Sci/Tech</b>", {}) == path  # the same texts
+    assert store_selection(rows[:1], 1, "…", {}).name == "selection.parquet"
+    with pytest.raises(DataError, match="No rows were chosen"):
+        store_selection([], 0, "none", {})
+
+
+def test_the_latest_selections_are_stored(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_slices, "_SELECTIONS", 2)
+    paths = [store_selection([(f"text {n}", "a")], 1, "x", {}) for n in range(4)]
+    assert [path.exists() for path in paths] == [False, False, True, True]
