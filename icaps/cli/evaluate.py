@@ -71,12 +71,13 @@ def run(options: argparse.Namespace) -> int:
         reading = reading_options(options)
         data = EvaluationData(place, options.part, reading, Path(options.model))
         weights = weights_fingerprint(options.model)
-        evaluation = evaluate_data(classifier, weights, data, progress.on_texts)
+        report_to = progress.on_texts, progress.expect_texts
+        evaluation = evaluate_data(classifier, weights, data, *report_to)
         second = None
         if options.compare:
             other = ICapsClassifier.load(options.compare)
             weights = weights_fingerprint(options.compare)
-            second = evaluate_data(other, weights, data, progress.on_texts).predictions
+            second = evaluate_data(other, weights, data, *report_to).predictions
         if distributed.rank():
             return 0
         say_problems(evaluation, options.part)

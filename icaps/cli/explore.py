@@ -139,6 +139,7 @@ def _predict(index: Index, model: str, progress: Progress) -> None:
     from icaps.train.checkpoint_files import weights_fingerprint
 
     classifier = ICapsClassifier.load(model)
+    progress.expect_texts(len(index))
     predict_rows(classifier, weights_fingerprint(model), index, progress.on_texts)
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import TextIO
 
 from tqdm import tqdm
 
+from icaps.cli.formatting import duration
 from icaps.train.callbacks import Callback, Epoch, Step
 
-LINE_OF_TEXTS = 20_000  # texts per line, where there is no terminal
+LINE_OF_TEXTS = 20_000  # texts per line, where there is no terminal and no known number of texts
+_SHARE = re.compile(r"([\d,]+) of ([\d,]+) texts")
+
+
+def share_of(line: str) -> float | None:
+    """The share of the texts that a line of `Progress` reports; None if it reports none."""
+    match = _SHARE.match(line)
+    if match is None:
+        return None
+    done, total = (int(number.replace(",", "")) for number in match.groups())
+    return done / total
 
 
 class Progress(Callback):
@@ -21,6 +34,8 @@ class Progress(Callback):
         self._file = ""  # that is being downloaded
         self._texts: tqdm | None = None
         self._texts_read = 0
+        self._texts_expected: int | None = None
+        self._texts_started = 0.0
 
     def say(self, line: str) -> None:
         """Writes a line, above the bar if there is one."""
@@ -78,13 +93,35 @@ class Progress(Callback):
             self._download.close()
             self._download = None
 
+    def expect_texts(self, total: int) -> None:
+        """Starts a new count of texts, of which there are about `total`."""
+        if self._texts is not None:
+            self._texts.close()
+            self._texts = None
+        self._texts_read, self._texts_expected = 0, max(total, 1)
+        self._texts_started = time.monotonic()
+
     def on_texts(self, count: int) -> None:
-        """Counts texts that were read from a stream whose length is unknown."""
-        if not self._stream.isatty():
-            before, self._texts_read = self._texts_read, self._texts_read + count
+        """Advances the bar of texts; without a terminal writes a line per percent of them.
+
+        Where their number is unknown, it is a line per `LINE_OF_TEXTS`.
+        """
+        before, self._texts_read = self._texts_read, self._texts_read + count
+        if self._stream.isatty():
+            if self._texts is None:
+                self._texts = tqdm(total=self._texts_expected, unit=" texts", file=self._stream)
+            self._texts.update(count)
+        elif self._texts_expected is None:
             if before // LINE_OF_TEXTS < self._texts_read // LINE_OF_TEXTS:
                 self.say(f"{self._texts_read:,} texts")
+        else:
+            self._say_share(before, max(self._texts_expected, self._texts_read))
+
+    def _say_share(self, before: int, total: int) -> None:
+        """Writes how many of all texts were processed, and how long the others will take."""
+        done = self._texts_read
+        if done == 0 or 100 * before // total == 100 * done // total:
             return
-        if self._texts is None:
-            self._texts = tqdm(unit=" texts", file=self._stream)
-        self._texts.update(count)
+        left = (time.monotonic() - self._texts_started) * (total - done) / done
+        ending = f", {duration(left)} left" if done < total else ""
+        self.say(f"{done:,} of {total:,} texts{ending}")

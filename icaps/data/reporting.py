@@ -14,6 +14,9 @@ class ProgressReporter(Protocol):
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
         """Receives the downloaded bytes of a file, and its size; None if unknown."""
 
+    def expect_texts(self, total: int) -> None:
+        """Receives the number of texts, perhaps estimated, that the next operation processes."""
+
     def on_texts(self, count: int) -> None:
         """Receives the number of texts that were processed since the last call."""
 
@@ -23,6 +26,9 @@ class _Silent:
         pass
 
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
+        pass
+
+    def expect_texts(self, total: int) -> None:
         pass
 
     def on_texts(self, count: int) -> None:

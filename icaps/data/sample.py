@@ -162,6 +162,15 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     )
 
 
+def count_texts(source: Source, seconds: float = 0.5) -> int:
+    """Counts the texts of a source, or estimates their number after `seconds`; see `draw_sample`.
+
+    Raises:
+        DataError: A file cannot be read, or there is no text.
+    """
+    return draw_sample(source, 0, seconds).total
+
+
 def _is_parquet(files: Sequence[FileDescription]) -> bool:
     return all(file.format == "Parquet" and not file.compression for file in files)
 

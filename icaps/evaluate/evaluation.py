@@ -25,6 +25,7 @@ from icaps.data.cache import Artifact, artifact_home
 from icaps.data.encoding import replace_surrogates
 from icaps.data.fingerprint import fingerprint, fingerprint_files, recent_fingerprint
 from icaps.data.problems import Problem, Problems
+from icaps.data.sample import count_texts
 from icaps.data.source import Source
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.errors import DataError
@@ -146,6 +147,7 @@ def evaluate_data(
     weights: str,
     data: EvaluationData,
     on_texts: Callable[[int], None] = lambda _: None,
+    on_total: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Evaluates a classifier on a data set, unless the evaluation is cached.
 
@@ -155,6 +157,7 @@ def evaluate_data(
     Args:
         classifier, weights, data: See `evaluation_artifact`.
         on_texts: Called with the number of texts that all processes predicted since the last call.
+        on_total: Called before with the number of texts, perhaps estimated; None saves the count.
 
     Raises:
         DataError: A file can't be read or is changed meanwhile, a label is none of the model's
@@ -164,7 +167,7 @@ def evaluate_data(
     artifact = _artifact(classifier, weights, data, before)
 
     def fill(folder: Path) -> None:
-        _predict(classifier, data, folder, on_texts)
+        _predict(classifier, data, folder, on_texts, on_total)
         if data.fingerprint() != before:
             raise DataError(f"{data.place} was changed while it was read; try again.")
 
@@ -180,8 +183,11 @@ def _predict(
     data: EvaluationData,
     folder: Path,
     on_texts: Callable[[int], None],
+    on_total: Callable[[int], None] | None,
 ) -> None:
     source = data.open()
+    if on_total is not None:
+        on_total(count_texts(source))
     pairs = ((replace_surrogates(text), label) for text, label in source.pairs())
     chunks = predict_chunks(classifier, pairs, count_words=True)
     with TextFileWriter(folder / _TEXTS) as writer:

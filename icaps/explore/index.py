@@ -35,6 +35,7 @@ from icaps.data.fingerprint import (
 )
 from icaps.data.records import Record, sorted_labels
 from icaps.data.reporting import SILENT, ProgressReporter
+from icaps.data.sample import count_texts
 from icaps.data.source import Source, open_source
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.errors import DataError
@@ -255,10 +256,15 @@ def _build(
         DataError: A file can't be read, holds no rows, or its labels are not classes.
     """
     options = content_options(reading)
+    sources = {
+        part: open_source(place, part, **options, on_bad_rows="skip")
+        for part in existing_parts(place)
+    }
+    progress.expect_texts(sum(map(count_texts, sources.values())))
     with TextFileWriter(folder / _TEXTS) as texts, (folder / _RAW).open("wb") as raw:
         rows = _Rows(texts, raw, progress)
-        for part in existing_parts(place):
-            rows.read(part, open_source(place, part, **options, on_bad_rows="skip"))
+        for part, source in sources.items():
+            rows.read(part, source)
     progress.say(f"counting the words of {len(rows.lines):,} texts")
     classes, labels = rows.class_codes()
     for name, values in zip(_COLUMNS, (labels, rows.words, rows.lines), strict=True):

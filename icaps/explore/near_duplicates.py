@@ -114,6 +114,7 @@ def find_duplicates(index: Index, progress: ProgressReporter = SILENT) -> Duplic
 
     def fill(folder: Path) -> None:
         progress.say(f"comparing {len(index):,} texts")
+        progress.expect_texts(len(index))
         _write(folder, _search(index, progress))
 
     return duplicates_artifact(index).make(fill, progress)

@@ -31,7 +31,7 @@ from icaps.explore.index import make_index
 from icaps.explore.label_issues import predict_rows, row_predictions
 from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
-from icaps.html import printable
+from icaps.html import escape, printable
 from icaps.reports.charts import PALETTE
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
@@ -190,11 +190,15 @@ def test_a_button_builds_the_index(tmp_path: Path, tasks: type[FakeTask]) -> Non
     at.button(key="task Explore these texts").click()
     run(at)
     assert tasks.started == [["explore", str(place)]]
-    assert "Explore these texts" in at.info[0].value
+    assert "Explore these texts" in page_html(at)
     ((_, task),) = commands.started().items()
     assert isinstance(task, FakeTask)
     task.last_line = f"12 texts {HTML}"
-    assert run(at).info[0].value.replace("\\", "").replace("\u2060", "") == f"12 texts {HTML}"
+    assert f"12 texts {escape(HTML)}" in page_html(run(at))
+    assert "aria-valuenow" not in page_html(at)
+    task.last_line = "30 of 40 texts, 9 s left"
+    assert "30 of 40 texts, 9 s left" in page_html(run(at))
+    assert 'aria-valuenow="75"' in page_html(at)
     at.button(key="stop Explore these texts").click()
     run(at)
     task.last_line = "icaps: it can't be done"

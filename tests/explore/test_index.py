@@ -256,6 +256,9 @@ class _Told:
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
         raise AssertionError("nothing is downloaded")
 
+    def expect_texts(self, total: int) -> None:
+        self.expected = total
+
     def on_texts(self, count: int) -> None:
         self.texts += count
 
@@ -265,7 +268,7 @@ def test_progress_and_bad_rows(tmp_path: Path) -> None:
     place.write_text("label,text\n" + "a,one\nb\n,two\n" * 1100 + "b,three\n")
     told = _Told()
     index = make_index(place, {}, told)
-    assert told.texts == 1101
+    assert told.texts == told.expected == 1101
     assert told.lines[0] == f"reading {place}"
     (split,) = index.facts.splits
     assert split.rows == 1101
