@@ -49,8 +49,6 @@ from dashboard.widgets.shaded_text import account_card
 from icaps.classifier import ICapsClassifier
 from icaps.config import ACCOUNT
 from icaps.html import escape
-from icaps.interpret.global_view import load_view
-from icaps.reports.global_report import GlobalReport
 from icaps.runs import jobs
 from icaps.runs.folder import TRAINING
 
@@ -87,9 +85,6 @@ class Judge:
 
     def __init__(self, model: Path) -> None:
         self.classifier = ICapsClassifier.load(model, device="cpu")
-        shape = len(self.classifier.classes_), self.classifier.network_.config.num_capsules
-        view = load_view(model, *shape)
-        self._labels = {} if view is None else GlobalReport(self.classifier, view).capsule_labels
         lines = (model / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
         words = [line.split("\t")[0] for line in lines]
         self._words = [word for word in words if word.isalpha()]
@@ -103,7 +98,7 @@ class Judge:
         (found,) = self.classifier.explain([text], ranking=ACCOUNT)
         verdict = f">{escape(found.predicted)}</p>"
         evidence = f'<div class="evidence">{found.evidence_html()}</div>'
-        card = account_card(found, capsule_names=self._labels or None)
+        card = account_card(found)
         return any('class="verdict"' in one and verdict in one for one in html) and all(
             any(alike(one, wanted) for one in html) for wanted in (card, evidence)
         )

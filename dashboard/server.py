@@ -105,7 +105,7 @@ def warm_up() -> None:
     # Not before: Streamlit's caches look for the server's runtime when they are created.
     # Those that are not called here are what the page imports.
     from dashboard import url_state
-    from dashboard.cache import explanations, models
+    from dashboard.cache import explanations
     from dashboard.explain import similar, trust, view, what_if  # noqa: F401
     from dashboard.model_registry import find_models
 
@@ -113,7 +113,6 @@ def warm_up() -> None:
     if folders:
         with suppress(ICapsError):  # each visitor sees it on the page
             explanations.explain(folders[0], *url_state.landing_request())
-            models.capsule_labels(folders[0])
     gc.freeze()  # without a collection before: there is little garbage, and it takes half a second
 
 

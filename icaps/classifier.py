@@ -28,8 +28,9 @@ from icaps.config import (
 from icaps.errors import ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.account import BatchAccount, TextAccount
+from icaps.interpret.capsule_labels import automatic_label, load_label_words
 from icaps.interpret.local import Reasons, explain, find_reasons
-from icaps.results import Explanation
+from icaps.results import Explanation, capsule_label
 from icaps.text.sentences import encode
 from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
@@ -90,6 +91,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         capsule_names_: Names that users gave to primary capsules, by number.
         text_hashes_: Hashes of the texts of the training and of those held out
             (`train.text_hashes`); None for a model of an earlier version.
+        capsule_labels_: What each primary capsule is called (I,).
     """
 
     def __init__(
@@ -237,7 +239,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._class_names,
                 options,
                 probabilities=self.calibrated(batch.activity.class_norms.numpy()),
-                names=self.capsule_names_,
+                names=self._shown_names,
             )
 
     def reasons(
@@ -253,6 +255,17 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = self._options(options, changes)
         for batch in self._read(X):
             yield find_reasons(self.network_, batch, self._class_names, options)
+
+    @property
+    def capsule_labels_(self) -> list[str]:
+        """What each primary capsule is called (I,).
+
+        The name that a user gave it; else its number and the words that add most through it, such
+        as "13 NASA scientists", if `icaps interpret` counted them; else "capsule 13".
+        """
+        self._check_fitted()
+        names = self._shown_names
+        return [capsule_label(i, names.get(i, "")) for i in range(len(self._automatic_labels))]
 
     def account(self, X: Sequence[str]) -> Iterator[TextAccount]:  # noqa: N803
         """The whole account of each text: what each word adds, by capsule and by class.
@@ -330,7 +343,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         checkpoint = load_checkpoint(folder, choose_device(device))
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
-        return classifier._set_fitted(checkpoint)
+        classifier._set_fitted(checkpoint)
+        classifier._automatic_labels = classifier._load_labels(folder)
+        return classifier
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`.
@@ -420,7 +435,27 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.muted_: tuple[int, ...] = ()
         self.capsule_names_ = checkpoint.capsule_names
         self.text_hashes_ = checkpoint.hashes
+        self._automatic_labels: Sequence[str] = [""] * checkpoint.network.config.num_capsules
         return self
+
+    @property
+    def _shown_names(self) -> dict[int, str]:
+        """The names that users gave to capsules, and the automatic labels of others, by number."""
+        automatic = {i: label for i, label in enumerate(self._automatic_labels) if label}
+        return automatic | {i: name for i, name in self.capsule_names_.items() if name}
+
+    def _load_labels(self, folder: str | Path) -> list[str]:
+        """The automatic labels of the capsules (I,), by the counts in a folder; "" without them."""
+        capsules = self.network_.config.num_capsules
+        words: Sequence[Sequence[str]] | None = load_label_words(folder)
+        if words is None:  # of an older version; reading all of them takes pandas and pyarrow
+            from icaps.interpret.global_view import valid_view
+
+            view = valid_view(folder, (len(self.classes_), capsules))
+            words = [] if view is None else view.with_label_words(self.vocabulary_).label_words
+        if len(words) != capsules:
+            return [""] * capsules
+        return [automatic_label(i, row) for i, row in enumerate(words)]
 
     @property
     def _class_names(self) -> tuple[str, ...]:

@@ -50,7 +50,8 @@ class KGram:
         attention: alpha^i_n of the position in the middle.
         sentence: Number of the sentence, from 0; 0 for a model that does not split texts.
         sentence_attention: rho^i_m of the sentence; 1 for a model that does not split texts.
-        capsule_name: The name that a user gave the capsule, or "".
+        capsule_name: The name that a user gave the capsule, else its automatic label, such as
+            "13 NASA scientists", or "".
         contribution: What the capsule adds to the target class, beta_ij (u_j|i . cc_j) / |cc_j|.
         share: What its words add to the norm of the target class, the sum of `WordShare.share`.
     """
@@ -69,7 +70,7 @@ class KGram:
 
     @property
     def capsule_label(self) -> str:
-        """The capsule's name and number, for display."""
+        """What the capsule is called."""
         return capsule_label(self.capsule, self.capsule_name)
 
     @property
@@ -81,8 +82,8 @@ class KGram:
 
 
 def capsule_label(capsule: int, name: str = "") -> str:
-    """A capsule's number for display, with its name where it has one."""
-    return f"{name} (capsule {capsule})" if name else f"capsule {capsule}"
+    """What a capsule is called: by its name, or without one by its number."""
+    return name or f"capsule {capsule}"
 
 
 class WordShare(NamedTuple):  # a tuple, because a text has many
@@ -186,7 +187,8 @@ class CapsuleReason:
         routing: beta_i1 to beta_iJ.
         attention: alpha^i_1 to alpha^i_N.
         sentence_attention: rho^i_1 to rho^i_M.
-        name: The name that a user gave it, or "".
+        name: The name that a user gave it, else its automatic label, such as "13 NASA scientists",
+            or "".
         share: What it adds to the norm of the target class, its bias included.
     """
 
@@ -199,7 +201,7 @@ class CapsuleReason:
 
     @property
     def label(self) -> str:
-        """The capsule's name and number, for display."""
+        """What it is called."""
         return capsule_label(self.capsule, self.name)
 
 
@@ -232,6 +234,8 @@ class Explanation:
         capsule_account: The split of the norm of `target` over words and capsules (W, I).
         by_region: Whether the network has an activation, so that a share is that of the region of
             K words around a word and not of the word alone.
+        capsule_labels: What each capsule is called (I,), by number; empty if the explanation is of
+            an older version.
     """
 
     text: str
@@ -253,6 +257,7 @@ class Explanation:
     account: Account = _NO_ACCOUNT
     capsule_account: Account = _NO_ACCOUNT
     by_region: bool = False
+    capsule_labels: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -283,6 +288,7 @@ class Explanation:
         values["account"] = dict(zip(self.classes, by_class, strict=False))
         values["capsule_account"] = _account_columns(self.capsule_account)
         values["classes"] = list(self.classes)
+        values["capsule_labels"] = list(self.capsule_labels)
         for name in ("scores", "probabilities"):
             values[name] = dict(zip(self.classes, values[name], strict=True))
         values["words"] = [word._asdict() for word in self.words]
@@ -300,6 +306,7 @@ class Explanation:
         by_class = values.get("account", {})  # JSON with sorted keys has another order
         parts: dict[str, Any] = {
             "classes": tuple(values["classes"]),
+            "capsule_labels": tuple(values.get("capsule_labels", ())),
             "account": _account_of(
                 by_class[label] for label in values["classes"] if label in by_class
             ),
@@ -423,7 +430,7 @@ class Explanation:
         Args:
             of: The class; `target` if None. By capsule there is an account of `target` alone.
             rather_than: Another class: then what each word adds to the difference of the two.
-            capsule_names: Labels of capsules; if None, the names that users gave.
+            capsule_names: Labels of capsules by number; if None, `capsule_labels`.
 
         Raises:
             ConfigError: A class is not in `classes`.
@@ -445,7 +452,8 @@ class Explanation:
         if name != self.target or rather_than is not None:
             by_capsule = Account.of(np.empty((len(shares), 0)), [])
         if capsule_names is None:
-            capsule_names = {part.capsule: part.label for part in self.capsules if part.name}
+            given = {part.capsule: part.name for part in self.capsules if part.name}
+            capsule_names = dict(enumerate(self.capsule_labels)) or given
         return WordAccount(
             text=self.text,
             spans=[(word.start, word.end) for word in self.words],

@@ -21,7 +21,7 @@ def main() -> None:
     explanation = explanations.explain(model, text, options)
     view.show_prediction(explanation)
     shading = inputs.ask_shading(explanation)
-    view.show_text(explanation, shading, models.capsule_labels(model))
+    view.show_text(explanation, shading)
     result_warnings.show_at_answer(models.warnings(model))
     trust.show_trust(model, explanation, shading)
     view.show_reasons(explanation)

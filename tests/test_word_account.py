@@ -128,7 +128,7 @@ def test_the_list_goes_from_the_bias_to_the_score_and_counts_all() -> None:
     assert [row.words for row in account.rows] == [(), (0, 5), (2,), (3,), (1, 4)]
     assert [(row.label, row.share) for row in account.capsule_rows] == [
         ("capsule 0", 0.4),
-        ("Energy (capsule 1)", 0.08),
+        ("Energy", 0.08),
     ]
     assert account.capsule_rows[1].words == (1, 2, 3)  # "fall" is most against through it
     assert account.summary() == [
@@ -155,7 +155,7 @@ def test_a_word_tells_its_share_by_capsule() -> None:
         "+0.250 for Business (52% of the score)",
         "2 occurrences: +0.31",
         "+0.300 through capsule 0",
-        "-0.050 through Energy (capsule 1)",
+        "-0.050 through Energy",
     ]
     assert tips[2].startswith("-0.062 against Business (13% of the score)")
     named = explanation().account_html(capsule_names={0: "0 crude, barrel"})

@@ -1,6 +1,6 @@
 """Cached models and baselines, and what is computed from a model alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -75,15 +75,6 @@ def report(model: ModelFolder) -> GlobalReport | None:
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(model.path, *shape)
     return None if view is None else GlobalReport(classifier, view)
-
-
-def capsule_labels(model: ModelFolder) -> Mapping[int, str]:
-    """The labels of capsules by number, as on the page Capsules; not of those without words."""
-    try:
-        counted = report(model)
-    except CheckpointError:  # damaged counts, which other pages show
-        counted = None
-    return {} if counted is None else counted.capsule_labels
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -55,7 +55,7 @@ def routing_chart(explanation: Explanation, ink: str) -> go.Figure:
         if name in right
     ]
     names = [shorten(text) for text in texts.values()]
-    capsules = [shorten(reason.name or reason.label) for reason in reasons]
+    capsules = [shorten(reason.label) for reason in reasons]
     scores = dict(zip(explanation.classes, explanation.scores, strict=True))
     ends = [f"{shorten(name)} {scores[name]:.2f}" for name in classes]
     nodes = [

@@ -1,6 +1,6 @@
 """Shows an explanation: the prediction, the shaded text, the evidence, and files to download."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -44,14 +44,8 @@ def show_prediction(explanation: Explanation) -> None:
             st.caption(f"{left_out} classes with lower norms are not shown.")
 
 
-def show_text(explanation: Explanation, shading: str, capsule_names: Mapping[int, str]) -> None:
-    """The shaded text, with how much of the score the shaded words carry.
-
-    Args:
-        explanation: The explanation of the text.
-        shading: One of `url_state.SHADINGS`.
-        capsule_names: Labels of capsules by number.
-    """
+def show_text(explanation: Explanation, shading: str) -> None:
+    """The shaded text, by one of `url_state.SHADINGS`, and how much of the score it carries."""
     if not explanation.text:
         return
     if shading == KGRAMS or explanation.blank:
@@ -60,7 +54,7 @@ def show_text(explanation: Explanation, shading: str, capsule_names: Mapping[int
         rival = {"of": explanation.predicted, "rather_than": explanation.target}
         st.html(account_card(explanation, **rival))
     else:
-        st.html(account_card(explanation, capsule_names=capsule_names or None))
+        st.html(account_card(explanation))
 
 
 def show_reasons(explanation: Explanation) -> None:
@@ -157,12 +151,12 @@ def _show_routing(explanation: Explanation) -> None:
         "Each K-gram is attended to by a primary capsule, and each capsule sends its vote to the "
         "classes. Thicker lines have larger weights; hover over a line to see its weight."
     )
-    capsules = ", ".join(str(reason.capsule) for reason in explanation.capsules)
+    capsules = ", ".join(reason.label for reason in explanation.capsules)
     st.plotly_chart(
         routing_chart(explanation, ink()),
         width="stretch",
         config={"displayModeBar": False},
-        alt=f"Routing of capsules {capsules}; the same numbers are in Evidence.",
+        alt=f"Routing of {capsules}; the same numbers are in Evidence.",
     )
     kgrams = len(explanation.kgrams) - len(drawn_kgrams(explanation))
     classes = len(explanation.classes) - len(drawn_classes(explanation))
@@ -184,10 +178,9 @@ def _show_attention(explanation: Explanation) -> None:
         )
     target = explanation.classes.index(explanation.target)
     for reason in explanation.capsules:
-        name = reason.name or f"Capsule {reason.capsule}"
         st.html(
-            f'<p class="chart-title">{escape(name)} <span>routing β {reason.routing[target]:.2f} '
-            f"for {escape(explanation.target)}</span></p>"
+            f'<p class="chart-title">{escape(reason.label)} <span>routing β '
+            f"{reason.routing[target]:.2f} for {escape(explanation.target)}</span></p>"
         )
         chart = charts.attention_line(explanation, reason, ink())
         st.vega_lite_chart(chart, width="stretch", alt=f"Attention of {reason.label}")

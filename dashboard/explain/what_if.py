@@ -20,7 +20,7 @@ from icaps.config import ROUTING, ExplainOptions
 from icaps.faithfulness.reason_results import Flip, flip_sentence
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
 from icaps.html import printable
-from icaps.results import Explanation, capsule_label
+from icaps.results import Explanation
 
 MAX_WORDS = 300  # of a text, for its words to be offered one by one
 FLIP_KGRAMS = 3  # K-grams per capsule, of all capsules, that are searched for the flipping set
@@ -161,13 +161,12 @@ def _ask_edited_text(explanation: Explanation) -> str:
 
 def _ask_muted(model: ModelFolder) -> tuple[int, ...]:
     """Asks which primary capsules are switched off; at least one stays on."""
-    classifier = models.load(model)
-    numbers = range(classifier.network_.config.num_capsules)
-    names = classifier.capsule_names_
+    labels = models.load(model).capsule_labels_
+    numbers = range(len(labels))
     muted = st.multiselect(
         "Capsules that are switched off",
         numbers,
-        format_func=lambda i: capsule_label(i, names.get(i, "")),
+        format_func=labels.__getitem__,
         max_selections=max(len(numbers) - 1, 1),
         key="muted",
     )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from dashboard.widgets.chart_card import plotly_text
 from icaps.config import PRESETS
 from icaps.explore.statistics import Facts, Lengths
-from icaps.reports.charts import ACCENT, GREY, PALETTE
+from icaps.reports.charts import ACCENT, GREY, class_colors
 
 BINS = 50
 _MOST_CLASSES = 40  # in the chart; the table has all
@@ -220,7 +220,7 @@ def text_map(
 
 def map_colors(names: Sequence[str]) -> dict[str, str]:
     """A colour per name, the same for the same list."""
-    return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(names)}
+    return class_colors(names)
 
 
 def _tip(row: tuple[object, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
-from icaps.reports.charts import PALETTE, shorten
+from icaps.reports.charts import class_colors, shorten
 
 MAX_POINTS = 400  # per curve; more are not distinguishable
 
@@ -55,7 +55,7 @@ def curve_table(runs: Mapping[str, Sequence[Mapping[str, Any]]], curve: Curve) -
 
 def draw(table: pd.DataFrame, curve: Curve, runs: Sequence[str], ink: str) -> alt.LayerChart:
     """A line per run; the order of `runs` sets the colours, `ink` is the text colour."""
-    colors = [PALETTE[n % len(PALETTE)] for n in range(len(runs))]
+    colors = list(class_colors(runs).values())
     legend = (
         alt.Legend(title=None, orient="bottom", labelLimit=130, columns=2)
         if len(runs) > 1

@@ -1,6 +1,7 @@
 """The global view of a model: the matrix C and other counts, stored in its checkpoint folder.
 
-global_view/view.json           origin of the counts, typical texts, the smallest set of capsules
+global_view/view.json           origin of the counts, typical texts, the smallest set of capsules,
+                                words by which each capsule is called
 global_view/counts.safetensors  matrices
 global_view/words.parquet       class, capsule, word and count
 global_view/kgrams.parquet      class, capsule, K-gram and count
@@ -16,7 +17,7 @@ import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,14 +35,15 @@ from icaps.data.resolve import locate, resolve
 from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
+from icaps.interpret.capsule_labels import FOLDER, LABEL_WORDS, VIEW
 from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corpus
 from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
+from icaps.interpret.tables import label_words
+from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.dataset import Labelled, content_hash
 from icaps.train.text_hashes import open_part
 
-FOLDER = "global_view"
-VIEW = "view.json"
 _VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
 _WORD_SHARES, _KGRAM_SHARES = "word_shares.parquet", "kgram_shares.parquet"
@@ -73,7 +75,8 @@ class Origin:
 class GlobalView:
     """Counts and shares over a corpus, the smallest set of capsules, and where they come from.
 
-    `shares` is None if the view is of an older version.
+    `shares` is None if the view is of an older version. `label_words` has the words that each
+    capsule is called by (`tables.label_words`); it is empty in views of older versions.
     """
 
     origin: Origin
@@ -81,6 +84,15 @@ class GlobalView:
     knock_out: KnockOut
     few: FewCapsules
     shares: ShareTotals | None = None
+    label_words: Sequence[Sequence[str]] = ()
+
+    def with_label_words(self, vocabulary: Vocabulary) -> GlobalView:
+        """The view with `label_words`, which are computed if they are missing."""
+        if self.label_words:
+            return self
+        capsules = range(self.tally.frequency.shape[1])
+        words = [label_words(self.tally, self.shares, vocabulary, i) for i in capsules]
+        return dataclasses.replace(self, label_words=words)
 
 
 class DataReference(NamedTuple):
@@ -121,14 +133,15 @@ def make_view(
     """
     content = content_hash(_pairs(records))
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
-    stored = _valid_view(checkpoint, shape)
+    stored = valid_view(checkpoint, shape)
     if stored is not None and stored.shares is not None and stored.origin.content == content:
-        return stored
+        return stored.with_label_words(classifier.vocabulary_)
     weights = weights_fingerprint(checkpoint)
     origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
     counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
-    return GlobalView(origin, counts.tally, counts.knock_out, few, counts.shares.totals())
+    view = GlobalView(origin, counts.tally, counts.knock_out, few, counts.shares.totals())
+    return view.with_label_words(classifier.vocabulary_)
 
 
 def portable_name(name: str) -> str:
@@ -150,8 +163,13 @@ def save_view(view: GlobalView, checkpoint: str | Path) -> None:
     Raises:
         CheckpointError: The folder cannot be written.
     """
-    stored = _valid_view(checkpoint, view.tally.frequency.shape)
-    if stored is not None and stored.origin == view.origin and stored.shares is not None:
+    stored = valid_view(checkpoint, view.tally.frequency.shape)
+    if (
+        stored is not None
+        and stored.origin == view.origin
+        and stored.shares is not None
+        and (stored.label_words or not view.label_words)
+    ):
         return
     try:
         with replaced_folder(Path(checkpoint) / FOLDER) as folder:
@@ -179,6 +197,14 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
         return _read(folder, facts, origin, (classes, capsules))
     except (OSError, KeyError, TypeError, ValueError, SafetensorError, pa.ArrowException) as error:
         raise CheckpointError(f"{folder} is damaged ({error}). {_AGAIN}") from error
+
+
+def valid_view(checkpoint: str | Path, shape: tuple[int, ...]) -> GlobalView | None:
+    """The stored view; None if there is none for these weights and sizes, or it is damaged."""
+    try:
+        return load_view(checkpoint, *shape)
+    except CheckpointError:
+        return None
 
 
 def read_counted_texts(
@@ -215,14 +241,6 @@ def read_counted_texts(
     return texts
 
 
-def _valid_view(checkpoint: str | Path, shape: tuple[int, ...]) -> GlobalView | None:
-    """The stored view; None if there is none for these weights and sizes, or it is damaged."""
-    try:
-        return load_view(checkpoint, *shape)
-    except CheckpointError:
-        return None
-
-
 def _locate(source: str) -> Path:
     """The path of data that was named on this or another machine; see `read_counted_texts`."""
     if source == NAME:
@@ -256,6 +274,7 @@ def _write(view: GlobalView, folder: Path) -> None:
         "blank": tally.blank,
         "dropped": tally.dropped,
         "few": view.few._asdict(),
+        LABEL_WORDS: [list(words) for words in view.label_words],
         "typical": [[*cell, [*map(list, texts)]] for cell, texts in sorted(tally.typical.items())],
     }
     matrices = {name: np.ascontiguousarray(getattr(tally, name)) for name in _MATRICES}
@@ -293,7 +312,11 @@ def _read(
     few = FewCapsules(**facts["few"])
     knock_out = KnockOut(matrices["confusion"], matrices["own_right"])
     few = few._replace(capsules=tuple(few.capsules))
-    return GlobalView(origin, tally, knock_out, few, _read_shares(folder, facts, matrices, shape))
+    shares = _read_shares(folder, facts, matrices, shape)
+    words = facts.get(LABEL_WORDS, [])
+    if words and len(words) != shape[1]:
+        raise ValueError(f"it has words of {len(words)} capsules, not of {shape[1]}")
+    return GlobalView(origin, tally, knock_out, few, shares, words)
 
 
 def _read_shares(

@@ -20,7 +20,15 @@ from icaps.inference import Reading, to_classes
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, ranges, select_kgrams
 from icaps.model import ICapsNet
-from icaps.results import Account, CapsuleReason, Explanation, KGram, SentenceWeight, WordShare
+from icaps.results import (
+    Account,
+    CapsuleReason,
+    Explanation,
+    KGram,
+    SentenceWeight,
+    WordShare,
+    capsule_label,
+)
 from icaps.text.batch import UNK, TokenBatch
 
 _Item = TypeVar("_Item")
@@ -165,12 +173,14 @@ def explain(
         classes: Names of the classes; `options.target` is one of them, or None.
         options: What to explain, and how much of it.
         probabilities: (B, J), of the norms.
-        names: The user's names of capsules, by number.
+        names: The users' names of capsules, and automatic labels of others, by number.
     """
     reasons = find_reasons(network, batch, classes, options)
     tokens, texts = batch.tokens, len(batch)
     assert tokens.truncated is not None
     text, capsule = _each_once(reasons.windows)
+    capsule_numbers = range(network.config.num_capsules)
+    labels = tuple(capsule_label(i, names.get(i, "")) for i in capsule_numbers)
 
     kgrams = _split(_kgrams(reasons, names), np.bincount(reasons.windows.text, minlength=texts))
     counts = _split(reasons.windows.count_per_word(len(tokens.ids)).tolist(), tokens.words_per_text)
@@ -209,6 +219,7 @@ def explain(
             account=by_class,
             capsule_account=by_capsule,
             by_region=network.config.activation != "none",
+            capsule_labels=labels,
         )
 
 

@@ -20,7 +20,7 @@ from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
 from icaps.interpret.corpus import Cell, Item, Tally, Words
 from icaps.interpret.queries import QueryMap
-from icaps.interpret.share_totals import Place, ShareLists, ShareTotals
+from icaps.interpret.share_totals import ALL, Place, ShareLists, ShareTotals
 from icaps.text.vocabulary import Vocabulary
 
 SCORE_SHARE = "score_share"
@@ -218,6 +218,22 @@ def kgrams_by_share(
         return tuple(vocabulary.words[word] for word in kgram)
 
     return _by_share("kgram", shares.top_kgrams, place, parts, options)
+
+
+def label_words(
+    tally: Tally, shares: ShareTotals | None, vocabulary: Vocabulary, capsule: int
+) -> list[str]:
+    """The words that a capsule is called by (`capsule_labels`), the most relevant first.
+
+    Those that add most to the scores through it; without `shares` those counted most often.
+    """
+    options: dict[str, Any] = {"top": 6, "all_words": False, "lambda_": 0.6}
+    if shares is None:
+        return [
+            str(word) for word in words(tally, vocabulary, tally.column(capsule), **options)["word"]
+        ]
+    table = words_by_share(shares, vocabulary, (ALL, capsule), **options)
+    return [str(word) for word in table["word"][table["share"] > 0]]
 
 
 def query_points(query_map: QueryMap, table: pd.DataFrame) -> pd.DataFrame:

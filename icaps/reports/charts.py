@@ -10,11 +10,14 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import cycle
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from icaps.html import printable
 from icaps.interpret.tables import VALUES
@@ -31,6 +34,8 @@ RAMPS = {  # from 0 to the largest value, which has the most contrast with the p
 }
 ON_LARGE = {INK["light"]: "#ffffff", INK["dark"]: "#11181d"}  # labels on large cells
 LABEL = 22  # characters
+MAX_COLORS = 512  # of classes
+_MOST_CHROMA = 0.18  # of colours beyond the palette, which would glare
 MAX_LABELLED = 40  # columns of a heatmap with room for numbers
 SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900
@@ -42,8 +47,60 @@ _ID = re.compile(r"\b(?:gradient_|clip)\d+\b")
 
 
 def class_colors(classes: Sequence[str]) -> dict[str, str]:
-    """A colour per class, by the order of classes."""
-    return dict(zip(classes, cycle(PALETTE)))
+    """A colour per class, by the order of classes; no two of MAX_COLORS share one.
+
+    The colour of a class does not depend on how many follow it.
+    """
+    colors: tuple[str, ...] = PALETTE
+    if len(classes) > len(PALETTE):
+        colors = _distinct_colors(64 if len(classes) <= 64 else MAX_COLORS)
+    return dict(zip(classes, cycle(colors)))
+
+
+@cache
+def _distinct_colors(number: int) -> tuple[str, ...]:
+    """PALETTE, and then each time the colour that differs most from all before, in OKLab.
+
+    The further colours have a contrast of 3 or more with a light and with a dark page.
+    """
+    steps = np.arange(0, 256, 8)
+    triples = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
+    luminance = _linear(triples) @ (0.2126, 0.7152, 0.0722)
+    candidates = _oklab(triples)
+    muted = np.linalg.norm(candidates[:, 1:], axis=1) < _MOST_CHROMA
+    usable = muted & (luminance > 0.13) & (luminance < 0.29)
+    triples, candidates = triples[usable], candidates[usable]
+    chosen = [tuple(bytes.fromhex(color[1:])) for color in PALETTE]
+    places = _oklab(np.array(chosen))
+    nearest = np.linalg.norm(candidates[:, None] - places, axis=2).min(1)
+    while len(chosen) < number:
+        farthest = int(nearest.argmax())
+        chosen.append(tuple(triples[farthest].tolist()))
+        nearest = np.minimum(nearest, np.linalg.norm(candidates - candidates[farthest], axis=1))
+    return tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in chosen)
+
+
+def _linear(colors: NDArray[Any]) -> NDArray[np.float64]:
+    """sRGB (n, 3), 0 to 255, as linear light."""
+    values = colors / 255
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def _oklab(colors: NDArray[Any]) -> NDArray[np.float64]:
+    """sRGB (n, 3), 0 to 255, in OKLab (Ottosson 2020), where distances are as one sees them."""
+    to_cones = [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+    to_lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+    cones = np.cbrt(_linear(colors) @ np.transpose(to_cones))
+    lab: NDArray[np.float64] = cones @ np.transpose(to_lab)
+    return lab
 
 
 def shorten(text: str, length: int = LABEL) -> str:

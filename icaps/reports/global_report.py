@@ -15,6 +15,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 from icaps.html import Picture, Table, count, decimals, percent, render_html
 from icaps.interpret import controls, tables
+from icaps.interpret.capsule_labels import automatic_label
 from icaps.interpret.corpus import Cell
 from icaps.interpret.global_view import GlobalView
 from icaps.interpret.projection import METHODS
@@ -27,7 +28,6 @@ from icaps.interpret.queries import (
 )
 from icaps.interpret.share_totals import ALL, Place
 from icaps.interpret.tables import column_order
-from icaps.results import capsule_label
 from icaps.train.result_warnings import ResultWarning, result_warnings
 
 TOP = 20  # words of a capsule in the JSON
@@ -197,7 +197,8 @@ class GlobalReport:
         ]
         capsules = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
         lines += [
-            f"  {capsule_label(row.capsule, row.name_)}: {row.wins} texts, {row.purity:.0%} "
+            f"  capsule {row.capsule} {row.name_}".rstrip()
+            + f": {row.wins} texts, {row.purity:.0%} "
             f"{row.main_class}; without it {row.cost:+.2%}; {row.words}"
             for row in capsules.rename(columns={"name": "name_"}).itertuples()
             if row.wins
@@ -328,23 +329,10 @@ class GlobalReport:
         The words are those that add most to the scores, or in views of older versions those counted
         most often. The label is the capsule's name, or its number and its first two words.
         """
-        texts = [self._label_words(i) for i in self.capsules["capsule"].tolist()]
-        pairs = zip(self.capsules["capsule"], self.capsules["name"], texts, strict=True)
-        labels = [name or f"{i} {' '.join(words[:2])}".strip() for i, name, words in pairs]
+        texts = self.view.with_label_words(self.classifier.vocabulary_).label_words
+        rows = zip(self.capsules["capsule"], self.capsules["name"], texts, strict=True)
+        labels = [name or automatic_label(i, words) or str(i) for i, name, words in rows]
         return self.capsules.assign(words=[", ".join(words) for words in texts], label=labels)
-
-    @property
-    def capsule_labels(self) -> dict[int, str]:
-        """The labels of capsules by number; not of those without words or a name."""
-        capsules = self.labelled_capsules
-        labels = zip(capsules["capsule"].tolist(), capsules["label"], strict=True)
-        return {number: label for number, label in labels if label != str(number)}
-
-    def _label_words(self, capsule: int) -> list[str]:
-        options: dict[str, Any] = {"top": 6, "all_words": False, "lambda_": 0.6}
-        if self.view.shares is None:
-            return [str(word) for word in self.words(capsule, **options)["word"]]
-        return _positive(self.words_by_share(self.place(capsule, None), **options))
 
     @cached_property
     def _query_points(self) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pytest
 
 from dashboard.explain import charts
@@ -12,7 +13,7 @@ from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, routing_ch
 from dashboard.widgets.chart_card import plotly_text
 from dashboard.widgets.shaded_text import legend_row, text_card
 from icaps.classifier import ICapsClassifier
-from icaps.reports.charts import class_colors, shorten
+from icaps.reports.charts import MAX_COLORS, PALETTE, class_colors, shorten
 from icaps.results import CapsuleReason, Explanation, KGram, WordShare
 
 TEXT = "oil and gas fall"
@@ -58,13 +59,33 @@ def as_vega_lite(spec: charts.Spec) -> dict[str, Any]:
     return whole
 
 
+@pytest.mark.parametrize("number", [2, 9, 20, 150, MAX_COLORS])
+def test_no_colour_repeats_and_each_is_legible_on_both_pages(number: int) -> None:
+    colors = list(class_colors([f"class {n}" for n in range(number)]).values())
+    assert len(set(colors)) == number
+    assert colors[: len(PALETTE)] == list(PALETTE[:number])
+    for color in colors[len(PALETTE) :]:
+        lightness = luminance(color)
+        assert (1 + 0.05) / (lightness + 0.05) >= 3  # a white page
+        assert (lightness + 0.05) / (luminance("#11181d") + 0.05) >= 3  # a dark one
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of the Web Content Accessibility Guidelines."""
+    parts = (int(color[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
 def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     names = [f"class {n}" for n in range(8)]
     colors = class_colors(names)
     assert list(colors) == names
     assert len(set(colors.values())) == 8
     assert class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
-    assert class_colors([*names, "ninth"])["ninth"] == colors["class 0"]
+    assert class_colors([*names, "ninth"]).items() > colors.items()
     expected = class_colors(EXPLANATION.classes)
     scale = charts.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
     assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
