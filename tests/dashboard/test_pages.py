@@ -59,7 +59,7 @@ def test_the_explanation_equals_that_of_the_library(classifier: ICapsClassifier)
 def row_of(kgram: KGram) -> list[str]:
     """The cells of a K-gram in the table of evidence."""
     numbers = [f"{kgram.routing:.3f}", f"{kgram.attention:.3f}"]
-    return [kgram.text, f"{kgram.share:+.3f}", str(kgram.capsule), *numbers]
+    return [kgram.text, f"{kgram.share:+.3f}", kgram.capsule_label, *numbers]
 
 
 def test_an_example_changes_text_and_prediction(classifier: ICapsClassifier) -> None:
