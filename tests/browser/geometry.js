@@ -59,7 +59,8 @@
   const burst = [...document.querySelectorAll('[data-testid="stMain"] *')].filter((e) => {
     const style = getComputedStyle(e);
     return e.clientHeight && style.maxHeight !== "none" && style.overflowY === "visible"
-      && e.scrollHeight > e.clientHeight + 4 && e.checkVisibility();
+      && e.scrollHeight > e.clientHeight + 4 && e.checkVisibility()
+      && !e.closest('[data-testid="stDataFrame"]');
   }).map((e) => e.className.toString().slice(0, 60));
   return { overlaps: overlaps.slice(0, 8), cut: [...new Set(cut)].slice(0, 8), wide, burst };
 }
