@@ -1,9 +1,9 @@
 """How good a model is on labelled texts, and where it is wrong."""
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations
+from dashboard.cache import evaluations, leaks
 from dashboard.evaluate import comparison, inputs, view
-from dashboard.widgets import background_task, data_picker, layout, sidebar
+from dashboard.widgets import background_task, data_picker, layout, result_warnings, sidebar
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     choice = data_picker.ask_on_page(url_state.DATASET_PLACE)
     if choice is None:
         return
-    split = data_picker.ask_split(choice)
+    split = data_picker.ask_split(choice, model)
     available = choice.ready and choice.preview is not None
     report = evaluations.evaluated(model, choice.key, split) if available else None
     if report is None:
@@ -32,6 +32,7 @@ def main() -> None:
                 "Predicts all texts once, in its own process.",
             )
         return
+    result_warnings.show_leak(leaks.of_report(model, report), split)
     name, tab = inputs.open_tab()
     with tab:
         if name == inputs.SCORES:

@@ -1,9 +1,9 @@
 """Words on which predictions depend although they are not what the class is about."""
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations
+from dashboard.cache import evaluations, leaks
 from dashboard.shortcuts import inputs, view
-from dashboard.widgets import data_picker, layout, sidebar
+from dashboard.widgets import data_picker, layout, result_warnings, sidebar
 
 
 def main() -> None:
@@ -21,13 +21,17 @@ def main() -> None:
         return
     shortcuts = None
     if choice.preview is not None and choice.ready:
-        sample = inputs.ask_sample(choice, data_picker.ask_split(choice))
+        split = data_picker.ask_split(choice, model)
+        sample = inputs.ask_sample(choice, split, model)
         shortcuts = evaluations.shortcuts(sample, model)
         if shortcuts is None:
             inputs.ask_start(sample, model)
     if shortcuts is None:
         data_picker.show_preview(choice)
     else:
+        result_warnings.show_leak(
+            shortcuts.leak, sample.part, leaks.held_out_count(model, choice.key)
+        )
         view.show_findings(shortcuts)
         if shortcuts.findings:
             finding = inputs.ask_finding(shortcuts)

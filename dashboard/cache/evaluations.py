@@ -21,9 +21,11 @@ from icaps.data.fingerprint import fingerprint_files
 from icaps.data.resolve import resolve
 from icaps.data.sample import draw_sample
 from icaps.data.saved_slices import Slice
+from icaps.data.source import Source
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
 from icaps.evaluate.evaluation import Evaluation, EvaluationData, evaluation_artifact
+from icaps.evaluate.leakage import Leak, seen_share
 from icaps.evaluate.misleading import total_contrasts
 from icaps.evaluate.report import EvaluationReport
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
@@ -32,6 +34,7 @@ from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts
 from icaps.shortcuts.predicted_texts import PredictedTexts, predict_texts
+from icaps.train.text_hashes import open_part
 
 _SHORTCUTS = 4  # pairs of a model and data
 
@@ -51,7 +54,7 @@ def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport 
         CheckpointError: The model can't be read.
         DataError: The data does not exist, or the stored evaluation is damaged.
     """
-    texts = EvaluationData(resolve(data.value), part, data.reading)
+    texts = EvaluationData(resolve(data.value), part, data.reading, model.path)
     artifact = evaluation_artifact(models.load(model), models.fingerprint(model), texts)
     return _evaluated(artifact.home, model, artifact) if artifact.exists else None
 
@@ -113,11 +116,24 @@ def misleading(
 
 @dataclass(frozen=True)
 class Sample:
-    """At most `limit` texts of one part of labelled data."""
+    """At most `limit` texts of one part of labelled data.
+
+    For the part HELD_OUT, `model` is the one whose held-out texts they are.
+    """
 
     data: DataKey
     part: str
     limit: int
+    model: ModelFolder | None = None
+
+    def open(self) -> Source:
+        """The part of the data.
+
+        Raises:
+            DataError: It can't be read.
+        """
+        folder = None if self.model is None else self.model.path
+        return open_part(resolve(self.data.value), self.part, self.data.reading, folder)
 
 
 @st.cache_data(max_entries=3, show_spinner="Reading the texts …")
@@ -128,7 +144,7 @@ def texts(sample: Sample, classes: tuple[str, ...]) -> ComparisonTexts:
         DataError: They can't be read, or have other classes.
     """
     quotas.request()
-    return compare.sample_texts(sample.data.open(sample.part).pairs(), classes, sample.limit)
+    return compare.sample_texts(sample.open().pairs(), classes, sample.limit)
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
@@ -155,11 +171,15 @@ def shared(
 
 
 class Shortcuts(NamedTuple):
-    """Texts with class names, what a model predicts for those it can read, and its shortcuts."""
+    """Texts with class names, what a model predicts for those it can read, and its shortcuts.
+
+    `leak` counts those that it was trained on; None if that is not known.
+    """
 
     labelled: list[tuple[str, str]]
     texts: PredictedTexts
     findings: list[Finding]
+    leak: Leak | None
 
 
 def shortcuts(sample: Sample, model: ModelFolder) -> Shortcuts | None:
@@ -177,10 +197,11 @@ def find_model_shortcuts(
         NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
-    source = sample.data.open(sample.part)
-    labelled = draw_sample(source, sample.limit, math.inf).pairs()
+    labelled = draw_sample(sample.open(), sample.limit, math.inf).pairs()
     read = predict_texts(models.load(model), labelled)
-    result = Shortcuts(labelled, read, find_shortcuts(read, on_measured=on_measured))
+    findings = find_shortcuts(read, on_measured=on_measured)
+    leak = seen_share(model.path, (text for text, _ in labelled))
+    result = Shortcuts(labelled, read, findings, leak)
     _shortcuts().put((sample, model), result)
     return result
 

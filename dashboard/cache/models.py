@@ -128,4 +128,4 @@ def typical_texts(model: ModelFolder) -> dict[int, LabelledText]:
     if trained is not None and Path(trained[0]).name == Path(view.origin.source).name:
         place = trained[0]  # a view has no absolute path, but the training's command has
     numbers = {text.number for texts in view.tally.typical.values() for text in texts}
-    return read_counted_texts(view.origin, numbers, place)
+    return read_counted_texts(view.origin, numbers, place, model.path)

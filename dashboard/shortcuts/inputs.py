@@ -8,9 +8,10 @@ from dashboard.cache.evaluations import Sample, Shortcuts
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets.data_picker import Choice
 from icaps.shortcuts.find import Finding
+from icaps.train.text_hashes import HELD_OUT
 
 
-def ask_sample(choice: Choice, split: str) -> Sample:
+def ask_sample(choice: Choice, split: str, model: ModelFolder) -> Sample:
     """Asks how many texts are used."""
     url_state.choose_among("looked_at", url_state.SHORTCUT_SIZES)
     limit = st.selectbox(
@@ -20,7 +21,8 @@ def ask_sample(choice: Choice, split: str) -> Sample:
         help="A random sample of this size, or all texts if there are fewer.",
         persist_state="session",
     )
-    return Sample(choice.key, split, int(limit.replace(",", "")))
+    held_out = model if split == HELD_OUT else None
+    return Sample(choice.key, split, int(limit.replace(",", "")), held_out)
 
 
 def ask_start(sample: Sample, model: ModelFolder) -> None:

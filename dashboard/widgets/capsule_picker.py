@@ -49,7 +49,7 @@ def _ask_to_count(model: ModelFolder) -> None:
     choice = data_picker.ask(_PLACE)
     if choice is None:
         return
-    split = data_picker.ask_split(choice)
+    split = data_picker.ask_split(choice, model)
     data_picker.show_preview(choice)
     if choice.ready:
         arguments = ["interpret", *option("model", str(model.path)), *option("data", choice.value)]

@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary, file_access, quotas, url_state
-from dashboard.cache import data
+from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
+from dashboard.model_registry import ModelFolder
 from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
@@ -18,6 +19,7 @@ from icaps.data.unlabelled import unlabelled_reading
 from icaps.data.uploads import store_upload, uploads
 from icaps.errors import DataError
 from icaps.html import printable
+from icaps.train.text_hashes import HELD_OUT
 
 UPLOAD, PATH = "Upload a file …", "A path or a name …"
 NONE = "None"  # of texts without labels
@@ -81,19 +83,36 @@ def ask_on_page(place: str) -> Choice | None:
     return ask(place)
 
 
-def ask_split(choice: Choice) -> str:
+def ask_split(choice: Choice, model: ModelFolder | None = None) -> str:
     """Asks for the split of a data set; the test split at first.
 
+    If the model was trained on the data, HELD_OUT is a split as well, and the first one of data
+    without a test split.
+
     Raises:
-        DataError: A split lacks files.
+        CheckpointError: What is stored about the texts of the training is damaged.
+        DataError: A split lacks files, or can't be read.
     """
     if choice.preview is None:  # not downloaded yet, and a named data set has a test split
         return "test"
-    splits = sorted(existing_parts(resolve(choice.value)))  # "test" comes before "train"
-    if len(splits) == 1:
+    splits = existing_parts(resolve(choice.value))
+    labels = {split: split for split in sorted(splits)}  # "test" comes before "train"
+    count = leaks.held_out_count(model, choice.key) if model is not None and choice.ready else 0
+    if count:
+        words = f"held out of the training ({count:,} texts)"
+        tested = {"test": "test"} if "test" in splits else {}
+        whole = {"train": "train" if tested else "all texts"}
+        labels = tested | {HELD_OUT: words} | whole
+    if len(labels) == 1:
         return splits[0]
-    url_state.choose_among("part", splits)
-    split: str = st.selectbox("Split", splits, key="part", persist_state="session")
+    state, shown = st.session_state, (choice.value, None if model is None else model.path)
+    if "test" not in splits and state.get("split of", shown) != shown:  # not by the address
+        state.part = HELD_OUT
+    state["split of"] = shown
+    url_state.choose_among("part", list(labels))
+    split: str = st.selectbox(
+        "Split", labels, format_func=labels.__getitem__, key="part", persist_state="session"
+    )
     return split
 
 

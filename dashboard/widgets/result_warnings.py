@@ -1,11 +1,21 @@
-"""Warnings about a model: its result is at chance, or few capsules win nearly everything."""
+"""Warnings about a model and its scores: results at chance, few capsules, texts of the training."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard import error_boundary
+from icaps.evaluate.leakage import Leak
 from icaps.train.result_warnings import FEW, ResultWarning
+from icaps.train.text_hashes import HELD_OUT
+
+_UNKNOWN = (
+    "Whether this model was trained on these texts is not known, as an earlier version trained it."
+)
+_HELD_OUT = (
+    "No weight was fitted to these {:,} texts, but the epoch was chosen and the probabilities were "
+    "calibrated by them. Texts that no training has read are a stricter test."
+)
 
 
 def show(warnings: Sequence[ResultWarning]) -> None:
@@ -21,3 +31,34 @@ def show_at_answer(warnings: Sequence[ResultWarning]) -> None:
     for warning in warnings:
         if warning.kind == FEW:
             st.caption(error_boundary.plain(str(warning)))
+
+
+def show_leak(leak: Leak | None, split: str, held_out: int = 0) -> None:
+    """Above scores: how many of the texts the model was trained on, and a button to others.
+
+    Args:
+        leak: The count of the texts that are scored; None if it is not known.
+        split: Their split, as `data_picker.ask_split` returned it.
+        held_out: How many held-out texts the button switches to; by default those of `leak`.
+    """
+    if leak is None:
+        st.caption(_UNKNOWN)
+    elif split == HELD_OUT:
+        st.caption(_HELD_OUT.format(leak.texts))
+    elif not leak.serious:
+        if leak.training:
+            st.caption(str(leak))
+    else:
+        st.warning(str(leak), icon=":material/warning:")
+        count = held_out or leak.held_out
+        if count:
+            st.button(
+                f"Use the held-out {count:,}",
+                icon=":material/swap_horiz:",
+                key="use held out",
+                on_click=_use_held_out,
+            )
+
+
+def _use_held_out() -> None:
+    st.session_state.part = HELD_OUT

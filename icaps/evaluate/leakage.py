@@ -47,7 +47,7 @@ class Leak:
         )
         if not self.serious:
             return f"{told}."
-        advice = f" Use the {self.held_out:,} held out." if self.held_out else ""
+        advice = f" Use the held-out {self.held_out:,}." if self.held_out else ""
         return f"{told}; scores on them say little.{advice}"
 
     def to_dict(self) -> dict[str, Any]:

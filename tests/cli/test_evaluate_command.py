@@ -151,7 +151,7 @@ def test_texts_that_were_trained_on_are_told(
     assert (training, held_out) == (135, 15)
     warning = (
         "135 of 150 texts (90%) were in this model's training; scores on them say little. "
-        "Use the 15 held out."
+        "Use the held-out 15."
     )
     data = ["--data", str(path), "--json"]
     leak = {"texts": 150, "training": 135, "held_out": 15, "share": 0.9, "warning": warning}

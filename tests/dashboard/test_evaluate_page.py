@@ -1,5 +1,6 @@
 """The page Evaluate and its charts."""
 
+import dataclasses
 import io
 import json
 import shutil
@@ -34,7 +35,7 @@ from icaps.html import p_value
 from icaps.reports.charts import INK, image
 from icaps.reports.files import to_csv
 from icaps.train.checkpoint_files import weights_fingerprint
-from tests.conftest import make_texts
+from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html, shown_text
 from tests.explore.indexed import write
@@ -440,3 +441,64 @@ def test_points_of_few_texts_are_not_drawn() -> None:
     chart = charts.slice_chart(table, "#000000")
     (shown,) = chart.to_dict()["datasets"].values()
     assert [row["slice"] for row in shown] == ["all", "mine"]
+
+
+@pytest.fixture
+def trained_on(models: Path, tmp_path: Path) -> Path:
+    """A file of texts, and a model `own` that was trained on it."""
+    texts, labels = make_texts(150, seed=5)
+    path = tmp_path / "own.csv"
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
+    train = dataclasses.replace(TRAIN, epochs=2)
+    ICapsClassifier(MODEL, train, device="cpu").fit(texts, labels).save(models / "own")
+    return path
+
+
+def evaluate_as_the_page_does(model: Path, data: Path, part: str) -> EvaluationReport:
+    classifier = ICapsClassifier.load(model)
+    texts = EvaluationData(data, part, {}, model)
+    return EvaluationReport(evaluate_data(classifier, weights_fingerprint(model), texts))
+
+
+def test_scores_on_the_training_file_are_of_the_held_out_part(
+    models: Path, trained_on: Path
+) -> None:
+    model = models / "own"
+    held_out = evaluate_as_the_page_does(model, trained_on, "held_out")
+    assert held_out.scores.plain["n"] == 15
+    everything = evaluate_as_the_page_does(model, trained_on, "train")
+    page = opened(trained_on, model="own")
+    split = page.selectbox(key="part")
+    assert split.value == "held_out"
+    assert split.options == ["held out of the training (15 texts)", "all texts"]
+    assert f"{held_out.scores.accuracy.value:.2%}" in metrics(page).values()
+    assert any("No weight was fitted to these 15 texts" in c.value for c in page.caption)
+    assert not page.warning
+
+    split.set_value("train")
+    run(page)
+    told = "135 of 150 texts (90%) were in this model's training; scores on them say little."
+    assert page.warning[0].value == f"{told} Use the held-out 15."
+    assert f"{everything.scores.accuracy.value:.2%}" in metrics(page).values()
+    (button,) = (button for button in page.button if button.label == "Use the held-out 15")
+    button.click()
+    run(page)
+    assert page.selectbox(key="part").value == "held_out"
+    assert not page.warning
+    assert f"{held_out.scores.accuracy.value:.2%}" in metrics(page).values()
+
+
+def test_a_link_to_all_texts_is_followed(models: Path, trained_on: Path) -> None:
+    evaluate_as_the_page_does(models / "own", trained_on, "train")
+    page = opened(trained_on, model="own", part="train")
+    assert page.selectbox(key="part").value == "train"
+    assert len(page.warning) == 1
+
+
+def test_it_says_if_the_texts_of_the_training_are_not_known(models: Path, trained_on: Path) -> None:
+    (models / "own" / "texts.safetensors").unlink()
+    evaluate_as_the_page_does(models / "own", trained_on, "train")
+    page = opened(trained_on, model="own")
+    words = "Whether this model was trained on these texts is not known"
+    assert any(words in caption.value for caption in page.caption)
+    assert "part" not in [box.key for box in page.selectbox]

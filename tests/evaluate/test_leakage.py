@@ -29,7 +29,7 @@ def test_each_text_counts_as_often_as_it_occurs(tmp_path: Path) -> None:
         (
             Leak(1340, 1206, 134),
             "1,206 of 1,340 texts (90%) were in this model's training; scores on them say little. "
-            "Use the 134 held out.",
+            "Use the held-out 134.",
         ),
         (
             Leak(7600, 7600, 0),
