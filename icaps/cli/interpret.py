@@ -21,6 +21,12 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--out", metavar="DIR", help="folder for CSV, JSON, PNG, SVG and an HTML report"
     )
+    parser.add_argument(
+        "--no-texts",
+        action="store_true",
+        help="store no excerpts of texts with the model; else up to nine per capsule, of 300 "
+        "characters at most, unless the data set has a name",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_timeout(parser)
     parser.set_defaults(command=run)
@@ -42,7 +48,14 @@ def run(options: argparse.Namespace) -> int:
         reading = reading_options(options)
         source = open_part(resolve(options.data, progress), options.part, reading, options.model)
         data = DataReference(options.data, options.part, reading)
-        view = make_view(classifier, options.model, data, source, progress.on_texts)
+        view = make_view(
+            classifier,
+            options.model,
+            data,
+            source,
+            progress.on_texts,
+            texts=not options.no_texts,
+        )
         if distributed.rank():
             return 0
         try:

@@ -22,6 +22,7 @@ from icaps.inference import Reading, read_labelled, to_classes
 from icaps.interpret.ablation import CapsuleSample, KnockOut
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import top_kgrams
+from icaps.interpret.routing_spread import RoutingSpread
 from icaps.interpret.share_totals import ShareCounter
 from icaps.model import ICapsNet
 from icaps.nn import distributed
@@ -225,6 +226,7 @@ class CorpusCounts:
     knock_out: KnockOut
     sample: CapsuleSample
     shares: ShareCounter
+    routing: RoutingSpread
 
     @classmethod
     def empty(cls, model: FittedModel) -> CorpusCounts:
@@ -235,6 +237,7 @@ class CorpusCounts:
             KnockOut.empty(classes, config.num_capsules),
             CapsuleSample.empty(config.num_capsules, config.query_dim),
             ShareCounter(classes, config.num_capsules),
+            RoutingSpread.empty(classes, config.num_capsules),
         )
 
     def add(self, network: ICapsNet, batch: Reading) -> None:
@@ -243,6 +246,7 @@ class CorpusCounts:
         self.tally.add(winners, blank=int(batch.blank.sum()))
         self.knock_out.add(network.capsules, batch, winners.capsules)
         self.sample.add(batch)
+        self.routing.add(winners.predicted, winners.routing, winners.numbers)
         predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
         self.shares.add(BatchAccount(network, batch), predicted)
 
@@ -252,6 +256,7 @@ class CorpusCounts:
         self.knock_out.merge(other.knock_out)
         self.sample.merge(other.sample)
         self.shares.merge(other.shares)
+        self.routing.merge(other.routing)
 
 
 def count_corpus(

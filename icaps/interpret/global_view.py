@@ -6,9 +6,10 @@ global_view/counts.safetensors  matrices
 global_view/words.parquet       class, capsule, word and count
 global_view/kgrams.parquet      class, capsule, K-gram and count
 global_view/*_shares.parquet    class, capsule, word or K-gram and share; -1 is all of them together
+global_view/texts.json          excerpts of a few texts per capsule, if they may be stored
 
-Views of older versions have no shares. A stored view is valid for one set of weights, and is used
-again for the same texts.
+Views of older versions have no shares, or no histograms of routing weights. A stored view is valid
+for one set of weights, and is used again for the same texts.
 """
 
 from __future__ import annotations
@@ -31,12 +32,21 @@ from safetensors.numpy import load_file, save_file
 from icaps.data.atomic import replaced_folder
 from icaps.data.cache import data_folder
 from icaps.data.catalog import DATASETS
+from icaps.data.news_sample import NAME as SAMPLE
 from icaps.data.resolve import locate, resolve
 from icaps.data.synthetic import NAME
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
 from icaps.interpret.capsule_labels import FOLDER, LABEL_WORDS, VIEW
 from icaps.interpret.corpus import Cell, FittedModel, Tally, Typical, count_corpus
+from icaps.interpret.routing_spread import (
+    BINS,
+    CapsuleRouting,
+    Excerpt,
+    RoutedText,
+    main_classes,
+    read_excerpts,
+)
 from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
 from icaps.interpret.tables import label_words
 from icaps.text.vocabulary import Vocabulary
@@ -48,6 +58,7 @@ _VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
 _WORD_SHARES, _KGRAM_SHARES = "word_shares.parquet", "kgram_shares.parquet"
 _SHARES = {"shares": "capsules", "word_shares": "words", "effective": "effective"}  # of ShareTotals
+_TEXTS, _HISTOGRAM = "texts.json", "routing_histogram"
 _MATRICES = ("frequency", "right", "routing", "contribution")
 _AGAIN = "Run `icaps interpret` on the model again."
 
@@ -75,8 +86,8 @@ class Origin:
 class GlobalView:
     """Counts and shares over a corpus, the smallest set of capsules, and where they come from.
 
-    `shares` is None if the view is of an older version. `label_words` has the words that each
-    capsule is called by (`tables.label_words`); it is empty in views of older versions.
+    `shares` and `routing` are None if the view is of an older version. `label_words` has the words
+    that each capsule is called by (`tables.label_words`); it is empty in views of older versions.
     """
 
     origin: Origin
@@ -85,6 +96,17 @@ class GlobalView:
     few: FewCapsules
     shares: ShareTotals | None = None
     label_words: Sequence[Sequence[str]] = ()
+    routing: CapsuleRouting | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has all that this version counts."""
+        return self.shares is not None and self.routing is not None and bool(self.label_words)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether excerpts of texts are stored."""
+        return self.routing is not None and bool(self.routing.excerpts)
 
     def with_label_words(self, vocabulary: Vocabulary) -> GlobalView:
         """The view with `label_words`, which are computed if they are missing."""
@@ -116,10 +138,12 @@ def make_view(
     source: DataReference,
     records: Iterable[Labelled],
     on_texts: Callable[[int], None] = lambda _: None,
+    *,
+    texts: bool = True,
 ) -> GlobalView:
     """The view of these texts: the stored one if its texts are the same, else a new one.
 
-    A stored one without shares is computed again.
+    A stored one of an older version is computed again.
 
     Args:
         classifier: Loaded from `checkpoint`.
@@ -127,6 +151,8 @@ def make_view(
         source: The name under which the data is stored in the view.
         records: Its labelled texts, which are the same each time they are read.
         on_texts: See `corpus.count_corpus`.
+        texts: Whether the view has excerpts of a few texts per capsule. It never has those of a
+            data set with a name, which can be read or downloaded wherever the view is shown.
 
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
@@ -134,14 +160,21 @@ def make_view(
     content = content_hash(_pairs(records))
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     stored = valid_view(checkpoint, shape)
-    if stored is not None and stored.shares is not None and stored.origin.content == content:
-        return stored.with_label_words(classifier.vocabulary_)
+    keep = texts and source.name not in (*DATASETS, NAME, SAMPLE)
+    if stored is not None and stored.complete and stored.origin.content == content:
+        if stored.has_texts == keep:
+            return stored
+        return _with_texts(stored, classifier, records, keep)
     weights = weights_fingerprint(checkpoint)
     origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
     counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
-    view = GlobalView(origin, counts.tally, counts.knock_out, few, counts.shares.totals())
-    return view.with_label_words(classifier.vocabulary_)
+    tally = counts.tally
+    routing = counts.routing.of_classes(main_classes(tally.frequency, tally.routing))
+    shares = counts.shares.totals()
+    view = GlobalView(origin, tally, counts.knock_out, few, shares, routing=routing)
+    view = view.with_label_words(classifier.vocabulary_)
+    return _with_texts(view, classifier, records, keep)
 
 
 def portable_name(name: str) -> str:
@@ -164,13 +197,10 @@ def save_view(view: GlobalView, checkpoint: str | Path) -> None:
         CheckpointError: The folder cannot be written.
     """
     stored = valid_view(checkpoint, view.tally.frequency.shape)
-    if (
-        stored is not None
-        and stored.origin == view.origin
-        and stored.shares is not None
-        and (stored.label_words or not view.label_words)
-    ):
-        return
+    if stored is not None and stored.complete and stored.origin == view.origin:
+        same_texts = stored.has_texts == view.has_texts
+        if same_texts or not view.complete:
+            return
     try:
         with replaced_folder(Path(checkpoint) / FOLDER) as folder:
             _write(view, folder)
@@ -241,9 +271,22 @@ def read_counted_texts(
     return texts
 
 
+def _with_texts(
+    view: GlobalView, classifier: FittedModel, records: Iterable[Labelled], keep: bool
+) -> GlobalView:
+    """The view with excerpts of its texts, or without them."""
+    assert view.routing is not None
+    excerpts = {}
+    if keep:
+        excerpts = read_excerpts(
+            classifier.network_, classifier.vocabulary_, _pairs(records), view.routing.numbers
+        )
+    return dataclasses.replace(view, routing=dataclasses.replace(view.routing, excerpts=excerpts))
+
+
 def _locate(source: str) -> Path:
     """The path of data that was named on this or another machine; see `read_counted_texts`."""
-    if source == NAME:
+    if source in (NAME, SAMPLE):
         return resolve(source)
     if source in DATASETS and locate(source) is not None:
         return resolve(source)
@@ -284,6 +327,12 @@ def _write(view: GlobalView, folder: Path) -> None:
         facts["dropped_shares"] = [view.shares.words_dropped, view.shares.kgrams_dropped]
         _write_shares(view.shares.top_words, folder / _WORD_SHARES, pa.int32())
         _write_shares(view.shares.top_kgrams, folder / _KGRAM_SHARES, pa.list_(pa.int32()))
+    if view.routing is not None:
+        matrices[_HISTOGRAM] = view.routing.counts.astype(np.int32)
+        facts["levels"] = view.routing.levels
+    if view.routing is not None and view.has_texts:
+        texts = [[*place, *excerpt] for place, excerpt in sorted(view.routing.excerpts.items())]
+        (folder / _TEXTS).write_text(json.dumps(texts), encoding="utf-8")
     (folder / VIEW).write_text(json.dumps(facts), encoding="utf-8")
     save_file(matrices, folder / _COUNTS)
     (folder / _COUNTS).chmod(0o644)
@@ -313,10 +362,31 @@ def _read(
     knock_out = KnockOut(matrices["confusion"], matrices["own_right"])
     few = few._replace(capsules=tuple(few.capsules))
     shares = _read_shares(folder, facts, matrices, shape)
+    routing = _read_routing(folder, facts, matrices, shape)
     words = facts.get(LABEL_WORDS, [])
     if words and len(words) != shape[1]:
         raise ValueError(f"it has words of {len(words)} capsules, not of {shape[1]}")
-    return GlobalView(origin, tally, knock_out, few, shares, words)
+    return GlobalView(origin, tally, knock_out, few, shares, words, routing)
+
+
+def _read_routing(
+    folder: Path, facts: dict[str, Any], matrices: dict[str, Any], shape: tuple[int, int]
+) -> CapsuleRouting | None:
+    """The routing weights of a view; None if it is of an older version, without them."""
+    if "levels" not in facts:
+        return None
+    counts = matrices[_HISTOGRAM].astype(np.int64)
+    if counts.shape != (*shape, BINS) or len(facts["levels"]) != shape[1]:
+        raise ValueError(f"its histograms are not of {shape[0]} classes x {shape[1]} capsules")
+    levels = [
+        {level: [RoutedText(*text) for text in texts] for level, texts in capsule.items()}
+        for capsule in facts["levels"]
+    ]
+    excerpts = {}
+    if (folder / _TEXTS).is_file():
+        for capsule, number, text, label in json.loads((folder / _TEXTS).read_text("utf-8")):
+            excerpts[capsule, number] = Excerpt(text, label)
+    return CapsuleRouting(counts, levels, excerpts)
 
 
 def _read_shares(

@@ -20,6 +20,7 @@ from icaps.interpret import controls
 from icaps.interpret.ablation import KnockOut
 from icaps.interpret.corpus import Cell, Item, Tally, Words
 from icaps.interpret.queries import QueryMap
+from icaps.interpret.routing_spread import EDGES, thirds
 from icaps.interpret.share_totals import ALL, Place, ShareLists, ShareTotals
 from icaps.text.vocabulary import Vocabulary
 
@@ -234,6 +235,21 @@ def label_words(
         ]
     table = words_by_share(shares, vocabulary, (ALL, capsule), **options)
     return [str(word) for word in table["word"][table["share"] > 0]]
+
+
+def routing_bins(counts: NDArray[np.int64]) -> pd.DataFrame:
+    """A histogram of routing weights (BINS,), from the first to the last bin with a text.
+
+    Columns:
+        low, high: Ends of the bin.
+        texts: Texts in it.
+        level: The third of the range that it is in, of `routing_spread.LEVELS`.
+    """
+    rows = sorted((n, level) for level, bins in thirds(counts).items() for n in bins)
+    return pd.DataFrame(
+        [(EDGES[n], EDGES[n + 1], int(counts[n]), level) for n, level in rows],
+        columns=["low", "high", "texts", "level"],
+    )
 
 
 def query_points(query_map: QueryMap, table: pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from icaps.html import printable
+from icaps.interpret.routing_spread import LEVELS
 from icaps.interpret.tables import VALUES
 
 # The colours of Okabe and Ito, distinguishable with any kind of colour vision. Yellow comes last,
@@ -231,6 +232,43 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
     )
     chart: alt.LayerChart = (
         (bars + labels).properties(height=30 + 22 * len(words)).configure_view(stroke=None)
+    )
+    return chart
+
+
+def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
+    """A bar per bin of routing weights, darker from the low to the high third of their range.
+
+    `bins` is from `tables.routing_bins`. The bins are wider to the right, so the axis is that of
+    the square root, where they are of one width.
+    """
+    opacity = dict(zip(LEVELS, (1.0, 0.65, 0.35), strict=True))
+    chart: alt.Chart = (
+        alt.Chart(bins)
+        .mark_bar(binSpacing=1, color=color)
+        .encode(
+            x=alt.X(
+                "low:Q",
+                title="routing weight β",
+                scale=alt.Scale(type="sqrt", zero=False, nice=False),
+                axis=alt.Axis(format=".2~f", tickCount=5, grid=False, labelColor=ink),
+            ),
+            x2="high:Q",
+            y=alt.Y("texts:Q", title="texts", axis=alt.Axis(tickCount=3, format=",d")),
+            opacity=alt.Opacity(
+                "level:N",
+                scale=alt.Scale(domain=list(opacity), range=list(opacity.values())),
+                legend=None,
+            ),
+            tooltip=[
+                alt.Tooltip("low:Q", title="β from", format=".3f"),
+                alt.Tooltip("high:Q", title="to", format=".3f"),
+                alt.Tooltip("texts:Q", title="Texts", format=",d"),
+                alt.Tooltip("level:N", title="Third of the range"),
+            ],
+        )
+        .properties(height=130)
+        .configure_view(stroke=None)
     )
     return chart
 

@@ -26,6 +26,7 @@ from icaps.interpret.queries import (
     nearest_words,
     query_vectors,
 )
+from icaps.interpret.routing_spread import main_classes
 from icaps.interpret.share_totals import ALL, Place
 from icaps.interpret.tables import column_order
 from icaps.train.result_warnings import ResultWarning, result_warnings
@@ -99,6 +100,23 @@ class GlobalReport:
             return self.view.tally.column(capsule)
         return [(self.classes.index(class_name), capsule)]
 
+    @cached_property
+    def served_classes(self) -> list[str]:
+        """The class that each capsule serves most; see `routing_spread.main_classes`."""
+        tally = self.view.tally
+        return [self.classes[j] for j in main_classes(tally.frequency, tally.routing)]
+
+    def routing_bins(self, capsule: int, class_name: str | None = None) -> pd.DataFrame:
+        """The histogram of a capsule's routing weights in the texts of a class.
+
+        By default it is the class that it serves most. See `tables.routing_bins`; there are no rows
+        in views of older versions.
+        """
+        if (routing := self.view.routing) is None:
+            return pd.DataFrame(columns=["low", "high", "texts", "level"])
+        number = self.classes.index(class_name or self.served_classes[capsule])
+        return tables.routing_bins(routing.counts[number, capsule])
+
     def words(self, capsule: int, **options: Any) -> pd.DataFrame:
         """The words of a capsule's cells; see `tables.words`."""
         tally = self.view.tally
@@ -133,7 +151,9 @@ class GlobalReport:
         `top_share` has the share of the three largest cells of each class, `knockout` the accuracy
         with each capsule switched off, `words` the most frequent words of each capsule. What was
         added up by shares is None or empty in views of older versions: `shares` (J, I) in points of
-        the norms, `words_by_share` of each capsule, `class_words` and `class_kgrams`.
+        the norms, `words_by_share` of each capsule, `class_words` and `class_kgrams`. So is
+        `routing`: of each capsule the class that it serves most, with the histogram of its routing
+        weights and the numbers of some texts, with excerpts where they are stored.
         """
         tally, capsules, few = self.view.tally, self.capsules, self.view.few
         states = capsules["state"].value_counts()
@@ -176,7 +196,27 @@ class GlobalReport:
                 name: self._share_records(self.kgrams_by_share, self.place(None, name))
                 for name in self.classes
             },
+            "routing": [self._routing_facts(i) for i in capsules["capsule"]],
         }
+
+    def _routing_facts(self, capsule: int) -> dict[str, Any]:
+        routing, served = self.view.routing, self.served_classes[capsule]
+        if routing is None:
+            return {"class": served, "histogram": [], "texts": {}}
+        texts = {
+            level: [
+                text._asdict()
+                | (
+                    excerpt._asdict()
+                    if (excerpt := routing.excerpts.get((capsule, text.number)))
+                    else {}
+                )
+                for text in some
+            ]
+            for level, some in routing.levels[capsule].items()
+        }
+        bins = self.routing_bins(capsule)[["low", "high", "texts"]].to_dict("records")
+        return {"class": served, "histogram": bins, "texts": texts}
 
     def to_text(self) -> str:
         """Lines for a terminal: C, its rows, then a line per capsule that wins, most wins first."""
