@@ -21,6 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 SHADING_STYLE = (TEMPLATES / "shading.css").read_text(encoding="utf-8")  # of `shaded_text`
 MAX_LEVEL = 4  # shades; a word under more marks than this is no darker
 FAINT = 0.01  # neighbouring sentences with a smaller weight share a row
+_FAINTEST, _DARKEST = 0.02, 0.62  # part of the largest attention; opacity of the largest
 MISSING = "–"  # shown for a number that is not known
 
 # Characters that HTML cannot carry: controls other than tab and line ends, and lone surrogates.
@@ -238,6 +239,29 @@ def shaded_text(
     else:
         pieces = [_shaded(text, words, marks, 0, len(text))]
     return f'<div class="icaps-text" dir="auto">{"".join(pieces)}</div>'
+
+
+def attention_text(text: str, words: Sequence[tuple[int, int]], weights: Sequence[float]) -> str:
+    """A text as an HTML fragment with each word as dark as its weight; needs `SHADING_STYLE`.
+
+    Args:
+        text: The text as it was typed.
+        words: Start and end of each word that was read.
+        weights: The attention of each word; words far below the largest have no shade.
+    """
+    largest = max(weights, default=0.0) or 1.0
+    parts, place = [], 0
+    for (start, end), weight in zip(words, weights, strict=True):
+        if weight < _FAINTEST * largest:
+            continue
+        parts.append(escape(text[place:start]))
+        parts.append(
+            f'<mark style="--strength: {_DARKEST * weight / largest:.0%}" '
+            f'title="α {weight:.4f}">{escape(text[start:end])}</mark>'
+        )
+        place = end
+    parts.append(escape(text[place:]))
+    return f'<div class="icaps-text icaps-attention" dir="auto">{"".join(parts)}</div>'
 
 
 def _row_html(row: Row, shaded: str) -> str:

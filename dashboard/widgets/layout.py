@@ -35,10 +35,23 @@ def correct_roles() -> None:
     _drop_role(key="drop role", height=0)
 
 
-def show_title(title: str, lead: str) -> None:
-    """The title of a page and the sentence below it."""
+def show_title(title: str, lead: str, wide: bool = False) -> None:
+    """The title of a page and the sentence below it; a wide page uses wide screens."""
     st.title(title, anchor=False)
-    st.html(f'<p class="lead">{lead}</p>')
+    st.html(f'<p class="lead{" wide" * wide}">{lead}</p>')
+
+
+def master_detail(key: str, master: int = 3, detail: int = 2) -> Sequence[DeltaGenerator]:
+    """Two containers beside each other on a screen of 1,200 pixels or more, else one below.
+
+    The detail stays in sight while the master is scrolled, and scrolls on its own.
+
+    Args:
+        key: Different for each pair on a page.
+        master, detail: Their shares of the width.
+    """
+    with st.container(key=f"master-detail-{key}"):
+        return st.columns([master, detail], gap="medium")
 
 
 def show_how_to_train() -> None:
