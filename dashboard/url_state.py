@@ -65,7 +65,7 @@ CAPSULES = (
 QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
 TRAIN = ("run", "beside", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
-COMPARE = ("compared", "data", "compare size", "compare_tab", "shaded")
+COMPARE = ("compared", "data", "part", "compare size", "compare_tab", "shaded")
 SHORTCUTS = ("data", "model", "part", "looked_at", "finding", "shaded")
 EVALUATE = (
     "data",

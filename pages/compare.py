@@ -1,12 +1,10 @@
 """Models and baselines side by side, on the same texts."""
 
-import streamlit as st
-
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations, models
+from dashboard.cache import evaluations, leaks, models
 from dashboard.compare import baseline, inputs, reasons, view
 from dashboard.url_state import COMPARE_TABS
-from dashboard.widgets import data_picker, layout
+from dashboard.widgets import data_picker, layout, result_warnings
 
 
 def main() -> None:
@@ -20,6 +18,8 @@ def main() -> None:
         layout.show_how_to_train()
         return
     folders = inputs.ask_models(known)
+    if folders:
+        baseline.show_training(next(iter(folders.values())))
     choice = data_picker.ask_on_page(url_state.COMPARE_PLACE)
     if choice is None:
         return
@@ -27,23 +27,22 @@ def main() -> None:
     if not choice.ready or choice.preview is None:
         data_picker.show_preview(choice)
         return
-    left, right = st.columns([3, 1], gap="medium", vertical_alignment="bottom")
-    with right:
-        baseline.show_training(choice)
     if len(folders) < 2:
         view.show_too_few()
         return
-    with left:
-        sample = inputs.ask_sample(choice)
-    classes = models.classes(next(iter(folders.values())))
+    first = next(iter(folders.values()))
+    sample = inputs.ask_sample(choice, first)
+    classes = models.classes(first)
     texts = evaluations.texts(sample, classes)
     predictions = [
         evaluations.predictions(sample, model, name, classes) for name, model in folders.items()
     ]
+    read = {name: leaks.of_sample(model, sample, classes) for name, model in folders.items()}
+    result_warnings.show_leaks(read, sample.part, leaks.held_out_count(first, choice.key))
     name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
     with tab:
         if name == "Scores":
-            view.show_scores(predictions)
+            view.show_scores(predictions, read)
         elif name == "Disagreements":
             view.show_disagreements(texts, predictions)
         elif name == "Speed and size":

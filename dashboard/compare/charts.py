@@ -11,19 +11,25 @@ _BINS = 20
 
 
 def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """A point per model with its interval; `scores` is from `compare.score_table`."""
+    """A point per model with its interval, grey for a model that was trained on the texts.
+
+    Args:
+        scores: From `compare.score_table`, with `fair` and `trained on them`.
+        ink: The colour of labels.
+    """
     base = alt.Chart(scores).encode(
         y=alt.Y(
             "model:N",
             sort=None,
             title=None,
-            axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelColor=ink),
+            axis=alt.Axis(ticks=False, domain=False, labelLimit=600, labelColor=ink),
         ),
         tooltip=[
             alt.Tooltip("model:N", title="Model"),
             alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
             alt.Tooltip("low:Q", title="95% from", format=".2%"),
             alt.Tooltip("high:Q", title="to", format=".2%"),
+            alt.Tooltip("trained on them:N", title="Trained on these texts"),
         ],
     )
     scale = alt.Scale(zero=False, nice=True)
@@ -31,8 +37,9 @@ def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
     reach = base.mark_rule(strokeWidth=3, color=GREY).encode(
         x=alt.X("low:Q", title=None, scale=scale, axis=axis), x2="high:Q"
     )
-    points = base.mark_circle(size=110, opacity=1, color=ACCENT).encode(
-        x=alt.X("accuracy:Q", scale=scale)
+    points = base.mark_circle(size=110, opacity=1).encode(
+        x=alt.X("accuracy:Q", scale=scale),
+        color=alt.condition("datum.fair", alt.value(ACCENT), alt.value(GREY)),
     )
     height = 40 + 34 * len(scores)
     chart: alt.LayerChart = alt.layer(reach, points).properties(height=height)

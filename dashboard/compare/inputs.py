@@ -8,11 +8,11 @@ from dashboard import url_state
 from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder, find_baselines, find_models
 from dashboard.url_state import SIZES
+from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
-from icaps.data.part_files import has_part
-from icaps.data.resolve import resolve
 from icaps.errors import CheckpointError
 from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes
+from icaps.train.text_hashes import HELD_OUT
 
 MAX_MODELS = 6
 _PRESELECTED = 3
@@ -45,8 +45,14 @@ def ask_models(models: Mapping[str, ModelFolder]) -> dict[str, ModelFolder]:
     return {name: models[name] for name in chosen}
 
 
-def ask_sample(choice: Choice) -> Sample:
-    """Asks for the number of texts; from the test split, if there is one."""
+def ask_sample(choice: Choice, first: ModelFolder) -> Sample:
+    """Asks for the split and the number of texts; `first` is the model that others are compared to.
+
+    Raises:
+        CheckpointError: What is stored about the texts of its training is damaged.
+        DataError: The data can't be read.
+    """
+    split = data_picker.ask_split(choice, first)
     url_state.set_default("compare size")
     size = st.select_slider(
         "Maximum number of texts",
@@ -56,11 +62,7 @@ def ask_sample(choice: Choice) -> Sample:
         persist_state="session",
         help="If there are more, a random sample is drawn (seed 0).",
     )
-    place = resolve(choice.value)
-    split = "test" if not place.is_dir() or has_part(place, "test") else "train"
-    if split == "train":
-        st.caption("This data has no test split: models may have been trained on these texts.")
-    return Sample(choice.key, split, size)
+    return Sample(choice.key, split, size, first if split == HELD_OUT else None)
 
 
 def ask_pair(models: Mapping[str, ModelFolder]) -> tuple[str, str] | None:

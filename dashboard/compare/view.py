@@ -13,6 +13,7 @@ from dashboard.widgets import chart_card, downloads
 from icaps.data.resolve import available
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, TimedPredictions
+from icaps.evaluate.leakage import Leak, percent
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.html import p_value, printable
 
@@ -25,9 +26,15 @@ def show_too_few() -> None:
     st.info("Choose two or more models, or train a baseline for comparison.")
 
 
-def show_scores(predictions: Sequence[TimedPredictions]) -> None:
-    """Accuracies with intervals, and whether each model differs from the first."""
-    table = compare.score_table(predictions)
+def show_scores(predictions: Sequence[TimedPredictions], leaks: Mapping[str, Leak | None]) -> None:
+    """Accuracies with intervals, and whether each model differs from the first.
+
+    Models that were trained on the texts, by `leaks`, are marked, and are not tested.
+    """
+    unfair = compare.unfair_models(leaks)
+    table = compare.score_table(predictions, unfair=unfair)
+    table["trained on them"] = [_trained_on(leaks[own.name]) for own in predictions]
+    table["fair"] = [own.name not in unfair for own in predictions]
     chart_card.show(
         lambda ink: charts.accuracies(table, ink),
         table,
@@ -36,13 +43,17 @@ def show_scores(predictions: Sequence[TimedPredictions]) -> None:
     )
     columns = {
         "model": table["model"],
+        "trained on these texts": table["trained on them"],
         "accuracy": table["accuracy"].map("{:.2%}".format),
         "95% interval": _intervals(table, "low", "high", "{:.2%}"),
     }
     if "p_value" in table:
         columns |= {
             "difference from the first": _formatted(table["difference"], "{:+.2%}"),
-            "McNemar p": ["–" if pd.isna(value) else p_value(value) for value in table["p_value"]],
+            "McNemar p": [
+                "–" if name == predictions[0].name else _p_value(value)
+                for name, value in zip(table["model"], table["p_value"], strict=True)
+            ],
             "interval of the difference": _intervals(
                 table, "difference_low", "difference_high", "{:+.2%}"
             ),
@@ -58,6 +69,7 @@ def show_scores(predictions: Sequence[TimedPredictions]) -> None:
         "predictions. McNemar's exact test: p is the probability that two equally good models "
         "differ by this much in the number of texts that only one of them gets right; below 0.05 "
         "is rare. Comparing several models is several tests."
+        + (" A model that was trained on these texts is not tested." if unfair else "")
     )
 
 
@@ -169,6 +181,18 @@ def _intervals(table: pd.DataFrame, low: str, high: str, form: str) -> list[str]
         "–" if pd.isna(start) else f"{form.format(start)} to {form.format(end)}"
         for start, end in zip(table[low], table[high], strict=True)
     ]
+
+
+def _p_value(value: float) -> str:
+    """A p value; NaN is that of a model that was trained on the texts, or of the first one."""
+    return "not a fair test" if pd.isna(value) else p_value(value)
+
+
+def _trained_on(leak: Leak | None) -> str:
+    """The share of the texts that a model was trained on."""
+    if leak is None:
+        return "not known"
+    return percent(leak.share) if leak.training else "no"
 
 
 def _formatted(column: pd.Series, form: str) -> list[str]:

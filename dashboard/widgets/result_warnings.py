@@ -1,11 +1,11 @@
 """Warnings about a model and its scores: results at chance, few capsules, texts of the training."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from dashboard import error_boundary
-from icaps.evaluate.leakage import Leak
+from icaps.evaluate.leakage import Leak, percent
 from icaps.train.result_warnings import FEW, ResultWarning
 from icaps.train.text_hashes import HELD_OUT
 
@@ -43,21 +43,51 @@ def show_leak(leak: Leak | None, split: str, held_out: int = 0) -> None:
     """
     if leak is None:
         st.caption(_UNKNOWN)
+    elif leak.serious:
+        st.warning(str(leak), icon=":material/warning:")
+        _ask_held_out(held_out or leak.held_out)
     elif split == HELD_OUT:
         st.caption(_HELD_OUT.format(leak.texts))
-    elif not leak.serious:
-        if leak.training:
-            st.caption(str(leak))
-    else:
-        st.warning(str(leak), icon=":material/warning:")
-        count = held_out or leak.held_out
-        if count:
-            st.button(
-                f"Use the held-out {count:,}",
-                icon=":material/swap_horiz:",
-                key="use held out",
-                on_click=_use_held_out,
+    elif leak.training:
+        st.caption(str(leak))
+
+
+def show_leaks(leaks: Mapping[str, Leak | None], split: str, held_out: int) -> None:
+    """As `show_leak`, for models that are compared, by their names; `held_out` is of the first."""
+    shares = {name: leak for name, leak in leaks.items() if leak is not None and leak.serious}
+    if shares:
+        told = ", ".join(f"{name} ({percent(leak.share)})" for name, leak in shares.items())
+        were = "was" if len(shares) == 1 else "were"
+        st.warning(
+            error_boundary.plain(
+                f"Not a fair comparison: {told} {were} trained on these very texts. The share of "
+                "the texts is in brackets."
+            ),
+            icon=":material/warning:",
+        )
+        if split != HELD_OUT:
+            _ask_held_out(held_out)
+    elif split == HELD_OUT:
+        st.caption(_HELD_OUT.format(max(leak.texts for leak in leaks.values() if leak is not None)))
+    unknown = [name for name, leak in leaks.items() if leak is None]
+    if unknown:
+        st.caption(
+            error_boundary.plain(
+                f"Whether {' and '.join(unknown)} saw these texts in training is not known, as an "
+                "earlier version trained it."
             )
+        )
+
+
+def _ask_held_out(count: int) -> None:
+    """A button that switches to the texts that were held out, if there are any."""
+    if count:
+        st.button(
+            f"Use the held-out {count:,}",
+            icon=":material/swap_horiz:",
+            key="use held out",
+            on_click=_use_held_out,
+        )
 
 
 def _use_held_out() -> None:

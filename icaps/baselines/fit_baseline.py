@@ -34,7 +34,7 @@ from icaps.model import margin_loss
 from icaps.stats import macro_f1
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
-from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split
+from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split_as
 from icaps.train.text_hashes import TextHashes, as_array, hashing
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)
@@ -47,6 +47,7 @@ def fit_baseline(
     settings: TrainConfig = SETTINGS,
     callbacks: Sequence[Callback] = (),
     workers: int = 1,
+    held_out: TextHashes | None = None,
 ) -> Baseline:
     """Fits a baseline; the held-out texts are those of `ICapsClassifier` with the same settings.
 
@@ -57,6 +58,8 @@ def fit_baseline(
             settings of `train_network` and the minimum word frequency.
         callbacks: Notified of log lines, and of the steps and epochs of a network.
         workers: Number of processes that encode the texts for a network.
+        held_out: Of a model that was trained on the same texts: those that were held out of its
+            training are held out here as well; without any, the split is random.
 
     Raises:
         ConfigError: There is no such kind, or the library that it needs is missing.
@@ -72,20 +75,24 @@ def fit_baseline(
 
     started = time.perf_counter()
     if kind in (LINEAR, FASTTEXT):
-        fitted = _fit_on_texts(kind, records, settings, say)
+        fitted = _fit_on_texts(kind, records, settings, say, held_out)
     else:
-        fitted = _fit_network(kind, records, settings, callbacks, say, workers)
+        fitted = _fit_network(kind, records, settings, callbacks, say, workers, held_out)
     fitted.metrics_ |= {"seed": settings.seed, "seconds": time.perf_counter() - started}
     return fitted
 
 
 def _fit_on_texts(
-    kind: str, records: Iterable[Labelled], settings: TrainConfig, say: Callable[[str], None]
+    kind: str,
+    records: Iterable[Labelled],
+    settings: TrainConfig,
+    say: Callable[[str], None],
+    other: TextHashes | None,
 ) -> Baseline:
     """Fits a baseline that reads texts, not word ids."""
     hashes = array("Q")
     classes, labels, _ = read_labels(hashing(records, hashes))
-    training, held_out = split(labels, len(classes), settings)
+    training, held_out = split_as(other, as_array(hashes), labels, len(classes), settings)
     _say_sizes(training, held_out, say)
     training, held_out = np.sort(training), np.sort(held_out)
     training_part = _texts(records, training, len(labels)), labels[training]
@@ -104,12 +111,14 @@ def _fit_network(
     callbacks: Sequence[Callback],
     say: Callable[[str], None],
     workers: int,
+    other: TextHashes | None,
 ) -> Baseline:
     prepared = prepare_stream(
         records,
         ModelConfig(max_words=MAX_WORDS),
         settings,
         workers=workers,
+        held_out=other,
     )
     training, validation = prepared.training, prepared.validation
     _say_sizes(training, validation, say)

@@ -33,6 +33,12 @@ def add_parser(commands: Commands) -> None:
     add_reading_options(parser)
     add_bad_rows_option(parser)
     parser.add_argument("--out", metavar="DIR", help="output folder; runs/NAME by default")
+    parser.add_argument(
+        "--held-out-of",
+        metavar="DIR",
+        help="a model that was trained on the same data: the texts that were held out of its "
+        "training are held out here as well, so that both can be compared on --part held_out",
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed")
     add_queue(parser)
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
@@ -58,12 +64,14 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
     from icaps.evaluate.scores import evaluate
+    from icaps.train.text_hashes import load_hashes
 
     if options.name == FASTTEXT:
         import_fasttext()  # fails before the work where it is missing
     progress, folder = Progress(sys.stderr), status.folder.path
     place, reading = resolve(options.data, progress), reading_options(options)
     source = open_source(place, "train", **reading)
+    held_out = load_hashes(options.held_out_of) if options.held_out_of else None
     settings = dataclasses.replace(SETTINGS, seed=options.seed)
     if options.name not in NETWORKS:
         status.begin_training()
@@ -73,6 +81,7 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
         settings,
         callbacks=(progress, status),
         workers=os.cpu_count() or 1,
+        held_out=held_out,
     )
     say_problems(source, "train")
     baseline.metrics_["data"] = options.data

@@ -216,6 +216,7 @@ def prepare_stream(
     workers: int = 1,
     load: Callable[[], LoadedVectors] | None = None,
     extra: ExtraTexts = ExtraTexts(),  # noqa: B008 (immutable)
+    held_out: TextHashes | None = None,
 ) -> TrainingData:
     """Splits and encodes a stream of any number of texts; word ids are stored in the cache.
 
@@ -227,6 +228,8 @@ def prepare_stream(
         workers: Number of processes that encode.
         load: Loads word vectors, see `_build_vocabulary`.
         extra: More training texts.
+        held_out: Of another training, whose held-out texts are held out here as well, see
+            `split_as`.
 
     Raises:
         ConfigError: A setting is unknown, or has the wrong type or range.
@@ -238,7 +241,7 @@ def prepare_stream(
     classes, labels, content = read_labels(hashing(records, hashes), sample)
     recipe = recipe_for(sample.texts, labels, model, train)
     model, train = recipe.model, recipe.train
-    training, validation = split(labels, len(classes), train)
+    training, validation = split_as(held_out, as_array(hashes), labels, len(classes), train)
     if extra.texts:
         training = _with_extra(training, len(labels), extra)
         labels = np.concatenate([labels, extra.labels.astype(labels.dtype)])
@@ -401,6 +404,30 @@ def split(labels: Numbers, classes: int, train: TrainConfig) -> tuple[Numbers, N
             f"validation part ({error}). Give at least two texts per class."
         ) from error
     return training.astype(np.int32), validation.astype(np.int32)  # half of the memory of int64
+
+
+def split_as(
+    other: TextHashes | None,
+    hashes: NDArray[np.uint64],
+    labels: Numbers,
+    classes: int,
+    train: TrainConfig,
+) -> tuple[Numbers, Numbers]:
+    """As `split`, but holds out the texts that were held out of another training, if there are any.
+
+    Args:
+        other: Of the other training; None splits at random.
+        hashes: (texts,), of the texts.
+        labels, classes, train: See `split`.
+
+    Raises:
+        DataError: There are too few texts.
+    """
+    if other is not None:
+        mask = other.in_held_out(hashes)
+        if mask.any() and len(np.unique(labels[~mask])) == classes:
+            return np.flatnonzero(~mask).astype(np.int32), np.flatnonzero(mask).astype(np.int32)
+    return split(labels, classes, train)
 
 
 def content_hash(labelled: Iterable[tuple[str, str]]) -> str:

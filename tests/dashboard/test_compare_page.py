@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,12 +12,14 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import downloads
+from dashboard.widgets.data_picker import UPLOAD
 from icaps.baselines.base import LINEAR
 from icaps.baselines.fit_baseline import fit_baseline
 from icaps.baselines.storage import load_baseline, save_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import open_source
-from icaps.runs.folder import find_runs
+from icaps.runs.folder import Request, RunFolder, find_runs
+from icaps.train.text_hashes import load_hashes
 from tests.conftest import make_texts
 from tests.dashboard import run_folders
 from tests.dashboard.run_folders import page_html, run
@@ -52,7 +55,7 @@ def test_baselines_are_listed_on_compare_only(linear: Path) -> None:
 def test_scores(linear: Path, models: Path, data_file: Path) -> None:
     at = open_page(data_file)
     assert at.multiselect(key="compare models").value == BOTH.split(",")  # of the same classes
-    assert at.query_params == {"compared": BOTH, "data": str(data_file)}
+    assert at.query_params == {"compared": BOTH, "data": str(data_file), "part": "test"}
     shown = table(at)
     pairs = list(open_source(data_file, "test").pairs())
     for row, scorer in zip(
@@ -178,18 +181,41 @@ def test_one_model_alone(models: Path, data_file: Path) -> None:
     assert any("two or more" in info.value for info in at.info)
 
 
-def test_a_baseline_is_trained_with_a_click(models: Path, data_file: Path) -> None:
+def trained_on(models: Path, data: Path) -> None:
+    """Gives the model the command of a training on this data."""
+    request = Request(("train", "--data", str(data)), str(models))
+    RunFolder(models / "small").write_request(request)
+
+
+def write_texts(path: Path, texts: Sequence[str], labels: Sequence[str]) -> Path:
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
+    return path
+
+
+def test_a_baseline_is_trained_on_the_data_of_the_model(
+    models: Path, tmp_path: Path, data_file: Path
+) -> None:
+    """Not on the texts of the comparison, and with the same texts held out."""
+    own = write_texts(tmp_path / "own.csv", *make_texts(360, seed=1))
+    trained_on(models, own)
     at = open_page(data_file)
     assert at.selectbox(key="baseline kind").value == LINEAR
-    assert any("icaps baseline linear" in code.value for code in at.code)
+    (line,) = (code.value for code in at.code if "icaps baseline linear" in code.value)
+    assert f"--data {own}" in line
+    assert f"--held-out-of {models / 'small'}" in line
+    assert any("holds out the same 36 texts" in caption.value for caption in at.caption)
     at.button(key="baseline start").click()
     run(at)
-    (found,) = find_runs(models)
-    assert found.name == f"linear {data_file.stem}"
+    (found,) = (run for run in find_runs(models) if run.name != "small")
+    assert found.name == "linear own"
     until = time.monotonic() + 120
     while found.folder.status().live and time.monotonic() < until:
         time.sleep(0.1)
-    assert load_baseline(found.path).metrics_["training_texts"] == 108
+    assert load_baseline(found.path).metrics_["training_texts"] == 324
+    model, baseline = load_hashes(models / "small"), load_hashes(found.path)
+    assert model is not None
+    assert baseline is not None
+    assert baseline.held_out.tolist() == model.held_out.tolist()
     assert f"{found.name} (baseline)" in run(at).multiselect(key="compare models").options
     at = run_folders.open_page("train", run=found.name)
     assert [button.label for button in at.button if "Duplicate" in button.label] == []
@@ -202,3 +228,41 @@ def test_a_hostile_name(linear: Path, models: Path, data_file: Path) -> None:
     at = open_page(data_file, f"{name.replace('/', '')},small")
     for tab in ("Disagreements", "Same class, other reasons", "Capsules matched", "Published"):
         assert not open_tab(at, tab).error
+
+
+def plain(text: str) -> str:
+    return text.replace("\\", "").replace("\u2060", "")
+
+
+def test_without_known_training_data_none_is_chosen(models: Path, data_file: Path) -> None:
+    at = open_page(data_file)
+    assert at.selectbox(key="baseline data").value == UPLOAD
+    assert "baseline start" not in [button.key for button in at.button]
+
+
+def test_models_that_were_trained_on_the_texts_are_marked(
+    models: Path, tmp_path: Path, data_file: Path
+) -> None:
+    unseen = write_texts(tmp_path / "unseen.csv", *make_texts(120, seed=77))
+    save_baseline(fit_baseline(LINEAR, open_source(unseen)), models / "linear")
+    at = open_page(unseen)
+    told = "Not a fair comparison: linear (baseline) (90%) was trained on these very texts."
+    assert plain(at.warning[0].value).startswith(told)
+    shown = table(at)
+    assert shown["trained on these texts"].tolist() == ["no", "90%"]
+    assert shown["McNemar p"].tolist() == ["–", "not a fair test"]
+    assert "use held out" not in [button.key for button in at.button]  # none is of the first model
+
+    at = open_page(unseen, "linear (baseline),small")
+    assert at.selectbox(key="part").value == "held_out"  # of the first
+    assert not at.warning
+    assert "12 texts" in at.selectbox(key="part").options[0]
+    at.selectbox(key="part").set_value("train")
+    run(at)
+    assert at.query_params["part"] == "train"
+    assert plain(at.warning[0].value).startswith(told)
+    assert table(at)["McNemar p"].tolist() == ["–", "not a fair test"]
+    at.button(key="use held out").click()
+    run(at)
+    assert not at.warning
+    assert 0 <= float(table(at)["McNemar p"][1].removeprefix("< ")) <= 1

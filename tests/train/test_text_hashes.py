@@ -12,10 +12,18 @@ from safetensors.numpy import save_file
 from icaps.baselines.fit_baseline import fit_baseline
 from icaps.baselines.storage import load_baseline, save_baseline
 from icaps.classifier import ICapsClassifier
+from icaps.config import TrainConfig
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.train.dataset import ExtraTexts, encode_labels, prepare_stream, prepare_texts, split
+from icaps.train.dataset import (
+    ExtraTexts,
+    encode_labels,
+    prepare_stream,
+    prepare_texts,
+    split,
+    split_as,
+)
 from icaps.train.text_hashes import (
     BLANK,
     HELD_OUT,
@@ -166,3 +174,19 @@ def test_a_damaged_file_is_an_error(content: object, tmp_path: Path) -> None:
         save_file(content, tmp_path / "texts.safetensors")  # type: ignore[arg-type]
     with pytest.raises(CheckpointError, match="is damaged"):
         load_hashes(tmp_path)
+
+
+def test_another_training_holds_out_the_same_texts() -> None:
+    _, labels = encode_labels(TEXTS, LABELS)
+    hashes, config = hash_texts(TEXTS), TrainConfig(validation_share=0.2, seed=3)
+    training, held_out = split(labels, 2, config)
+    other = TextHashes.of(hashes, training, held_out)
+    again = split_as(other, hashes, labels, 2, TrainConfig(seed=9))
+    assert again[0].tolist() == sorted(training.tolist())
+    assert again[1].tolist() == sorted(held_out.tolist())
+    # Without a held-out text, or without a training text of each class, the split is at random.
+    none = TextHashes.of(hashes, training, training[:0])
+    of_one_class = TextHashes.of(hashes, training[:0], np.flatnonzero(labels == 0))
+    for impossible in (None, none, of_one_class):
+        parts = split_as(impossible, hashes, labels, 2, config)
+        assert [part.tolist() for part in parts] == [training.tolist(), held_out.tolist()]
