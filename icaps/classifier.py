@@ -25,16 +25,18 @@ from icaps.config import (
     TrainSettings,
     check_settings,
 )
-from icaps.errors import ConfigError, ICapsError
+from icaps.errors import CheckpointError, ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.account import BatchAccount, TextAccount
 from icaps.interpret.capsule_labels import automatic_label, load_label_words
+from icaps.interpret.edits import Edit, Edits
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.results import Explanation, capsule_label
 from icaps.text.sentences import encode
 from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
+from icaps.train.checkpoint_files import EDITS
 from icaps.train.dataset import (
     ExtraTexts,
     Labelled,
@@ -89,6 +91,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inverse_temperature_: The factor of `predict_proba`.
         muted_: Numbers of primary capsules that are switched off; see `without`.
         capsule_names_: Names that users gave to primary capsules, by number.
+        edits_: What is neutral; see `edited`.
         text_hashes_: Hashes of the texts of the training and of those held out
             (`train.text_hashes`); None for a model of an earlier version.
         capsule_labels_: What each primary capsule is called (I,).
@@ -298,6 +301,31 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         other.muted_ = muted
         return other
 
+    def edited(self, edits: Iterable[Edit]) -> ICapsClassifier:
+        """A copy of the classifier, sharing its weights, with these edits and no others.
+
+        Words, K-grams and capsules are neutral, exactly: see `interpret.edits`. `save` stores the
+        edits.
+
+        Raises:
+            ConfigError: A word, capsule or class does not exist, two edits have one name, or the
+                network has an activation.
+        """
+        self._check_fitted()
+        edits = tuple(edits)
+        other = copy.copy(self)
+        other.network_ = copy.copy(self.network_)
+        config, names = self.network_.config, self._class_names
+        other.network_.edits = Edits(edits, config, self.vocabulary_, names) if edits else None
+        return other
+
+    @property
+    def edits_(self) -> tuple[Edit, ...]:
+        """What is neutral, in the order in which it was made so."""
+        self._check_fitted()
+        edits: Edits | None = self.network_.edits
+        return () if edits is None else edits.edits
+
     def save(self, folder: str | Path) -> None:
         """Writes a checkpoint folder (see `train.checkpoint_files`).
 
@@ -326,6 +354,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 capsule_names=self.capsule_names_,
                 label_type=label_type(self.classes_),
                 hashes=self.text_hashes_,
+                edits=[edit.to_dict() for edit in self.edits_],
             ),
             folder,
         )
@@ -345,7 +374,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
         classifier._set_fitted(checkpoint)
         classifier._automatic_labels = classifier._load_labels(folder)
-        return classifier
+        if not checkpoint.edits:
+            return classifier
+        try:
+            return classifier.edited(map(Edit.from_dict, checkpoint.edits))
+        except (ConfigError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{Path(folder) / EDITS} is damaged ({error}).") from error
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`.

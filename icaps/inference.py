@@ -191,6 +191,9 @@ def _passes(
     for part in tokens.parts(BATCH_WORDS, BATCH_ROUTES // routes):
         with torch.inference_mode():
             activity = _run(network, part, mask)
+        if network.edits is not None:
+            on_cpu = Activity(*(values.cpu() for values in activity))
+            activity = network.edits.apply(network, part, on_cpu)
         yield part, activity
 
 

@@ -16,7 +16,7 @@ fast:
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -349,6 +349,7 @@ class ICapsNet(nn.Module):
             math.sqrt(num_classes / 4) if config.scale_votes else 1.0,
         )
         self.lookup = LookupCache()  # for `icaps.inference`, which is faster with a lookup table
+        self.edits: Any = None  # `interpret.edits.Edits`, which `icaps.inference` applies
 
     def forward(self, batch: TokenBatch, capsule_mask: Tensor | None = None) -> Activity:
         """The forward pass of a batch.

@@ -15,6 +15,9 @@ v the factor of votes. All is multiplied by ||s_j|| / (1 + ||s_j||^2), which mak
 
 With an activation the same holds for regions in place of words, whose share is given to the word
 in the middle; the kernel's bias is then inside of the regions.
+
+Words and capsules that an edit of the model makes neutral for a class (`interpret.edits`) have no
+share in its norm.
 """
 
 from __future__ import annotations
@@ -54,11 +57,13 @@ class TextAccount(NamedTuple):
             long texts to sum_m rho_i s^i_m, which is before W~^v_i).
         directions: (J, d_p, I), the derivative of each class norm by such an addition.
         bias: (J, I), what each capsule adds whatever the words are.
+        counts: (W, J), whether each word counts for each class; None if all do.
     """
 
     values: Shares
     directions: Shares
     bias: Shares
+    counts: NDArray[np.bool_] | None = None
 
     def shares(self) -> Shares:
         """What each word adds through each capsule to the norm of each class (W, I, J).
@@ -66,7 +71,7 @@ class TextAccount(NamedTuple):
         The norm of a class is the sum of its shares and of its biases.
         """
         shares: Shares = np.einsum("mpi,jpi->mij", self.values, self.directions)
-        return shares
+        return shares if self.counts is None else shares * self.counts[:, None]
 
     def by_class(self) -> Shares:
         """What each word adds to the norm of each class (W, J)."""
@@ -75,12 +80,12 @@ class TextAccount(NamedTuple):
             for factor in (self.values, self.directions)
         )
         by_class: Shares = values @ directions.T
-        return by_class
+        return by_class if self.counts is None else by_class * self.counts
 
     def by_capsule(self, target: int) -> Shares:
         """What each word adds through each capsule to the norm of a class (W, I)."""
         by_capsule: Shares = np.einsum("mpi,pi->mi", self.values, self.directions[target])
-        return by_capsule
+        return by_capsule if self.counts is None else by_capsule * self.counts[:, target, None]
 
 
 class BatchAccount:
@@ -117,6 +122,8 @@ class BatchAccount:
                 weights *= self._attention[block, None]
                 result.append(self._dot_rows(weights.flatten(1), block))
             shares: Shares = torch.cat([*result, self._attention.new_zeros(0, self._taps)]).numpy()
+        if (counts := self._counts(targets)) is not None:
+            shares *= np.append(counts, False)[self._windows.numpy()]  # of the windows' words
         return shares
 
     def word_shares(self, targets: NDArray[np.int64]) -> Shares:
@@ -144,7 +151,8 @@ class BatchAccount:
                     added = (self._values_at(block, tap) * along).sum(1)  # (n, I)
                     total[block] += added * weights
         by_capsule: Shares = total.numpy()
-        return by_capsule
+        counts = self._counts(targets)
+        return by_capsule if counts is None else by_capsule * counts[:, None]
 
     def capsules_of(
         self, positions: NDArray[np.int64], targets: NDArray[np.int64]
@@ -167,10 +175,22 @@ class BatchAccount:
 
     def capsule_shares(self, targets: NDArray[np.int64]) -> Shares:
         """What each capsule adds to one class norm per text (B, I), its biases included."""
+        if self.network.edits is not None:
+            return self._edited_capsule_shares(targets)
         _, contribution = to_classes(self.batch.activity, np.arange(len(self.batch)), targets)
         lengths = contribution.sum(1, keepdims=True)  # ||s_j||
         shares: Shares = contribution * lengths / (1 + lengths**2)
         shares[self.batch.blank] = 0
+        return shares
+
+    def _edited_capsule_shares(self, targets: NDArray[np.int64]) -> Shares:
+        """As `capsule_shares`, by the sum over words, of which some do not count."""
+        texts, classes = torch.arange(len(self.batch)), torch.from_numpy(targets)
+        with torch.inference_mode():
+            directions = self._directions(texts, classes)[:, None]
+            total = self._bias(texts, classes, directions)[:, 0]  # (B, I)
+            by_capsule = torch.from_numpy(self.by_capsule(targets))
+            shares: Shares = total.index_add(0, self._texts, by_capsule).numpy()
         return shares
 
     def biases(self, targets: NDArray[np.int64]) -> Shares:
@@ -186,6 +206,8 @@ class BatchAccount:
         count, classes = len(self.batch), self.network.num_classes
         at_once = max(1, _AT_ONCE // (classes * self.network.config.query_dim))
         ends, values = self.batch.tokens.word_offsets.tolist(), self._word_values
+        edits = self.network.edits
+        counts = None if edits is None else edits.words(self.batch.tokens)  # (T, J)
         for start in range(0, count, at_once):
             numbers = range(start, min(start + at_once, count))
             pairs = torch.cartesian_prod(torch.tensor(numbers), torch.arange(classes))
@@ -194,8 +216,26 @@ class BatchAccount:
                 directions = self._directions(texts, columns).unflatten(0, (-1, classes))
                 bias = self._bias(texts, columns, directions)
                 directions = directions.transpose(2, 3).contiguous()
-            for n, *factors in zip(numbers, directions.numpy(), bias.numpy(), strict=True):
-                yield TextAccount(values[ends[n] : ends[n + 1]], *factors)
+            for n, along, added in zip(numbers, directions.numpy(), bias.numpy(), strict=True):
+                words = slice(ends[n], ends[n + 1])
+                counted = None if counts is None else counts[words]
+                yield TextAccount(values[words], along, added, counted)
+
+    def _counts(self, targets: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Whether each word counts for one class per text (T,); None if all do."""
+        edits = self.network.edits
+        counts = None if edits is None else edits.words(self.batch.tokens)
+        if counts is None:
+            return None
+        of_words: NDArray[np.bool_] = counts[np.arange(len(counts)), targets[self._texts.numpy()]]
+        return of_words
+
+    def _keep(self, classes: Tensor) -> Tensor | None:
+        """1 for each capsule that counts for these classes (n, I), else 0; None if all do."""
+        edits = self.network.edits
+        if edits is None or edits.capsules is None:
+            return None
+        return torch.from_numpy(edits.capsules).T[classes].to(self._attention.dtype)
 
     @property
     def _taps(self) -> int:
@@ -300,6 +340,8 @@ class BatchAccount:
         along = torch.bmm(units[:, None], weight)  # (W_j^T u_j) (n, 1, d_p)
         activity = self.batch.activity
         beta = activity.routing[texts, :, classes] * activity.squash_scale[texts]
+        if (keep := self._keep(classes)) is not None:
+            beta = beta * keep
         directions = (scale[:, None] * beta)[:, :, None] * along
         attention = self.network.attention
         if isinstance(attention, HierarchicalAttention):
@@ -330,6 +372,8 @@ class BatchAccount:
         units, scale = self._units(texts, classes)
         biases = network.capsules.capsule_bias.cpu().transpose(0, 1)  # b_ij (J, I, d_c)
         routing = activity.routing[texts, :, classes] * scale[:, None]
+        if (keep := self._keep(classes)) is not None:
+            routing = routing * keep
         bias = (torch.bmm(biases[classes], units[:, :, None])[:, :, 0] * routing).view(
             directions.shape[:3]
         )

@@ -13,7 +13,7 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -50,6 +50,7 @@ from icaps.train.checkpoint_files import (
     CAPSULES,
     CLASSES,
     CONFIG,
+    EDITS,
     HISTORY,
     METRICS,
     TEXTS,
@@ -73,7 +74,7 @@ LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class 
 MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
 _MAX_SHARED = 1 << 28  # bytes of vectors of words that share stored ones, which are expanded
 Module = TypeVar("Module", bound=nn.Module)
-_WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES, TEXTS)
+_WRITTEN = (CONFIG, VOCABULARY, CLASSES, WEIGHTS, METRICS, HISTORY, CAPSULES, TEXTS, EDITS)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Checkpoint:
         capsule_names: Names that users gave to primary capsules, by number.
         label_type: Of the labels before they became names: a key of `LABEL_TYPES`.
         hashes: Of the texts of the training; None in checkpoints of earlier versions.
+        edits: What is neutral, as `interpret.edits.Edit.to_dict` returns it.
     """
 
     network: ICapsNet
@@ -103,6 +105,7 @@ class Checkpoint:
     capsule_names: dict[int, str] = field(default_factory=dict)
     label_type: str = "str"
     hashes: TextHashes | None = None
+    edits: Sequence[dict[str, Any]] = ()
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -242,6 +245,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         capsule_names=_read_names(folder / CAPSULES),
         label_type=label_type,
         hashes=load_hashes(folder),
+        edits=_read_edits(folder / EDITS),
     )
 
 
@@ -268,6 +272,8 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     checkpoint.vocabulary.save(folder / VOCABULARY)
     if checkpoint.hashes is not None:
         checkpoint.hashes.save(folder)
+    if checkpoint.edits:
+        write_json({"edits": list(checkpoint.edits)}, folder / EDITS)
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)  # safetensors creates it readable to its owner only
 
@@ -320,6 +326,16 @@ def _read_names(path: Path) -> dict[int, str]:
         return {int(number): str(name) for number, name in names.items()}
     except ValueError as error:
         raise CheckpointError(f"{path} is damaged ({error}). {COPY_AGAIN}") from error
+
+
+def _read_edits(path: Path) -> Sequence[dict[str, Any]]:
+    """The edits of a model; most have none."""
+    if not path.exists():
+        return ()
+    edits = read_json(path).get("edits")
+    if not isinstance(edits, list) or not all(isinstance(edit, dict) for edit in edits):
+        raise CheckpointError(f"{path} is damaged (it has no list of edits). {COPY_AGAIN}")
+    return edits
 
 
 def _check_version(config: dict[str, Any], folder: Path) -> None:

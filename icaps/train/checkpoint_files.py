@@ -9,6 +9,7 @@
     metrics.json       seed, sizes, validation and test scores
     history.jsonl      a record per epoch
     capsules.json      names that users gave to primary capsules
+    edits.json         what is neutral (`interpret.edits`); only if something is
     texts.safetensors  hashes of the texts of the training, see `text_hashes`
     baseline.json      in place of config.json: the folder is that of a baseline
     last/              state.safetensors, from which `icaps train --resume` continues
@@ -28,7 +29,7 @@ from icaps.errors import CheckpointError, DataError
 CONFIG, BASELINE = "config.json", "baseline.json"
 VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
 WEIGHTS, METRICS = "model.safetensors", "metrics.json"
-HISTORY, CAPSULES = "history.jsonl", "capsules.json"
+HISTORY, CAPSULES, EDITS = "history.jsonl", "capsules.json", "edits.json"
 TEXTS = "texts.safetensors"
 LAST, STATE = "last", "state.safetensors"
 # Written by the process of a training; described in `icaps.runs.folder`.
@@ -109,12 +110,16 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 
 def weights_fingerprint(checkpoint: str | Path) -> str:
-    """SHA-256 of the weights in a checkpoint folder.
+    """SHA-256 of the weights in a checkpoint folder, and of its edits if it has some.
 
     Raises:
         CheckpointError: The weights cannot be read.
     """
+    folder = Path(checkpoint)
     try:
-        return hashlib.sha256((Path(checkpoint) / WEIGHTS).read_bytes()).hexdigest()
+        content = hashlib.sha256((folder / WEIGHTS).read_bytes())
+        if (folder / EDITS).exists():
+            content.update((folder / EDITS).read_bytes())
+        return content.hexdigest()
     except OSError as error:
         raise CheckpointError(f"The weights in {checkpoint} cannot be read: {error}") from error
