@@ -140,6 +140,7 @@ def make_card(
         "vocabulary": classifier.vocabulary_.trained_words,
         "vector_words": classifier.vocabulary_.vector_words,
         "capsule_count": config.num_capsules,
+        "edits": [str(edit) for edit in classifier.edits_],
         "model_settings": dataclasses.asdict(config),
         "train_settings": dataclasses.asdict(train),
         "training": {

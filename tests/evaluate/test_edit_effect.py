@@ -1,0 +1,118 @@
+"""The effect of edits, by hand, and the command `icaps repair`."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
+from icaps.evaluate.edit_effect import measure_edits
+from icaps.interpret.edits import neutral_capsule, neutral_words
+from tests.conftest import MODEL, TRAIN, make_texts
+from tests.dashboard.test_shortcuts_page import TOKEN, planted
+
+
+@pytest.fixture(scope="module")
+def misled() -> ICapsClassifier:
+    """A model that depends on a token that is planted in nine of ten texts of Gardens."""
+    return ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*zip(*planted(360, 1), strict=True))
+
+
+def with_token(count: int) -> list[tuple[str, str]]:
+    """Texts of all classes, every other one with the token."""
+    texts, labels = make_texts(count, 8)
+    return [
+        (f"{TOKEN} {text}" if n % 2 else text, label)
+        for n, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+
+
+def test_the_effect_by_hand(misled: ICapsClassifier) -> None:
+    labelled = with_token(60)
+    edited = misled.edited([neutral_words(TOKEN)])
+    effect = measure_edits(misled, edited, labelled)
+    texts = [text for text, _ in labelled]
+    labels = np.array([label for _, label in labelled])
+    before, after = misled.predict(texts), edited.predict(texts)
+    has_token = np.array([TOKEN in text for text in texts])
+    assert (effect.texts, effect.concerned) == (60, has_token.sum())
+    assert effect.flips == (before != after).sum() > 5
+    assert effect.before.value == (before == labels).mean()
+    assert effect.after.value == (after == labels).mean()
+    assert effect.concerned_before.value == (before == labels)[has_token].mean()
+    assert effect.concerned_after.value == (after == labels)[has_token].mean()
+    assert effect.concerned_after.value > effect.concerned_before.value + 0.15  # it is repaired
+    assert effect.rest_before == effect.rest_after
+    assert effect.control < effect.flips / 2
+    assert len(list(effect.lines())) == 3
+
+
+def test_a_second_edit_is_compared_with_the_first(misled: ICapsClassifier) -> None:
+    first = misled.edited([neutral_words(TOKEN)])
+    second = first.edited([*first.edits_, neutral_capsule(0)])
+    effect = measure_edits(first, second, with_token(30))
+    assert effect.concerned == 30
+    assert measure_edits(first, first, with_token(30)).flips == 0
+
+
+def test_the_command(
+    misled: ICapsClassifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    misled.save(tmp_path / "model")
+    with (tmp_path / "texts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *with_token(60)])
+    model, out, data = (str(tmp_path / name) for name in ("model", "out", "texts.csv"))
+    given = ["repair", "--model", model, "--word", TOKEN, "--class", "Gardens", "--out", out]
+    assert main([*given, "--data", data, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    wanted = {"name": TOKEN, "words": [TOKEN], "capsule": None, "target": "Gardens"}
+    assert facts["edits"] == [wanted]
+    loaded = ICapsClassifier.load(out, device="cpu")
+    assert facts["effect"] == measure_edits(misled, loaded, with_token(60)).to_dict()
+    # Another edit, with a name, then the first is undone.
+    given = ["repair", "--model", out, "--word", "bread soup", "--name", "soups", "--out", out]
+    assert main([*given, "--undo", TOKEN]) == 0
+    assert "soups: “bread soup” is neutral for all classes" in capsys.readouterr().out
+    (edit,) = ICapsClassifier.load(out, device="cpu").edits_
+    assert edit.words == ("bread", "soup")
+    assert main(["repair", "--model", out, "--undo", "soups", "--out", out]) == 0
+    assert "no edits" in capsys.readouterr().out
+    undone, texts = ICapsClassifier.load(out, device="cpu"), make_texts(20, 2)[0]
+    np.testing.assert_allclose(undone.class_norms(texts), misled.class_norms(texts), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--word", "qqqq"], "does not know the word 'qqqq'"),
+        (["--word", "bread", "--class", "Knitting"], "no class 'Knitting'"),
+        (["--undo", "x"], "no edit 'x'; it has none"),
+        (["--word", "bread", "--word", "soup", "--name", "x"], "--name names one edit"),
+        (["--capsule", "77"], "no capsule 77"),
+    ],
+)
+def test_mistakes_are_told(
+    given: list[str],
+    message: str,
+    misled: ICapsClassifier,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    misled.save(tmp_path / "model")
+    assert main(["repair", "--model", str(tmp_path / "model"), *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_card_names_the_edits(
+    misled: ICapsClassifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    misled.edited([neutral_words(TOKEN, "Gardens")]).save(tmp_path / "model")
+    with (tmp_path / "texts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *with_token(60)])
+    given = ["card", "--model", str(tmp_path / "model"), "--data", str(tmp_path / "texts.csv")]
+    assert main([*given, "--out", str(tmp_path / "card")]) == 0
+    (page,) = (tmp_path / "card").glob("*.md")
+    assert f"“{TOKEN}” is neutral for Gardens" in page.read_text(encoding="utf-8")
