@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard import error_boundary, nav, quotas, url_state
 from dashboard.cache.data import DataKey
-from dashboard.widgets import data_picker
+from dashboard.widgets import data_list, data_picker
 from icaps.data.saved_slices import save_texts, store_selection
 from icaps.html import escape
 from icaps.text.tokenizer import split_words
@@ -94,7 +94,7 @@ def carry(selection: TextSelection) -> Carried:
     path = store_selection(selection.labelled(), selection.count, selection.what, selection.stored)
     carried = Carried(selection, path)
     st.session_state[_CARRIED] = carried
-    data_picker.offer({f"selected: {selection.title}": str(path)})
+    data_list.offer({f"selected: {selection.title}": str(path)})
     return carried
 
 
@@ -103,7 +103,7 @@ def clear() -> None:
     carried = st.session_state.pop(_CARRIED, None)
     if carried is not None and st.session_state.data == str(carried.path):
         st.session_state.data, st.session_state.data_shown = carried.selection.data.value, ""
-    data_picker.offer({})
+    data_list.offer({})
 
 
 def show_actions(selection: TextSelection, key: str, here: str = "") -> None:

@@ -20,7 +20,7 @@ def main() -> None:
     folders = inputs.ask_models(known)
     if folders:
         baseline.show_training(next(iter(folders.values())))
-    choice = data_picker.ask_on_page(url_state.COMPARE_PLACE)
+    choice = data_picker.ask_on_page(url_state.COMPARE_PLACE, next(iter(folders.values()), None))
     if choice is None:
         return
     url_state.publish_data(choice.value, url_state.COMPARE)

@@ -16,7 +16,7 @@ def main() -> None:
     if model is None:
         layout.show_how_to_train()
         return
-    choice = data_picker.ask_on_page(url_state.DATASET_PLACE)
+    choice = data_picker.ask_on_page(url_state.DATASET_PLACE, model)
     if choice is None:
         return
     shortcuts = None

@@ -23,6 +23,7 @@ from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.data.unlabelled import open_unlabelled
+from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index, index_artifact
 from icaps.explore.label_issues import row_predictions
@@ -91,6 +92,20 @@ def first_rows(data: DataKey) -> Preview:
     """
     quotas.request()
     return preview(resolve(data.value), data.reading)
+
+
+def first_classes(value: str) -> tuple[str, ...]:
+    """The classes in the first rows of a file; none if it cannot be read without options."""
+    try:
+        return _first_classes(key_of(value, {}))
+    except DataError:  # which is shown where it is chosen
+        return ()
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def _first_classes(data: DataKey) -> tuple[str, ...]:
+    rows = preview(resolve(data.value), data.reading).rows
+    return tuple(dict.fromkeys(label for _, label in rows))
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")

@@ -46,7 +46,7 @@ def _ask_to_count(model: ModelFolder) -> None:
         st.session_state["counted model"] = model.path
         if (trained := training_jobs.data_of(model.path)) is not None:
             data_picker.take(_PLACE, *trained)
-    choice = data_picker.ask(_PLACE)
+    choice = data_picker.ask(_PLACE, model)
     if choice is None:
         return
     split = data_picker.ask_split(choice, model)

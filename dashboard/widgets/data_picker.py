@@ -11,28 +11,33 @@ from dashboard import error_boundary, file_access, quotas, url_state
 from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
+from dashboard.widgets import data_list, upload_box
+from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
 from icaps.data.resolve import available, is_hub_name, resolve
-from icaps.data.saved_slices import slices
 from icaps.data.unlabelled import unlabelled_reading
-from icaps.data.uploads import store_upload, uploads
 from icaps.errors import DataError
 from icaps.html import printable
 from icaps.train.text_hashes import HELD_OUT
 
-UPLOAD, PATH = "Upload a file …", "A path or a name …"
-NONE = "None"  # of texts without labels
-_OFFERED = "offered data"  # by `offer`
+__all__ = ["NONE", "PATH", "UPLOAD"]  # labels of the list, as it is read by its users
 _PREVIEW_ROWS = 5
 _MAX_CHARACTERS = 300  # of a text in the preview
 
 
 class Choice(NamedTuple):
-    """The selected data; `preview` is None if the data is not on this machine yet."""
+    """The selected data.
+
+    Attributes:
+        key: The data as cached functions take it.
+        preview: Its first rows; None if it is not on this machine yet.
+        misfit: Why the model that was asked about cannot be scored on it; None if it can.
+    """
 
     key: DataKey
     preview: Preview | None
+    misfit: Misfit | None = None
 
     @property
     def value(self) -> str:
@@ -46,41 +51,56 @@ class Choice(NamedTuple):
 
     @property
     def ready(self) -> bool:
-        """Whether no problem with reading the data is known."""
+        """Whether nothing is known that prevents its use."""
+        if self.misfit is not None:
+            return False
         return self.preview is None or (not self.preview.trouble and bool(self.preview.rows))
 
 
-def ask(place: str) -> Choice | None:
+def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     """Asks for data; None while nothing is chosen.
 
     Args:
         place: Prefix of the keys of the widgets.
+        model: The model that is scored on it: data with other classes is left out of the list.
 
     Raises:
         DataError: What was named or uploaded can't be used.
         NotAllowedError: It may not be read or uploaded here.
+        CheckpointError: The model is damaged.
     """
-    value = _ask_value(place)
+    value = _ask_value(place, model)
     if not value:
         return None
     file_access.check_data(value)
     key = data.key_of(value, {})
-    if not _is_here(value):
-        return Choice(key, None)
-    key = key.read_with(_ask_reading(place, key))
-    return Choice(key, data.first_rows(key))
+    preview = None
+    if _is_here(value):
+        if model is None:
+            upload_box.ask_test_file(place, value)
+        key = key.read_with(_ask_reading(place, key))
+        preview = data.first_rows(key)
+    misfit = None if model is None else data_list.misfit(value, preview, model)
+    if misfit is not None:
+        st.warning(
+            error_boundary.plain(f"This data does not suit the model: {misfit}.")
+            + " Choose other data, or a model with its classes.",
+            icon=":material/block:",
+        )
+    return Choice(key, preview, misfit)
 
 
-def ask_on_page(place: str) -> Choice | None:
+def ask_on_page(place: str, model: ModelFolder | None = None) -> Choice | None:
     """As `ask`; a data set in the address of the page, or from another page, comes first.
 
     Raises:
         DataError: What was named or uploaded can't be used.
         NotAllowedError: It may not be read or uploaded here.
+        CheckpointError: The model is damaged.
     """
     if url_state.links_other_data():
         take(place, st.session_state.data)
-    return ask(place)
+    return ask(place, model)
 
 
 def ask_split(choice: Choice, model: ModelFolder | None = None) -> str:
@@ -127,12 +147,7 @@ def ask_unlabelled(place: str, reading: Mapping[str, Any]) -> str:
         DataError: What was named or uploaded can't be used.
         NotAllowedError: It may not be read or uploaded here.
     """
-    value = _ask_value(
-        place,
-        "Texts without classes",
-        "A file of texts: one per line, or CSV, TSV, JSON or Parquet, compressed or not",
-        optional=True,
-    )
+    value = _ask_optional(place)
     if not value:
         return ""
     file_access.check_data(value)
@@ -150,7 +165,7 @@ def show_preview(choice: Choice) -> None:
         st.caption("Not downloaded yet. It is downloaded when it is needed.")
         return
     if choice.preview.trouble:
-        st.error(error_boundary.plain(choice.preview.trouble), icon=":material/error:")
+        st.error(error_boundary.message(choice.preview.trouble), icon=":material/error:")
         st.caption("The columns and the format can be set under *Parsing options*.")
     rows = [
         (label, printable(text[:_MAX_CHARACTERS]))
@@ -161,36 +176,12 @@ def show_preview(choice: Choice) -> None:
         st.dataframe(table, width="stretch", hide_index=True, height="content", row_height=28)
 
 
-def options() -> dict[str, str]:
-    """The data to choose from: the label of each, and its value as `--data` takes it."""
-    choices = {
-        (row.name if row.place or row.synthetic else f"{row.name} (download)"): row.name
-        for row in sorted(
-            file_access.named(), key=lambda row: (not row.synthetic, row.place is None)
-        )
-    }
-    for upload in uploads():  # the latest first
-        name = f"upload: {upload.name}"
-        if name in choices:  # another file of this name
-            name += f" of {upload.when:%Y-%m-%d %H:%M} UTC ({upload.path.parent.name[:4]})"
-        choices[name] = str(upload.path)
-    try:
-        choices |= {f"slice: {piece.name}": str(piece.path) for piece in slices()}
-    except DataError as error:  # a damaged slice; other data can still be chosen
-        st.error(error_boundary.plain(str(error)), icon=":material/error:")
-    return choices | st.session_state.get(_OFFERED, {})
-
-
-def offer(choices: Mapping[str, str]) -> None:
-    """Adds data to those that this visitor can choose; what was added before is removed."""
-    st.session_state[_OFFERED] = dict(choices)
-
-
 def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> None:
     """Chooses data, and sets its parsing options; None leaves these as they are."""
-    names = {value: name for name, value in options().items()}
+    names = {value: name for name, value in data_list.options().items()}
     st.session_state[f"{place} data"] = names.get(value, PATH)
     st.session_state[f"{place} path"] = value
+    st.session_state.pop(f"{place} data start", None)
     if reading is None:
         return
     given = {
@@ -215,60 +206,85 @@ def take_unlabelled(place: str, value: str) -> None:
         st.session_state[f"{place} data"] = NONE
 
 
-def _ask_value(
-    place: str,
-    label: str = "Data",
-    upload: str = "A file with texts and their classes: CSV, TSV, JSON or Parquet, compressed or "
-    "not",
-    optional: bool = False,
-) -> str:
-    """Asks for a path or a name; empty while there is none."""
-    known = ({NONE: ""} if optional else {}) | options()
-    key = f"{place} data"
-    names = [*known, *([] if quotas.read_only() else [UPLOAD]), PATH]
-    if (
-        not optional and key not in st.session_state and st.session_state.data
-    ):  # shown on another page
-        take(place, st.session_state.data)
-    if st.session_state.get(key) not in names:
-        st.session_state[key] = names[0]
+def _ask_value(place: str, model: ModelFolder | None) -> str:
+    """Asks for labelled data; empty while there is none."""
+    state, key = st.session_state, f"{place} data"
+    _take_upload(place)
+    known = data_list.listed(model)
+    if key not in state and state.data:  # shown on another page
+        take(place, state.data)
+        if state[key] in known.misfits:
+            del state[key]
+    _follow_label(place, known.values)
+    names = [*([] if quotas.read_only() else [UPLOAD]), *known.values, PATH]
+    chosen_for_visitor = state.get(key) == state.get(f"{place} data start")
+    if state.get(key) not in names or (chosen_for_visitor and state[key] in known.misfits):
+        state[key] = state[f"{place} data start"] = (
+            known.start if known.start in names else names[0]
+        )
+    state[key] = state[key]  # set again, as a list with other options begins at its first one
+    hidden = set() if state.get(f"{place} data all") else known.misfits.keys() - {state[key]}
     chosen = st.selectbox(
-        label,
+        "Data",
+        [name for name in names if name not in hidden],
+        key=key,
+        persist_state="session",
+    )
+    if known.misfits:
+        data_list.ask_all(place, known.misfits)
+    if chosen == UPLOAD:
+        return upload_box.ask(place)
+    value = _ask_path(place) if chosen == PATH else known.values[chosen]
+    state[f"{place} data value"] = value
+    return value
+
+
+def _ask_optional(place: str) -> str:
+    """Asks for texts without labels; empty for none."""
+    state, key = st.session_state, f"{place} data"
+    _take_upload(place)
+    known = data_list.options()
+    names = [NONE, *([] if quotas.read_only() else [UPLOAD]), *known, PATH]
+    if state.get(key) not in names:
+        state[key] = NONE
+    state[key] = state[key]  # as above
+    chosen = st.selectbox(
+        "Texts without classes",
         names,
         key=key,
         help="They train the model as well, which helps where few texts have classes. Classes in "
-        "this data are not read."
-        if optional
-        else None,
+        "this data are not read.",
         persist_state="session",
     )
     if chosen == UPLOAD:
-        return _ask_upload(place, upload)
+        return upload_box.ask_texts(place)
     if chosen == PATH:
-        return st.text_input(
-            "Path or name",
-            key=f"{place} path",
-            placeholder="/data/texts.csv, or owner/name",
-            help="A file or folder on this machine, or owner/name on the Hugging Face Hub.",
-            persist_state="session",
-        ).strip()
-    return known[chosen]
+        return _ask_path(place)
+    return known.get(chosen, "")
 
 
-def _ask_upload(place: str, label: str) -> str:
-    file = st.file_uploader(
-        label,
-        key=f"{place} file",
-        max_upload_size=quotas.upload_mb(),
-    )
-    if file is None:
-        return ""
-    file_id, path = st.session_state.get(f"{place} kept", ("", ""))
-    if file_id != file.file_id:
-        quotas.upload(file.size)
-        path = str(store_upload(file.name, file))
-        st.session_state[f"{place} kept"] = file.file_id, path
-    return path if Path(path).exists() else ""  # it may have been deleted since
+def _ask_path(place: str) -> str:
+    return st.text_input(
+        "Path or name",
+        key=f"{place} path",
+        placeholder="/data/texts.csv, or owner/name",
+        help="A file or folder on this machine, or owner/name on the Hugging Face Hub.",
+        persist_state="session",
+    ).strip()
+
+
+def _take_upload(place: str) -> None:
+    """Chooses what was uploaded in the last run, so that the list names it from then on."""
+    if value := st.session_state.pop(upload_box.stored(place), ""):
+        take(place, value)
+
+
+def _follow_label(place: str, values: Mapping[str, str]) -> None:
+    """Chooses the same data by its new label, as after a download."""
+    state, key = st.session_state, f"{place} data"
+    if key in state and state[key] not in (*values, UPLOAD, PATH):
+        labels = {value: label for label, value in values.items()}
+        state[key] = labels.get(state.get(f"{place} data value", ""), state[key])
 
 
 def _is_here(value: str) -> bool:

@@ -1,6 +1,8 @@
 """Uploaded files of visitors, stored where a training in another process can read them.
 
 uploads/HASH/NAME    a hash of the content, so that a file is stored once under each name
+
+NAME is a file, or a folder with the files of a train and a test part.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import stat
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -21,8 +24,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from icaps.data.cache import FOLDER_SETTING, data_folder
+from icaps.data.formats.detect import SUFFIXES
 from icaps.data.problems import FileError
-from icaps.data.streams import BLOCK, data_file
+from icaps.data.streams import BLOCK, COMPRESSED_SUFFIXES, data_file
 from icaps.errors import DataError
 
 LIMIT = 10**9  # bytes of a file
@@ -39,7 +43,7 @@ _UNNAMED = "upload"
 
 @dataclass(frozen=True)
 class Upload:
-    """A stored file: its safe name, its path, its size and the time of the upload (UTC)."""
+    """A stored file or folder: its safe name, its path, its size and the time of upload (UTC)."""
 
     name: str
     path: Path
@@ -67,14 +71,8 @@ def store_upload(
         DataError: It is empty, too large, or too large after decompression; or it cannot be
             written.
     """
-    name, size = safe_name(name), content.seek(0, io.SEEK_END)
-    if size == 0:
-        raise DataError(f"{name!r} is empty (0 bytes); choose a file with texts and labels.")
-    if size > limit:
-        raise DataError(
-            f"{name!r} has {_megabytes(size)}, and at most {_megabytes(limit)} are accepted. "
-            "Upload a part of it, or compress it."
-        )
+    name = safe_name(name)
+    _check_size(name, content, limit)
     target = _root() / _hash(content) / name
     if not target.is_file():
         with _writing(), _scratch() as scratch:
@@ -85,8 +83,55 @@ def store_upload(
     return target
 
 
+def store_parts(
+    files: Mapping[str, tuple[str, BinaryIO]],
+    limit: int = LIMIT,
+    unpacked_limit: int = UNPACKED_LIMIT,
+) -> Path:
+    """Stores files as the parts of one data set, atomically, once for the same names and contents.
+
+    Args:
+        files: For each part, such as "train" and "test", a name and a content as for
+            `store_upload`.
+        limit, unpacked_limit: As for `store_upload`, for each file.
+
+    Returns:
+        The path of the folder, which `open_source` reads by its parts; it is named after the files.
+
+    Raises:
+        DataError: A file is empty or too large, or can't be written.
+    """
+    names = {part: safe_name(name) for part, (name, _) in files.items()}
+    for part, (_, content) in files.items():
+        _check_size(names[part], content, limit)
+    hashes = [f"{part} {names[part]} {_hash(content)}" for part, (_, content) in files.items()]
+    digest = hashlib.blake2b("\n".join(hashes).encode(), digest_size=16).hexdigest()
+    folder = safe_name(" + ".join(name.split(".")[0] for name in names.values()))
+    target = _root() / digest / folder
+    if target.is_dir():
+        return target
+    with _writing():
+        _root().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=_root()) as scratch:
+            filled = Path(scratch) / folder
+            filled.mkdir()
+            for part, (_, content) in files.items():
+                path = filled / f"{part}{_data_suffix(names[part])}"
+                _copy(content, path)
+                _check_unpacked(names[part], path, unpacked_limit)
+            target.parent.mkdir(exist_ok=True)
+            if not target.is_dir():  # or stored by another visitor meanwhile
+                filled.replace(target)
+    return target
+
+
+def is_upload(path: Path) -> bool:
+    """Whether this is the path of a stored file or folder."""
+    return path.parent.parent == _root() and bool(_HASH.fullmatch(path.parent.name))
+
+
 def uploads() -> list[Upload]:
-    """The stored files, the latest first.
+    """The stored files and folders, the latest first.
 
     Raises:
         DataError: The folder cannot be read.
@@ -102,7 +147,7 @@ def uploads() -> list[Upload]:
 
 
 def delete_upload(path: Path) -> None:
-    """Deletes a file that `uploads` lists, and no other.
+    """Deletes a file or folder that `uploads` lists, and no other.
 
     Raises:
         DataError: It is not listed, or cannot be deleted.
@@ -110,7 +155,7 @@ def delete_upload(path: Path) -> None:
     if path not in [upload.path for upload in uploads()]:
         raise DataError(f"{path} is not an upload (any more); choose a listed one.")
     with _writing():
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
 
@@ -135,7 +180,7 @@ def delete_old(age: timedelta | None) -> int:
         for path in _root().glob(".*"):
             unfinished = _upload(path)
             if unfinished and now - unfinished.when > _ABANDONED:
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return len(old)
 
 
@@ -155,6 +200,25 @@ def safe_name(name: str) -> str:
         stem = f"_{stem}"
     room = LONGEST_NAME - len(ending)
     return stem.encode()[:room].decode(errors="ignore").rstrip() + ending
+
+
+def _check_size(name: str, content: BinaryIO, limit: int) -> None:
+    size = content.seek(0, io.SEEK_END)
+    if size == 0:
+        raise DataError(f"{name!r} is empty (0 bytes); choose a file with texts and labels.")
+    if size > limit:
+        raise DataError(
+            f"{name!r} has {_megabytes(size)}, and at most {_megabytes(limit)} are accepted. "
+            "Upload a part of it, or compress it."
+        )
+
+
+def _data_suffix(name: str) -> str:
+    """The suffixes by which a folder's parts are found; the format is detected by the content."""
+    path = Path(name.lower())
+    packed = path.suffix if path.suffix in COMPRESSED_SUFFIXES else ""
+    suffix = Path(path.name.removesuffix(packed)).suffix
+    return (suffix if suffix in SUFFIXES else ".txt") + packed
 
 
 def _root() -> Path:
@@ -218,12 +282,14 @@ def _megabytes(size: int) -> str:
 def _upload(path: Path) -> Upload | None:
     try:
         info = path.lstat()
+        inside = list(path.iterdir()) if stat.S_ISDIR(info.st_mode) else []
     except FileNotFoundError:  # deleted by another visitor since it was listed
         return None
-    if not stat.S_ISREG(info.st_mode):
+    if not stat.S_ISREG(info.st_mode) and not inside:
         return None
+    size = sum(file.bytes for file in map(_upload, inside) if file) or info.st_size
     when = datetime.fromtimestamp(info.st_mtime, timezone.utc)
-    return Upload(path.name, path, info.st_size, when)
+    return Upload(path.name, path, size, when)
 
 
 @contextmanager

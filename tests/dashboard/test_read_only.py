@@ -16,7 +16,7 @@ from dashboard.explore import inputs as dataset_questions
 from dashboard.quotas import NotAllowedError
 from dashboard.selection import TextSelection
 from dashboard.train import inputs as train_questions
-from dashboard.widgets import data_picker
+from dashboard.widgets import data_picker, upload_box
 from icaps.data.uploads import store_upload, uploads
 from icaps.runs import jobs
 from icaps.runs.folder import STOPPED, Status
@@ -111,7 +111,7 @@ def test_no_action_is_done_whatever_is_requested(
     for name in ("save_texts", "store_selection"):
         monkeypatch.setattr(selection, name, lambda *_: pytest.fail("it was saved"))
     chosen = TextSelection(data.key_of(str(stored), {}), "", "all", 1, lambda: [("a", "b")], {})
-    monkeypatch.setattr(data_picker, "store_upload", lambda *_: pytest.fail("it was kept"))
+    monkeypatch.setattr(upload_box, "store_upload", lambda *_: pytest.fail("it was kept"))
     monkeypatch.setattr(inputs, "rename_capsule", lambda *_: pytest.fail("renamed"))
     monkeypatch.setattr(quotas, "read_only", lambda: False)  # everything is offered
     pressed(monkeypatch)

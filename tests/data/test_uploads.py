@@ -14,7 +14,15 @@ import pytest
 
 from icaps.data.problems import FileError
 from icaps.data.source import open_source
-from icaps.data.uploads import LONGEST_NAME, delete_upload, safe_name, store_upload, uploads
+from icaps.data.uploads import (
+    LONGEST_NAME,
+    delete_upload,
+    is_upload,
+    safe_name,
+    store_parts,
+    store_upload,
+    uploads,
+)
 from icaps.errors import DataError
 
 CSV = b"text,label\nsome words,a\nother words,b\n"
@@ -249,3 +257,36 @@ def test_nothing_else_is_deleted_or_listed(root: Path, outside: Path) -> None:
         with pytest.raises(DataError, match="is not an upload"):
             delete_upload(path)
     assert (folder / "link.csv").is_symlink()
+
+
+def test_parts_are_stored_as_a_folder_and_once() -> None:
+    files = {
+        "train": ("my train.csv.gz", gzip.compress(CSV)),
+        "test": ("x/../b.data", b"label,text"),
+    }
+    parts = {part: (name, io.BytesIO(content)) for part, (name, content) in files.items()}
+    path = store_parts(parts)
+    assert path.name == "my train + b"
+    assert sorted(file.name for file in path.iterdir()) == ["test.txt", "train.csv.gz"]
+    (stored,) = uploads()
+    assert (stored.path, stored.name) == (path, path.name)
+    assert stored.bytes == sum(len(content) for _, content in files.values())
+    assert store_parts(parts) == path
+    assert is_upload(path)
+    assert not is_upload(path.parent)
+    assert not is_upload(path / "train.csv.gz")
+    swapped = {"train": parts["test"], "test": parts["train"]}
+    assert store_parts(swapped) != path
+    delete_upload(path)
+    assert [upload.name for upload in uploads()] == ["b + my train"]
+
+
+def test_parts_are_checked_like_single_files() -> None:
+    good = ("a.csv", io.BytesIO(b"label,text"))
+    with pytest.raises(DataError, match=r"'b.csv' is empty"):
+        store_parts({"train": good, "test": ("b.csv", io.BytesIO())})
+    with pytest.raises(DataError, match="unpacks to"):
+        store_parts(
+            {"train": good, "test": ("b.csv.gz", io.BytesIO(gzip.compress(CSV)))}, unpacked_limit=3
+        )
+    assert uploads() == []
