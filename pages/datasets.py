@@ -15,6 +15,7 @@ def main() -> None:
         "Datasets",
         "What a data set holds: classes, lengths, distinctive words, duplicates, and possible "
         "label errors.",
+        wide=True,
     )
     model = sidebar.choose_model()
     choice = data_picker.ask_on_page(url_state.DATASET_PLACE)

@@ -27,10 +27,15 @@ from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index, index_artifact
 from icaps.explore.label_issues import row_predictions
-from icaps.explore.neighbours import TrainingSample, sample_artifact
+from icaps.explore.neighbours import (
+    TrainingSample,
+    directions,
+    most_similar,
+    sample_artifact,
+)
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
-from icaps.explore.text_projection import project_texts, text_vectors
+from icaps.explore.text_projection import SAMPLE, project_texts, text_vectors
 from icaps.interpret.projection import PlaneMap
 from icaps.text.vectors import load_vectors
 from icaps.train.estimate import Estimate, estimate, suggest_settings
@@ -230,6 +235,32 @@ def text_map(
     quotas.request()
     texts = data.text(numbers)
     return project_texts(text_vectors(models.load(model), texts, space), method)
+
+
+def random_rows(count: int) -> Rows:
+    """The numbers of a random sample of `count` rows, in rising order; of all if they are few."""
+    if count <= SAMPLE:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).choice(count, SAMPLE, replace=False))
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Reading the texts …", hash_funcs={Index: _folder_of}
+)
+def row_directions(data: Index, model: ModelFolder) -> NDArray[np.float32]:
+    """The directions of the class capsules of `random_rows`, (sample, d)."""
+    quotas.request()
+    texts = data.text(random_rows(len(data)))
+    return directions(text_vectors(models.load(model), texts))
+
+
+def similar_rows(data: Index, model: ModelFolder, row: int, count: int) -> list[tuple[int, float]]:
+    """The rows of a sample that are most similar to a row, and the cosines of their capsules."""
+    (own,) = directions(text_vectors(models.load(model), data.text([row])))
+    near, cosines = most_similar(row_directions(data, model), own, count + 1)
+    numbers = random_rows(len(data))[near].tolist()
+    pairs = zip(numbers, cosines.tolist(), strict=True)
+    return [(number, cosine) for number, cosine in pairs if number != row][:count]
 
 
 def training_sample(model: ModelFolder, data: DataKey) -> TrainingSample | None:

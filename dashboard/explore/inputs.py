@@ -1,5 +1,6 @@
 """Asks which rows of a data set are shown; saves slices, and deletes uploads and slices."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from icaps.html import printable
 ALL, RIGHT, WRONG = "all", "predicted right", "predicted wrong"
 LABEL_ISSUE = "possible label error"
 _ANY_SPLIT = "all"
+_FIELD = 220  # pixels of a filter
 
 
 class RowSelection(NamedTuple):
@@ -73,8 +75,9 @@ def ask_rows(
     Raises:
         DataError: The pattern is not a regular expression.
     """
-    query = _ask_query(index)
-    prediction = _ask_prediction(predictions)
+    with st.container(horizontal=True, key="row filters"):  # as many in a line as fit
+        query = _ask_query(index)
+        prediction = _ask_prediction(predictions)
     picked = _ask_picked(index)
     mask, name = None, ""
     if prediction != ALL and predictions is not None and model is not None:
@@ -106,18 +109,25 @@ def describe(query: Query) -> str:
     return ", ".join(parts)
 
 
-def ask_row(rows: NDArray[np.int64], texts: list[str]) -> int | None:
-    """Asks for one of the rows that are shown, to open it."""
-    labels = {int(row): printable(text[:80]) for row, text in zip(rows, texts, strict=True)}
-    return st.selectbox(
+def keep_open(numbers: NDArray[np.int64]) -> None:
+    """Opens the first of the rows, unless one of them is open."""
+    if st.session_state.get("open row") not in numbers:
+        st.session_state["open row"] = int(numbers[0])
+
+
+def ask_row(numbers: NDArray[np.int64], texts: Sequence[str]) -> int:
+    """Asks for the row to open, as a selection in the table does."""
+    keep_open(numbers)
+    labels = {int(row): printable(text[:80]) for row, text in zip(numbers, texts, strict=True)}
+    row: int = st.selectbox(
         "Open a row",
         list(labels),
-        index=None,
         format_func=lambda row: f"{row}: {labels[row]}",
-        placeholder="to see its explanation",
         key="open row",
+        help="Or select it in the table.",
         persist_state="session",
     )
+    return row
 
 
 def selected(choice: Choice, index: Index, chosen: RowSelection) -> TextSelection:
@@ -133,34 +143,46 @@ def selected(choice: Choice, index: Index, chosen: RowSelection) -> TextSelectio
 
 
 def _ask_query(index: Index) -> Query:
-    left, right = st.columns(2, gap="medium")
-    words = left.text_input(
+    longest = max(int(index.words.max(initial=1)), 1)
+    words = st.text_input(
         "Words",
         key="rows words",
         persist_state="session",
         help="All of them, in any order, ignoring case.",
+        width=_FIELD,
     )
-    regex = right.text_input(
+    regex = st.text_input(
         "Pattern",
         key="rows regex",
         persist_state="session",
         help="A regular expression (RE2); (?i) ignores case.",
+        width=_FIELD,
     )
-    left, middle, right = st.columns(3, gap="medium")
-    classes = left.multiselect(
-        "Classes", index.classes, key="rows classes", persist_state="session", placeholder="all"
+    classes = st.multiselect(
+        "Classes",
+        index.classes,
+        key="rows classes",
+        persist_state="session",
+        placeholder=f"all {len(index.classes):,}; type to search",
+        width=_FIELD,
     )
-    split = middle.selectbox(
-        "Split", [_ANY_SPLIT, *index.splits], key="rows split", persist_state="session"
-    )
-    longest = int(index.words.max(initial=1))
-    low, high = right.slider(
+    split = _ANY_SPLIT
+    if len(index.splits) > 1:
+        split = st.selectbox(
+            "Split",
+            [_ANY_SPLIT, *index.splits],
+            key="rows split",
+            persist_state="session",
+            width=130,
+        )
+    low, high = st.slider(
         "Words per text",
         0,
-        max(longest, 1),
+        longest,
         (0, longest),
         key="rows length",
         persist_state="session",
+        width=_FIELD,
     )
     return Query(
         words,

@@ -1,5 +1,6 @@
-"""Shows rows of a data set, as a table or with the shaded words of a model's explanations."""
+"""Shows rows of a data set: a table and the open row, or all with their words shaded."""
 
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,16 +9,20 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.cache import data
-from dashboard.explore import inputs
+from dashboard.explore import inputs, row_card
 from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import background_task, downloads, pager, shaded_text
+from dashboard.widgets import background_task, downloads, layout, pager, shaded_text
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.html import printable
+from icaps.reports.files import to_csv
 from icaps.results import Explanation
 
 PAGE = 25  # rows per page
+MOST_IN_FILE = 200_000  # rows
+_BLOCK = 1_000  # rows of a file in memory at a time
+_HEIGHT = 640  # pixels of the table
 _MAX_CHARACTERS = 400  # of a text in a table
 
 
@@ -46,31 +51,78 @@ def show_rows(
     index: Index,
     model: ModelFolder | None,
     predictions: Predictions | None,
-    selection: RowSelection,
+    chosen: RowSelection,
 ) -> None:
-    """A page of the rows, and one of them opened."""
-    rows = selection.rows[pager.ask_page(len(selection.rows), PAGE, "rows page")]
-    texts = index.text(rows)
-    labels = [index.classes[code] for code in index.labels[rows]]
-    if model is not None and st.toggle("Shade the words of the explanations", key="rows shaded"):
-        _show_shaded(model, texts, labels)
-    else:
-        _show_table(row_table(index, rows, texts, predictions), len(selection.rows))
-    row = inputs.ask_row(rows, texts)
-    if row is not None and model is not None:
-        n = int(np.flatnonzero(rows == row)[0])
-        _show_shaded(model, [texts[n]], [labels[n]])
-        shaded_text.link_to_explain(model, texts[n])
+    """A page of the rows, and beside it the one that is open."""
+    master, detail = layout.master_detail("rows")
+    with master:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            numbers = chosen.rows[pager.ask_page(len(chosen.rows), PAGE, "rows page")]
+            shaded = model is not None and st.toggle(
+                "Shade the words of the explanations", key="rows shaded"
+            )
+        texts = index.text(numbers)
+        if model is not None and shaded:
+            labels = [index.classes[code] for code in index.labels[numbers]]
+            _show_shaded(model, texts, labels)
+        else:
+            inputs.keep_open(numbers)
+            show_table(index, numbers, texts, predictions, "rows table")
+        _show_files(index, predictions, chosen.rows)
+    with detail:
+        row = inputs.ask_row(numbers, texts)
+        row_card.show_row(index, model, row)
+
+
+def show_table(
+    index: Index,
+    numbers: NDArray[np.int64],
+    texts: Sequence[str],
+    predictions: Predictions | None,
+    key: str,
+) -> None:
+    """A table of rows; the one that is selected in it is the open row."""
+    open_row = st.session_state.get("open row")
+    selected = np.flatnonzero(numbers == open_row).tolist() if open_row is not None else []
+    st.session_state[key] = {"selection": {"rows": selected, "columns": [], "cells": []}}
+    table = row_table(index, numbers, texts, predictions)
+    st.dataframe(
+        table,
+        width="stretch",
+        height=min(38 + 35 * len(table), _HEIGHT),
+        hide_index=True,
+        key=key,
+        on_select=lambda: _open_selected(key, numbers),
+        selection_mode="single-row",
+        column_order=_columns(index, table),
+        column_config={
+            "row": st.column_config.NumberColumn(width=60),
+            "text": st.column_config.TextColumn(width="large"),
+            "probability": st.column_config.NumberColumn(format="percent"),
+        },
+    )
 
 
 def row_table(
-    index: Index, rows: NDArray[np.int64], texts: Sequence[str], predictions: Predictions | None
+    index: Index,
+    rows: NDArray[np.int64],
+    texts: Sequence[str],
+    predictions: Predictions | None,
+    whole: bool = False,
 ) -> pd.DataFrame:
-    """A row per text: number, text, class, prediction if there is one, words, split and line."""
+    """A row per text: number, text, class, prediction if there is one, words, split and line.
+
+    Args:
+        index: The index of the data set.
+        rows: Their numbers.
+        texts: Their texts, which are cut unless `whole`.
+        predictions: For all rows of the data set.
+        whole: Whether texts are whole.
+    """
     table = pd.DataFrame(
         {
             "row": rows,
-            "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
+            "text": [printable(text if whole else text[:_MAX_CHARACTERS]) for text in texts],
             "class": [index.classes[code] for code in index.labels[rows]],
             "words": index.words[rows],
             "split": [index.splits[code] for code in index.split[rows]],
@@ -84,14 +136,36 @@ def row_table(
     return table
 
 
-def _show_table(table: pd.DataFrame, count: int) -> None:
-    st.dataframe(
-        table,
-        width="stretch",
-        hide_index=True,
-        column_config={"text": st.column_config.TextColumn(width="large")},
+def to_csv_file(index: Index, numbers: NDArray[np.int64], predictions: Predictions | None) -> bytes:
+    """All rows with their whole texts as CSV; beside the file, some thousand are in memory."""
+    file = io.BytesIO()
+    for start in range(0, max(len(numbers), 1), _BLOCK):
+        block = numbers[start : start + _BLOCK]
+        table = row_table(index, block, index.text(block), predictions, whole=True)
+        file.write(to_csv(table, header=not start))
+    return file.getvalue()
+
+
+def _show_files(index: Index, predictions: Predictions | None, numbers: NDArray[np.int64]) -> None:
+    count = len(numbers)
+    label = f"CSV of all {count:,} rows"
+    if count > MOST_IN_FILE:
+        label = f"CSV of the first {MOST_IN_FILE:,} of {count:,} rows"
+    downloads.show_csv(
+        lambda: to_csv_file(index, numbers[:MOST_IN_FILE], predictions), "rows", label
     )
-    downloads.show_csv(table, "rows", f"CSV of these {len(table)} of {count:,}")
+
+
+def _open_selected(key: str, numbers: NDArray[np.int64]) -> None:
+    """Opens the row that was selected in a table."""
+    for number in st.session_state[key]["selection"]["rows"]:
+        st.session_state["open row"] = int(numbers[number])
+
+
+def _columns(index: Index, table: pd.DataFrame) -> list[str]:
+    """The columns that are shown: what is long comes last, and what is the same in all not."""
+    last = ["text", "words", *(["split"] if len(index.splits) > 1 else []), "line"]
+    return [name for name in table.columns if name not in (*last, "split")] + last
 
 
 def _show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str]) -> None:

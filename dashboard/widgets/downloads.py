@@ -13,14 +13,21 @@ _LABELS = {"html": "HTML", "markdown": "Markdown", "json": "JSON", "csv": "CSV"}
 
 
 def show_csv(
-    table: pd.DataFrame | Callable[[], pd.DataFrame],
+    table: pd.DataFrame | Callable[[], pd.DataFrame | bytes],
     stem: str,
     label: str = "CSV",
     disabled: bool = False,
 ) -> None:
-    """A button for a table as CSV. A function is called only when the button is pressed."""
-    data = (lambda: to_csv(table())) if callable(table) else to_csv(table)
-    show_file(data, f"{stem}.csv", label, disabled)
+    """A button for a table as CSV. A function is called only when the button is pressed.
+
+    It may return the file itself, where the table is too large.
+    """
+
+    def written() -> bytes:
+        content = table() if callable(table) else table
+        return content if isinstance(content, bytes) else to_csv(content)
+
+    show_file(written if callable(table) else written(), f"{stem}.csv", label, disabled)
 
 
 def show_file(

@@ -93,23 +93,39 @@ class TrainingSample:
 
         A text without a known word has none.
         """
-        (vector,) = _directions(text_vectors(classifier, [text]))
-        similar = self.vectors.astype(np.float32) @ vector
-        order = np.argsort(-similar, kind="stable")[: count if vector.any() else 0]
+        (vector,) = directions(text_vectors(classifier, [text]))
+        order, similar = most_similar(self.vectors.astype(np.float32), vector, count)
         random = np.random.default_rng(0)
         one, other = random.integers(len(self.texts), size=(2, _PAIRS))
         pairs = np.einsum("nd,nd->n", *(self.vectors[part].astype(float) for part in (one, other)))
         pairs, same = pairs[one != other], (self.labels[one] == self.labels[other])[one != other]
         return Nearest(
             tuple(
-                Neighbour(neighbour, self.classes[self.labels[n]], float(similar[n]))
-                for n, neighbour in zip(order.tolist(), self.texts.take(order), strict=True)
+                Neighbour(neighbour, self.classes[self.labels[n]], float(similarity))
+                for n, similarity, neighbour in zip(
+                    order.tolist(), similar, self.texts.take(order), strict=True
+                )
             ),
             sampled=len(self.texts),
             texts=self.total,
             random=float(pairs.mean()) if len(pairs) else math.nan,
             random_alike=float(pairs[same].mean()) if same.any() else math.nan,
         )
+
+
+def most_similar(
+    vectors: NDArray[np.float32], vector: NDArray[np.float32], count: int
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """The vectors that are most similar to one, by their numbers, and their cosines with it.
+
+    Args:
+        vectors: (n, d), of length 1 or 0; see `directions`.
+        vector: (d,), of length 1; with length 0, nothing is similar to it.
+        count: The largest number of results.
+    """
+    cosines = vectors @ vector
+    order = np.argsort(-cosines, kind="stable")[: count if vector.any() else 0]
+    return order, cosines[order]
 
 
 def sample_artifact(
@@ -153,7 +169,7 @@ def make_sample(
             for text in sample.texts:
                 writer.add(text)
         np.save(folder / _LABELS, np.array(sample.labels, np.int32))
-        vectors = _directions(text_vectors(classifier, sample.texts))
+        vectors = directions(text_vectors(classifier, sample.texts))
         np.save(folder / _VECTORS, vectors.astype(np.float16))
         check_unchanged(place, _PARTS, reading, before)
 
@@ -174,7 +190,7 @@ def _load(folder: Path) -> TrainingSample:
     return TrainingSample(tuple(facts["classes"]), facts["texts"], texts, labels, vectors)
 
 
-def _directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors (texts, d) scaled to length 1; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     directions: NDArray[np.float32] = np.divide(

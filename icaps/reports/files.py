@@ -69,13 +69,18 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(rounded(value), sort_keys=True, indent=1) + "\n").encode("ascii")
 
 
-def to_csv(frame: pd.DataFrame) -> bytes:
-    """CSV for a spreadsheet; a cell that could be read as a formula gets a quote (') in front."""
+def to_csv(frame: pd.DataFrame, header: bool = True) -> bytes:
+    """CSV for a spreadsheet; a cell that could be read as a formula gets a quote (') in front.
+
+    Args:
+        frame: The table.
+        header: Whether the names of the columns come first; without, to be added to a file.
+    """
     # All strings are quoted, because pandas writes a lone \r unquoted, which ends the row.
     table = frame.map(_without_formula).to_csv(
-        index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
+        index=False, header=header, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
     )
-    return bytes(table.encode("utf-8-sig"))
+    return bytes(table.encode("utf-8-sig" if header else "utf-8"))
 
 
 def _without_formula(cell: str | float) -> str | float:

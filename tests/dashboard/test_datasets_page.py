@@ -4,6 +4,7 @@ import html
 import io
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,6 +32,7 @@ from icaps.explore.index import make_index
 from icaps.explore.label_issues import predict_rows, row_predictions
 from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
+from icaps.explore.text_projection import text_vectors
 from icaps.html import escape, printable
 from icaps.reports.charts import PALETTE
 from icaps.train.checkpoint_files import weights_fingerprint
@@ -352,7 +354,7 @@ def test_the_last_page(data: Path) -> None:
     run(at)
     assert not [field for field in at.number_input if field.key == "rows page"]  # all fit on one
     assert rows_shown(at)["row"].tolist() == list(range(TRAIN, TRAIN + TEST))
-    assert at.get("download_button")[0].proto.label == "CSV of these 20 of 20"
+    assert at.get("download_button")[0].proto.label == "CSV of all 20 rows"
 
 
 def test_an_opened_row(data: Path, classifier: ICapsClassifier) -> None:
@@ -362,16 +364,60 @@ def test_an_opened_row(data: Path, classifier: ICapsClassifier) -> None:
     run(at)
     (text,) = index.text([3])
     (explanation,) = classifier.explain([text])
-    assert f"Class Cooking, predicted {explanation.predicted}" in [plain(c) for c in at.caption]
+    assert f"Class <b>Cooking</b>, as predicted ({max(explanation.probabilities):.1%} " in (
+        page_html(at)
+    )
+    assert "Row 3 · train, line 4 · " in page_html(at)
+    assert page_html(at).count("icaps-account") == 1
     assert text.split()[0] in page_html(at)
     (link,) = [p for p in at.get("page_link") if p.proto.label == "Open in Explain"]
     assert parse_qs(link.proto.query_string) == {"text": [text], "model": ["small"]}
     at.number_input(key="rows page").set_value(2)  # where that row isn't
     run(at)
-    assert at.selectbox(key="open row").value is None
+    assert at.selectbox(key="open row").value == PAGE  # the first of the page
     at.toggle(key="rows shaded").set_value(True)
     run(at)
-    assert page_html(at).count('<div class="card">') == PAGE
+    assert page_html(at).count('<div class="card">') == PAGE + 1
+
+
+def test_a_row_is_opened_by_selecting_it_in_the_table(data: Path) -> None:
+    at = open_data(data, "Rows")
+    assert at.session_state["rows table"]["selection"]["rows"] == [0]
+    at.selectbox(key="open row").set_value(3)
+    run(at)
+    assert at.session_state["rows table"]["selection"]["rows"] == [3]
+    at.session_state["open row"] = 7  # as the callback of the table sets it
+    assert "Row 7 · " in page_html(run(at))
+    assert at.selectbox(key="open row").value == 7
+
+
+def test_similar_rows(data: Path, classifier: ICapsClassifier, models: Path) -> None:
+    index = indexed(data)
+    at = open_data(data, "Rows", **{"similar rows": True})
+    vectors = text_vectors(classifier, index.text(np.arange(80)))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors[0]
+    nearest = [n for n in np.argsort(-cosines, kind="stable").tolist() if n != 0][:5]
+    table = re.findall(r'<tr><td class="n">(\d+)<td dir="auto">', page_html(at))
+    assert sorted(map(int, table)) == sorted(nearest)
+    assert any("among all rows" in caption.value for caption in at.caption)
+
+
+def test_all_rows_are_in_the_file(
+    data: Path, classifier: ICapsClassifier, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dashboard.explore import rows
+
+    monkeypatch.setattr(rows, "_BLOCK", 7)
+    index = indexed(data)
+    predictions = predict_rows(classifier, weights_fingerprint(models / "small"), index)
+    numbers = np.arange(80)[::-1]
+    table = pd.read_csv(io.BytesIO(rows.to_csv_file(index, numbers, predictions)))
+    assert table["row"].tolist() == numbers.tolist()
+    assert table["text"].tolist() == index.text(numbers)
+    assert table["predicted"].tolist() == classifier.predict(index.text(numbers)).tolist()
+    empty = pd.read_csv(io.BytesIO(rows.to_csv_file(index, numbers[:0], None)))
+    assert (list(empty.columns)[:3], len(empty)) == (["row", "text", "class"], 0)
 
 
 def plain(element: Any) -> str:

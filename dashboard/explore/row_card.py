@@ -1,0 +1,90 @@
+"""Shows one row of a data set: its text, its class, what a model predicts, and similar rows."""
+
+import numpy as np
+import streamlit as st
+
+from dashboard import settings
+from dashboard.cache import data, explanations
+from dashboard.model_registry import ModelFolder
+from dashboard.url_state import BY_KGRAMS
+from dashboard.widgets import shaded_text
+from icaps.config import ExplainOptions
+from icaps.data.encoding import replace_surrogates
+from icaps.explore.index import Index
+from icaps.explore.text_projection import SAMPLE
+from icaps.html import escape
+from icaps.results import Explanation
+
+_SIMILAR = 5  # rows
+_MAX_CHARACTERS = 300  # of a similar text
+_MOST = 20_000  # characters of a text that no model reads
+
+
+def show_row(index: Index, model: ModelFolder | None, row: int) -> None:
+    """A row of the data set, as large as the page allows."""
+    (text,) = index.text([row])
+    label = index.classes[index.labels[row]]
+    split = index.splits[index.split[row]]
+    place = f"Row {row:,} · {split}, line {index.lines[row]:,} · {index.words[row]:,} words"
+    st.html(f'<p class="row-place">{escape(place)}</p>')
+    if model is None:
+        st.html(f'<p class="row-classes">Class <b>{escape(label)}</b></p>')
+        st.html(f'<div class="card"><div class="icaps-text">{escape(text[:_MOST])}</div></div>')
+        return
+    cut = replace_surrogates(text[: settings.current().text_characters])
+    explanation = explanations.explain(model, cut, ExplainOptions())
+    st.html(f'<p class="row-classes">{_classes(label, explanation)}</p>')
+    if shaded_text.ask_shading() == BY_KGRAMS or explanation.blank:
+        st.html(shaded_text.kgram_card(explanation))
+    else:
+        wrong = label != explanation.predicted and label in explanation.classes
+        st.html(shaded_text.account_card(explanation, **({"rather_than": label} if wrong else {})))
+    shaded_text.link_to_explain(model, text)
+    with st.expander(
+        "Similar rows", icon=":material/hub:", key="similar rows", on_change="rerun"
+    ) as box:
+        if box.open:
+            _show_similar(index, model, row)
+
+
+def _classes(label: str, explanation: Explanation) -> str:
+    """The class and the prediction with their probabilities, as HTML."""
+    line = f"Class <b>{escape(label)}</b>"
+    if explanation.blank:
+        return f"{line}; the model knows none of its words"
+    probabilities = dict(zip(explanation.classes, explanation.probabilities, strict=True))
+    probability = f"{probabilities[explanation.predicted]:.1%} probable"
+    if label == explanation.predicted:
+        return f'<span class="right">✓</span> {line}, as predicted ({probability})'
+    own = probabilities.get(label)
+    other = "" if own is None else f"; {escape(label)} {own:.1%}"
+    predicted = f"predicted <b>{escape(explanation.predicted)}</b> ({probability}{other})"
+    return f'<span class="wrong">✗</span> {line}, {predicted}'
+
+
+def _show_similar(index: Index, model: ModelFolder, row: int) -> None:
+    """The rows whose class capsules are most similar to those of this one."""
+    pairs = data.similar_rows(index, model, row, _SIMILAR)
+    if not pairs:
+        st.caption("The model knows none of the words of this text.")
+        return
+    numbers = np.array([number for number, _ in pairs])
+    rows = "".join(
+        f'<tr><td class="n">{number:,}<td dir="auto">{escape(_shorten(other))}'
+        f'<td class="name">{escape(index.classes[index.labels[number]])}'
+        f'<td class="n">{similarity:.3f}'
+        for (number, similarity), other in zip(pairs, index.text(numbers), strict=True)
+    )
+    st.html(
+        '<div class="evidence"><table><thead><tr><th class="n">Row<th>Text<th class="name">Class'
+        f'<th class="n">Cosine</thead><tbody>{rows}</tbody></table></div>'
+    )
+    of = f"a random sample of {SAMPLE:,} rows" if len(index) > SAMPLE else "all rows"
+    st.caption(
+        f"Cosine similarity of the class capsules, among {of}. Class "
+        "capsules show which class a text has and how strongly, not what it is about."
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]} …"
