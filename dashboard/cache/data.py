@@ -13,11 +13,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import file_access, quotas
-from dashboard.cache import models
+from dashboard.cache import at_once, models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import Artifact
-from icaps.data.fingerprint import named_fingerprint
+from icaps.data.fingerprint import content_options, existing_parts, named_fingerprint
 from icaps.data.preview import Preview, preview
 from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
@@ -25,7 +25,7 @@ from icaps.data.source import Source, open_source
 from icaps.data.unlabelled import open_unlabelled
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
-from icaps.explore.index import Index, index_artifact
+from icaps.explore.index import Index, index_artifact, make_index
 from icaps.explore.label_issues import row_predictions
 from icaps.explore.neighbours import (
     TrainingSample,
@@ -170,13 +170,27 @@ def training_estimate(
 
 
 def index(data: DataKey) -> Index | None:
-    """The index of data; None if it was not built yet.
+    """The index of data; None if it was not built yet and the texts are many.
 
     Raises:
-        DataError: The data does not exist, or the index is damaged.
+        DataError: The data does not exist or can't be read, or the index is damaged.
     """
-    artifact = index_artifact(resolve(data.value), data.reading)
-    return _index(artifact.home, artifact) if artifact.exists else None
+    place = resolve(data.value)
+    artifact = index_artifact(place, data.reading)
+    if artifact.exists:
+        return _index(artifact.home, artifact)
+    options = content_options(data.reading) | {"on_bad_rows": "skip"}
+    if at_once.few(*(open_source(place, part, **options) for part in existing_parts(place))):
+        return _new_index(artifact.home, place, data.reading, artifact)
+    return None
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the texts …")
+def _new_index(
+    home: Path, place: Path, reading: Mapping[str, Any], _artifact: Artifact[Index]
+) -> Index:
+    quotas.request()
+    return make_index(place, reading, home=at_once.home_of(_artifact))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

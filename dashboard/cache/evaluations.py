@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dashboard import quotas
 from dashboard.bounded_dict import BoundedDict
-from dashboard.cache import models
+from dashboard.cache import at_once, models
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
 from icaps.data.cache import Artifact
@@ -24,7 +24,12 @@ from icaps.data.saved_slices import Slice
 from icaps.data.source import Source
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
-from icaps.evaluate.evaluation import Evaluation, EvaluationData, evaluation_artifact
+from icaps.evaluate.evaluation import (
+    Evaluation,
+    EvaluationData,
+    evaluate_data,
+    evaluation_artifact,
+)
 from icaps.evaluate.leakage import Leak, seen_share
 from icaps.evaluate.misleading import total_contrasts
 from icaps.evaluate.report import EvaluationReport
@@ -48,15 +53,31 @@ def _folder_of(report: EvaluationReport) -> str:
 
 
 def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport | None:
-    """The evaluation of a model on one part of labelled data; None if it was not computed yet.
+    """The evaluation of a model on one part of labelled data.
+
+    None if it was not computed yet and the texts are many.
 
     Raises:
         CheckpointError: The model can't be read.
-        DataError: The data does not exist, or the stored evaluation is damaged.
+        DataError: The data does not exist or can't be read, has other classes than the model, or
+            the stored evaluation is damaged.
     """
     texts = EvaluationData(resolve(data.value), part, data.reading, model.path)
     artifact = evaluation_artifact(models.load(model), models.fingerprint(model), texts)
-    return _evaluated(artifact.home, model, artifact) if artifact.exists else None
+    if artifact.exists:
+        return _evaluated(artifact.home, model, artifact)
+    if at_once.few(texts.open()):
+        return _evaluated_at_once(artifact.home, model, texts, artifact)
+    return None
+
+
+@st.cache_resource(max_entries=6, show_spinner="Evaluating …")
+def _evaluated_at_once(
+    home: Path, model: ModelFolder, _data: EvaluationData, _artifact: Artifact[Evaluation]
+) -> EvaluationReport:
+    quotas.request()
+    weights, other_home = models.fingerprint(model), at_once.home_of(_artifact)
+    return EvaluationReport(evaluate_data(models.load(model), weights, _data, home=other_home))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)

@@ -148,6 +148,7 @@ def evaluate_data(
     data: EvaluationData,
     on_texts: Callable[[int], None] = lambda _: None,
     on_total: Callable[[int], None] | None = None,
+    home: Path | None = None,
 ) -> Evaluation:
     """Evaluates a classifier on a data set, unless the evaluation is cached.
 
@@ -158,6 +159,7 @@ def evaluate_data(
         classifier, weights, data: See `evaluation_artifact`.
         on_texts: Called with the number of texts that all processes predicted since the last call.
         on_total: Called before with the number of texts, perhaps estimated; None saves the count.
+        home: A folder that is used instead of the entry in the cache, which may be read-only.
 
     Raises:
         DataError: A file can't be read or is changed meanwhile, a label is none of the model's
@@ -165,6 +167,7 @@ def evaluate_data(
     """
     before = data.fingerprint()
     artifact = _artifact(classifier, weights, data, before)
+    artifact = artifact if home is None else dataclasses.replace(artifact, home=home)
 
     def fill(folder: Path) -> None:
         _predict(classifier, data, folder, on_texts, on_total)

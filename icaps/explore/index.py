@@ -12,6 +12,7 @@ row, some 100 bytes per different word, a block of texts, and the counts for dis
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from array import array
 from collections import Counter, defaultdict
@@ -92,7 +93,10 @@ def load_index(place: Path, reading: Mapping[str, Any]) -> Index | None:
 
 
 def make_index(
-    place: Path, reading: Mapping[str, Any], progress: ProgressReporter = SILENT
+    place: Path,
+    reading: Mapping[str, Any],
+    progress: ProgressReporter = SILENT,
+    home: Path | None = None,
 ) -> Index:
     """Builds the index of a data set, unless it is cached.
 
@@ -102,6 +106,7 @@ def make_index(
     Args:
         place, reading: See `index_artifact`.
         progress: Receives lines, and the number of texts that were read.
+        home: A folder that is used instead of the entry in the cache, which may be read-only.
 
     Raises:
         DataError: A file can't be read, holds no rows or is changed meanwhile, the labels are not
@@ -116,7 +121,10 @@ def make_index(
         _build(place, reading, folder, progress)
         check_unchanged(place, parts, reading, before)
 
-    return _artifact(before).make(fill, progress)
+    artifact = _artifact(before)
+    return (artifact if home is None else dataclasses.replace(artifact, home=home)).make(
+        fill, progress
+    )
 
 
 def _artifact(files: str) -> Artifact[Index]:

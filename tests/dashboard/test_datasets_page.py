@@ -16,6 +16,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks as commands
+from dashboard.cache import at_once
 from dashboard.explore import charts
 from dashboard.explore.inputs import LABEL_ISSUE, RIGHT, WRONG
 from dashboard.explore.rows import PAGE
@@ -178,6 +179,7 @@ class FakeTask:
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> type[FakeTask]:
     monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     FakeTask.started = []
     return FakeTask
 
@@ -588,7 +590,8 @@ def test_few_and_many(rows: Rows, tmp_path: Path) -> None:
         assert not at.warning
 
 
-def test_changed_data_gets_a_new_index(data: Path) -> None:
+def test_changed_data_gets_a_new_index(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = open_data(data, "Rows")
     write(data, train=[("new text", "x"), ("old text", "y")])
     os.utime(data / "train.jsonl", (1, 1))
@@ -598,6 +601,13 @@ def test_changed_data_gets_a_new_index(data: Path) -> None:
     assert at.button(key="task Explore these texts")
     make_index(data, {})
     assert found(open_tab(at, "Rows")) == "22 of 22 rows"
+
+
+def test_an_index_of_few_texts_is_built_without_a_button(tmp_path: Path) -> None:
+    place = write(tmp_path / "few", train=labelled(9, 1))
+    at = open_data(place)
+    assert [tab.label for tab in at.tabs] == list(TABS)
+    assert found(open_tab(at, "Rows")) == "9 of 9 rows"
 
 
 def test_an_error_is_shown_for_deleted_data(data: Path) -> None:
@@ -879,7 +889,8 @@ def test_no_cell_of_the_row_table_is_a_formula(tmp_path: Path) -> None:
 CSV = b"text,label\nsome bread,a\nmore soup,b\n"
 
 
-def test_an_upload_is_stored_and_listed(cache: Path) -> None:
+def test_an_upload_is_stored_and_listed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = open_page("datasets", **{})
     at.selectbox(key="datasets data").select(UPLOAD)
     run(at)

@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks, url_state
+from dashboard.cache import at_once
 from dashboard.evaluate import charts
 from dashboard.evaluate.inputs import TABS
 from dashboard.evaluate.view import PAGE
@@ -108,6 +109,7 @@ class FakeTask:
 
 def test_a_button_evaluates(data: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = opened(data)
     assert not at.tabs
     at.button(key="task Evaluate small").click()
@@ -125,6 +127,14 @@ def test_a_button_evaluates(data: Path, models: Path, monkeypatch: pytest.Monkey
     at = run(at)
     assert metrics(at)["Accuracy"]
     assert [tab.label for tab in at.tabs] == list(TABS)
+
+
+def test_few_texts_are_evaluated_without_a_button(data: Path, models: Path) -> None:
+    at = opened(data)
+    assert [tab.label for tab in at.tabs] == list(TABS)
+    assert not [button for button in at.button if (button.key or "").startswith("task")]
+    shown = metrics(at)["Accuracy"]
+    assert shown == f"{kept(models / 'small', data).scores.accuracy.value:.2%}"
 
 
 def test_the_scores(report: EvaluationReport, data: Path) -> None:
@@ -278,6 +288,7 @@ def test_two_models(
     report: EvaluationReport, data: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = opened(data, "Two models", model="small")
     assert any("no other model" in caption.value for caption in at.caption)
     shutil.copytree(models / "small", models / "other")
@@ -346,7 +357,10 @@ def test_a_wrong_address_is_ignored(
         assert not errors(at)
 
 
-def test_the_training_split(report: EvaluationReport, data: Path) -> None:
+def test_the_training_split(
+    report: EvaluationReport, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = opened(data)
     at.selectbox(key="part").select("train")
     run(at)

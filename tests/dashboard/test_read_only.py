@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dashboard import file_access, quotas, selection, tasks, training_jobs
-from dashboard.cache import data
+from dashboard.cache import at_once, data
 from dashboard.capsules import inputs
 from dashboard.explore import inputs as dataset_questions
+from dashboard.model_registry import SHIPPED
 from dashboard.quotas import NotAllowedError
 from dashboard.selection import TextSelection
 from dashboard.train import inputs as train_questions
@@ -75,13 +76,29 @@ def test_trainings_are_shown_without_what_changes_them(models: Path) -> None:
 def test_data_sets_are_shown_without_what_changes_them(tmp_path: Path) -> None:
     stored = store_upload("a.csv", io.BytesIO(CSV))
     at = open_page("datasets", data=str(stored))
-    assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
+    assert [tab.label for tab in at.tabs][:2] == ["Overview", "Words"]  # few texts: at once
+    assert not (tmp_path / "cache" / "explored").exists()
     assert labels(at) == []
     assert not at.file_uploader
-    assert "this has not been computed" in at.info[0].value
     options = at.selectbox(key="datasets data").options
     assert "Upload a file …" not in options
     assert not [name for name in options if "download" in name or "synthetic" in name]
+
+
+def test_many_texts_are_not_explored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "TEXTS", 1)
+    at = open_page("datasets", data=str(store_upload("a.csv", io.BytesIO(CSV))))
+    assert at.dataframe[0].value["text"].tolist() == ["some words", "other words"]
+    assert "this has not been computed" in at.info[0].value
+
+
+def test_few_texts_are_evaluated(
+    tmp_path: Path, all_files: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICAPS_MODELS", str(SHIPPED))
+    at = open_page("evaluate", data="news_sample", model="ag_news")
+    assert next(metric.value for metric in at.metric if metric.label == "Accuracy") == "95.42%"
+    assert not (tmp_path / "cache").exists()
 
 
 def test_capsules_keep_their_names(models: Path, interpreted: Path) -> None:

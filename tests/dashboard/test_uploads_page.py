@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.cache import at_once
 from dashboard.widgets.data_picker import UPLOAD
 from icaps.data.uploads import LONGEST_NAME, store_upload, uploads
 from tests.dashboard.run_folders import open_page, run
@@ -21,6 +22,7 @@ MEGA = 10**6
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr(at_once, "TEXTS", 0)  # first rows are shown, as of many texts
     return tmp_path / "cache"
 
 

@@ -1,0 +1,40 @@
+"""Few texts: what is computed from them is shown without a button that starts it."""
+
+import tempfile
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import quotas
+from icaps.data.cache import Artifact
+from icaps.data.problems import Problem
+from icaps.data.source import Source
+
+TEXTS = 1_000  # at most
+_CHARACTERS = 1_000_000  # at most, in all texts
+
+
+def few(*sources: Source) -> bool:
+    """Whether the texts are so few that a model reads them within about two seconds.
+
+    Raises:
+        DataError: They can't be read.
+    """
+    texts = characters = 0
+    for source in sources:
+        for row in source.scan():
+            texts += 1
+            characters += 0 if isinstance(row, Problem) else len(row.text)
+            if texts > TEXTS or characters > _CHARACTERS:
+                return False
+    return True
+
+
+def home_of(artifact: Artifact) -> Path | None:
+    """A folder for a result where the cache may not be written, in a read-only app; else None."""
+    return Path(_scratch().name) / artifact.home.name if quotas.read_only() else None
+
+
+@st.cache_resource
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="icaps-")
