@@ -11,7 +11,7 @@ from dashboard import error_boundary, file_access, quotas, url_state
 from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import data_list, upload_box
+from dashboard.widgets import data_list, reading_options, upload_box
 from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
@@ -78,7 +78,7 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     if _is_here(value):
         if model is None:
             upload_box.ask_test_file(place, value)
-        key = key.read_with(_ask_reading(place, key))
+        key = key.read_with(reading_options.ask(place, key))
         preview = data.first_rows(key)
     misfit = None if model is None else data_list.misfit(value, preview, model)
     if misfit is not None:
@@ -164,6 +164,8 @@ def show_preview(choice: Choice) -> None:
     if choice.preview is None:
         st.caption("Not downloaded yet. It is downloaded when it is needed.")
         return
+    if choice.preview.unclear is not None:  # so that the columns are asked for
+        return
     if choice.preview.trouble:
         st.error(error_boundary.message(choice.preview.trouble), icon=":material/error:")
         st.caption("The columns and the format can be set under *Parsing options*.")
@@ -184,18 +186,7 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
     st.session_state.pop(f"{place} data start", None)
     if reading is None:
         return
-    given = {
-        "encoding": reading.get("encoding"),
-        "delimiter": r"\t" if reading.get("delimiter") == "\t" else reading.get("delimiter"),
-        "skip": reading.get("on_bad_rows") == "skip",
-        f"text {value}": reading.get("text"),
-        f"label {value}": reading.get("label"),
-    }
-    for name, entry in given.items():
-        if entry:
-            st.session_state[f"{place} {name}"] = entry
-        else:  # detected automatically
-            st.session_state.pop(f"{place} {name}", None)
+    reading_options.take(place, value, reading)
 
 
 def take_unlabelled(place: str, value: str) -> None:
@@ -299,51 +290,3 @@ def _is_here(value: str) -> bool:
     if row is None and not is_hub_name(value):
         raise DataError(f"There is no file or folder {value}, and no data set of that name.")
     return row is not None and (row.place is not None or row.synthetic)
-
-
-def _ask_reading(place: str, key: DataKey) -> dict[str, Any]:
-    """Asks for the options of `open_source`; what is not set is detected."""
-    with st.expander("Parsing options", icon=":material/tune:", key=f"{place} reading"):
-        reading = _ask_form(place)
-        reading |= _ask_columns(place, key.value, data.first_rows(key.read_with(reading)))
-    return reading
-
-
-def _ask_form(place: str) -> dict[str, Any]:
-    options: dict[str, Any] = {"placeholder": "detected automatically", "persist_state": "session"}
-    encoding = st.text_input(
-        "Encoding", key=f"{place} encoding", help="Such as utf-8 or cp1252.", **options
-    )
-    delimiter = st.text_input(
-        "Delimiter",
-        key=f"{place} delimiter",
-        help=r"Between the fields of a line; \t is a tab.",
-        **options,
-    )
-    skip = st.checkbox("Skip rows that can't be read", key=f"{place} skip", persist_state="session")
-    reading: dict[str, Any] = {"encoding": encoding} if encoding else {}
-    if delimiter:
-        reading["delimiter"] = "\t" if delimiter == r"\t" else delimiter
-    return reading | ({"on_bad_rows": "skip"} if skip else {})
-
-
-def _ask_columns(place: str, value: str, preview: Preview) -> dict[str, Any]:
-    """Asks for the columns; returns those that differ from the detected ones."""
-    columns = [name for name in preview.columns if printable(name) == name]  # fit for a command
-    text = st.multiselect(
-        "Text columns",
-        columns,
-        default=[name for name in preview.text if name in columns],
-        key=f"{place} text {value}",
-        help="Several are joined with a space.",
-        persist_state="session",
-    )
-    label = st.selectbox(
-        "Class column",
-        columns,
-        index=columns.index(preview.label) if preview.label in columns else None,
-        key=f"{place} label {value}",
-        persist_state="session",
-    )
-    others: dict[str, Any] = {"text": text} if text and tuple(text) != preview.text else {}
-    return others | ({"label": label} if label and label != preview.label else {})

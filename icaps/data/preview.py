@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,12 +12,33 @@ from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.part_files import find_files
 from icaps.data.problems import FileError, Problem
+from icaps.data.raw_table import RawTable
 from icaps.data.source import open_source
 from icaps.errors import DataError
 
 ROWS = 50
 MOST_READ = 5_000  # rows that are read at most if bad ones are left out
 LONGEST = 2_000  # characters of a text that are shown at most
+_SHOWN = 5  # rows of which all columns are shown, if these have to be chosen
+_UNCLEAR_HEADER = "unclear header"
+_UNCLEAR = (_UNCLEAR_HEADER, "unclear columns")  # kinds of problems
+
+
+@dataclass(frozen=True)
+class UnclearColumns:
+    """What a user needs to choose the text and the label column.
+
+    Attributes:
+        text: The likeliest text columns: that of the longest values; empty without rows.
+        label: The likeliest label column: that of the fewest values; empty without rows.
+        rows: The first rows, with a value per column of `names`; long ones are cut.
+        names: The columns of the rows.
+    """
+
+    text: tuple[str, ...]
+    label: str
+    rows: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,7 @@ class Preview:
         label: The label column; empty if it is unclear.
         rows: The first texts with their class names; a long text is cut.
         trouble: The first problem, as a sentence; empty if there is none.
+        unclear: Set if the problem is that the columns have to be chosen, and none is given.
     """
 
     columns: tuple[str, ...]
@@ -38,6 +60,7 @@ class Preview:
     label: str
     rows: tuple[tuple[str, str], ...]
     trouble: str
+    unclear: UnclearColumns | None = None
 
 
 def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
@@ -54,7 +77,11 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
     try:
         file = source.describe().files[0]
     except DataError as error:  # perhaps about columns, and the user can choose others
-        return Preview(_columns(place, reading), (), "", (), str(error))
+        columns, unclear = _columns(place, reading), None
+        given = reading.get("text") or reading.get("label")
+        if isinstance(error, FileError) and error.problem.kind in _UNCLEAR and not given:
+            unclear = _likeliest(place, reading)
+        return Preview(columns, (), "", (), str(error), unclear)
     skips = reading.get("on_bad_rows") == "skip"
     good: list[tuple[str, str]] = []
     trouble = ""
@@ -75,14 +102,46 @@ def _columns(place: str | Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         FileError: It is not a file of texts.
     """
-    path = find_files(place, "train")[0]
-    encoding = reading.get("encoding")
-    options = known_encoding(encoding) if encoding else None, reading.get("delimiter")
     try:
-        return open_table(path, *options, ()).about.columns
+        return _open(place, reading, ()).about.columns
     except FileError as error:
-        if error.problem.kind != "unclear header":
+        if error.problem.kind != _UNCLEAR_HEADER:
             raise
-    table = open_table(path, *options, ("1",))
+    table = _open(place, reading, ("1",))
     first = next(row for row in table.rows(table.about.columns) if not isinstance(row, Problem))
     return (*(str(name).strip() for name in first[2]), *table.about.columns)
+
+
+def _open(place: str | Path, reading: Mapping[str, Any], wanted: Sequence[str]) -> RawTable:
+    encoding = reading.get("encoding")
+    options = known_encoding(encoding) if encoding else None, reading.get("delimiter")
+    return open_table(find_files(place, "train")[0], *options, wanted)
+
+
+def _likeliest(place: str | Path, reading: Mapping[str, Any]) -> UnclearColumns:
+    """The likeliest columns, by the lengths and the variety of the first values.
+
+    If it is unclear whether there is a header, the first line is taken as one if its value in the
+    label column is none of the labels after it.
+    """
+    try:
+        table, sure = _open(place, reading, ()), True
+    except FileError:  # the header is unclear
+        table, sure = _open(place, reading, ("1",)), False
+    names = tuple(dict.fromkeys(table.about.columns))
+    found = islice(table.rows(names), ROWS)
+    rows = [tuple(str(v)[:LONGEST] for v in row[2]) for row in found if isinstance(row, tuple)]
+    body = rows if sure else rows[1:]
+    if not body:
+        return UnclearColumns((), "", tuple(rows), names)
+    columns = list(zip(*body, strict=True))
+    text = max(range(len(names)), key=lambda n: sum(map(len, columns[n])))
+    variety = {n: len(set(column)) for n, column in enumerate(columns) if n != text}
+    label = min(variety, key=lambda n: (variety[n] < 2, variety[n]))
+    if not sure:
+        first = tuple(name.strip() for name in rows[0])
+        if first[label] not in columns[label] and len(set(first)) == len(first) and all(first):
+            names = first
+        else:
+            body = rows
+    return UnclearColumns((names[text],), names[label], tuple(body[:_SHOWN]), names)

@@ -1,6 +1,7 @@
 """The first rows of data, and what prevents reading it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,41 @@ def test_names_of_classes_are_seen(tmp_path: Path) -> None:
     pd.DataFrame({"text": ["x", "y"], "label": [1, 0]}).to_parquet(path)
     (tmp_path / "classes.txt").write_text("no\nyes\n", encoding="utf-8")
     assert preview(path, {}).rows == (("x", "yes"), ("y", "no"))
+
+
+def test_unclear_columns_come_with_the_likeliest_ones_and_the_first_rows(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    lines = [
+        f"{n},web,the review number {n} is long,{'good' if n % 2 else 'bad'}" for n in range(9)
+    ]
+    path.write_text("\n".join(["id,source,review text,sentiment", *lines]))
+    unclear = preview(path, {}).unclear
+    assert unclear is not None
+    # The source has one value alone, so it is no class.
+    assert (unclear.text, unclear.label) == (("review text",), "sentiment")
+    assert unclear.names == ("id", "source", "review text", "sentiment")
+    assert unclear.rows[1] == ("1", "web", "the review number 1 is long", "good")
+    chosen = preview(path, {"text": list(unclear.text), "label": unclear.label})
+    assert chosen.unclear is None
+    assert chosen.rows[0] == ("the review number 0 is long", "bad")
+    missing = preview(path, {"text": ["none"]})
+    assert missing.unclear is None
+    assert "no column" in missing.trouble
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [("origin;wording;mood", ("origin", "wording", "mood")), ("web;some words;good", "123")],
+)
+def test_the_likeliest_columns_if_there_may_be_a_header(
+    first: str, names: Sequence[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text(f"{first}\nweb;a review of bread;good\napp;one of soup;bad\nweb;more;good\n")
+    unclear = preview(path, {}).unclear
+    assert unclear is not None
+    assert unclear.names == tuple(names)
+    assert unclear.text == (names[1],)
+    assert unclear.label in (names[0], names[2])
+    assert len(unclear.rows) == (3 if "mood" in first else 4)
+    assert preview(path, {"text": unclear.text, "label": unclear.label}).rows[-1][0] == "more"
