@@ -97,6 +97,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         capsule_labels_: What each primary capsule is called (I,).
     """
 
+    _automatic_labels: tuple[str, ...] = ()  # of capsules (I,), or none
+
     def __init__(
         self,
         model: ModelSettings = None,
@@ -268,7 +270,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         names = self._shown_names
-        return [capsule_label(i, names.get(i, "")) for i in range(len(self._automatic_labels))]
+        numbers = range(self.network_.config.num_capsules)
+        return [capsule_label(i, names.get(i, "")) for i in numbers]
 
     def account(self, X: Sequence[str]) -> Iterator[TextAccount]:  # noqa: N803
         """The whole account of each text: what each word adds, by capsule and by class.
@@ -469,7 +472,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.muted_: tuple[int, ...] = ()
         self.capsule_names_ = checkpoint.capsule_names
         self.text_hashes_ = checkpoint.hashes
-        self._automatic_labels: Sequence[str] = [""] * checkpoint.network.config.num_capsules
+        self._automatic_labels = ()
         return self
 
     @property
@@ -478,8 +481,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         automatic = {i: label for i, label in enumerate(self._automatic_labels) if label}
         return automatic | {i: name for i, name in self.capsule_names_.items() if name}
 
-    def _load_labels(self, folder: str | Path) -> list[str]:
-        """The automatic labels of the capsules (I,), by the counts in a folder; "" without them."""
+    def _load_labels(self, folder: str | Path) -> tuple[str, ...]:
+        """The automatic labels of the capsules (I,), by the counts in a folder; or none."""
         capsules = self.network_.config.num_capsules
         words: Sequence[Sequence[str]] | None = load_label_words(folder)
         if words is None:  # of an older version; reading all of them takes pandas and pyarrow
@@ -488,8 +491,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             view = valid_view(folder, (len(self.classes_), capsules))
             words = [] if view is None else view.with_label_words(self.vocabulary_).label_words
         if len(words) != capsules:
-            return [""] * capsules
-        return [automatic_label(i, row) for i, row in enumerate(words)]
+            return ()
+        return tuple(automatic_label(i, row) for i, row in enumerate(words))
 
     @property
     def _class_names(self) -> tuple[str, ...]:

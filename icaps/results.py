@@ -346,10 +346,10 @@ class Explanation:
             return "The text has no words, so no class is predicted."
         if self.blank:
             return "The model knows none of the words, so no class is predicted."
-        scores = dict(zip(self.classes, self.scores, strict=True))
-        sentence = f"{self.predicted} ({scores[self.predicted]:.2f})"
+        chances = dict(zip(self.classes, self.probabilities, strict=True))
+        sentence = f"{self.predicted} ({chances[self.predicted]:.0%} probability)"
         if self.target != self.predicted:
-            sentence += f"; the explanation is for {self.target} ({scores[self.target]:.2f})"
+            sentence += f"; the explanation is for {self.target} ({chances[self.target]:.0%})"
         return sentence + "."
 
     @property
@@ -565,6 +565,14 @@ class Explanation:
         """
         account = self.word_account(**options)
         return self.shaded_html() if account is None else account.to_html(bars)
+
+    def attention_html(self, reason: CapsuleReason) -> str:
+        """The text with the attention of one of `capsules` on its words, as an HTML fragment.
+
+        The page needs `html.SHADING_STYLE`.
+        """
+        words = [(word.start, word.end) for word in self.words]
+        return html.attention_text(self.text, words, reason.attention)
 
     def sentence_rows(self) -> list[html.Row]:
         """The lines of the shaded text; empty for a model that does not split texts."""

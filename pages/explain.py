@@ -1,5 +1,7 @@
 """The landing page: why does a text get its class?"""
 
+import streamlit as st
+
 from dashboard import error_boundary, url_state
 from dashboard.cache import explanations, models
 from dashboard.explain import inputs, similar, trust, view, what_if
@@ -15,27 +17,37 @@ def main() -> None:
     if model is None:
         layout.show_how_to_train()
         return
-    text = inputs.ask_text()
-    options = explain_options.ask(model)
-    url_state.publish(url_state.EXPLAIN)
-    explanation = explanations.explain(model, text, options)
-    view.show_prediction(explanation)
-    shading = inputs.ask_shading(explanation)
-    view.show_text(explanation, shading)
-    result_warnings.show_at_answer(models.warnings(model))
-    trust.show_trust(model, explanation, shading)
-    view.show_reasons(explanation)
-    if not explanation.blank:
-        with view.expander("try_words") as opened, error_boundary.shown():
-            if opened:
-                what_if.show_words_removed(model, explanation, options)
-        with view.expander("similar") as opened, error_boundary.shown():
-            if opened:
-                similar.show_similar(model, explanation)
-    with view.expander("what_if") as opened:
-        if opened:
-            what_if.show_capsules_off(model, explanation, options)
-    view.show_downloads(model, explanation, options, url_state.link())
+    with st.container(key="explain"):  # two columns on a wide screen, by style.css
+        left, right = st.container(key="explain_text"), st.container(key="explain_reasons")
+    with left:
+        text = inputs.ask_text()
+        answer = st.container()  # before the options, which a visitor needs less
+        with st.container(horizontal=True, vertical_alignment="bottom", key="explain_options"):
+            switch = st.container(width="content")
+            options = explain_options.ask_in_row(model)
+        url_state.publish(url_state.EXPLAIN)
+        explanation = explanations.explain(model, text, options)
+        with answer:
+            view.show_prediction(explanation)
+        with switch:
+            shading = inputs.ask_shading(explanation)
+        view.show_text(explanation, shading)
+        result_warnings.show_at_answer(models.warnings(model))
+    with right:
+        trust.show_trust(model, explanation, shading)
+        view.show_glossary()
+        view.show_reasons(explanation)
+        if not explanation.blank:
+            with view.expander("try_words") as opened, error_boundary.shown():
+                if opened:
+                    what_if.show_words_removed(model, explanation, options)
+            with view.expander("what_if") as opened:
+                if opened:
+                    what_if.show_capsules_off(model, explanation, options)
+            with view.expander("similar") as opened, error_boundary.shown():
+                if opened:
+                    similar.show_similar(model, explanation)
+        view.show_downloads(model, explanation, options, url_state.link())
 
 
 with error_boundary.shown():

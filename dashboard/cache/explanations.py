@@ -77,7 +77,7 @@ def norms_after(
     return scores_after(models.load(model), explanation, words, action)
 
 
-@st.cache_data(max_entries=50, ttl=_HOUR, show_spinner="Removing K-grams …")
+@st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
 def flip(model: ModelFolder, explanation: Explanation) -> Flip | None:
     """The smallest set of an explanation's K-grams whose removal changes the prediction."""
     quotas.request()

@@ -15,13 +15,6 @@ def ask_text() -> str:
     Raises:
         NotAllowedError: It is too long.
     """
-    st.pills(
-        "Examples",
-        list(EXAMPLES),
-        key="example",
-        on_change=url_state.take_example,
-        label_visibility="collapsed",
-    )
     text = st.text_area(
         "Your text",
         key="text",
@@ -29,6 +22,14 @@ def ask_text() -> str:
         max_chars=settings.current().text_characters,
         on_change=url_state.forget_example,
         persist_state="session",
+        placeholder="Type or paste a text, or choose an example below.",
+    )
+    st.pills(
+        "Examples",
+        list(EXAMPLES),
+        key="example",
+        on_change=url_state.take_example,
+        label_visibility="collapsed",
     )
     live_text.apply_while_typing("Your text")
     if not url_state.text_fits_link():

@@ -56,8 +56,8 @@ def routing_chart(explanation: Explanation, ink: str) -> go.Figure:
     ]
     names = [shorten(text) for text in texts.values()]
     capsules = [shorten(reason.label) for reason in reasons]
-    scores = dict(zip(explanation.classes, explanation.scores, strict=True))
-    ends = [f"{shorten(name)} {scores[name]:.2f}" for name in classes]
+    chances = dict(zip(explanation.classes, explanation.probabilities, strict=True))
+    ends = [f"{shorten(name)} {chances[name]:.0%}" for name in classes]
     nodes = [
         _nodes(0.0, left.values(), names, ACCENT, "middle left"),
         _nodes(1.0, middle.values(), capsules, GREY, "top center"),

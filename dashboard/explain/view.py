@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, nav
+from dashboard import error_boundary, glossary, nav
 from dashboard.cache import explanations, models
-from dashboard.explain import charts
-from dashboard.explain.charts import drawn_classes
+from dashboard.explain.charts import class_bars, drawn_classes
 from dashboard.explain.routing_chart import drawn_kgrams, routing_chart
+from dashboard.glossary import TERMS
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import CONTRAST, EVERY, KGRAMS
 from dashboard.widgets import downloads
@@ -30,18 +31,9 @@ _EXPANDERS = {  # by key: title and icon
 
 
 def show_prediction(explanation: Explanation) -> None:
-    """The predicted class beside the class norms."""
-    left, right = st.columns([5, 4], gap="medium", vertical_alignment="center")
-    with left:
-        st.html(_verdict(explanation))
-    with right:
-        chart = charts.norm_bars(explanation, ink())
-        norms = zip(explanation.classes, explanation.scores, strict=True)
-        listed = ", ".join(f"{name} {norm:.2f}" for name, norm in norms)
-        st.vega_lite_chart(chart, width="stretch", alt=f"Norms: {listed}")
-        left_out = len(explanation.classes) - len(drawn_classes(explanation))
-        if left_out:
-            st.caption(f"{left_out} classes with lower norms are not shown.")
+    """The predicted class beside the probabilities of the classes."""
+    bars = "" if explanation.blank else class_bars(explanation)
+    st.html(f'<div class="answer">{_verdict(explanation)}{bars}</div>')
 
 
 def show_text(explanation: Explanation, shading: str) -> None:
@@ -58,12 +50,12 @@ def show_text(explanation: Explanation, shading: str) -> None:
 
 
 def show_reasons(explanation: Explanation) -> None:
-    """Three tabs: the table of evidence, the routing picture, the attention of each capsule."""
+    """Tabs: the table of evidence, the routing picture, attention by capsule, all scores."""
     if not explanation.kgrams:
         return
     # The table first: Plotly blocks the browser for seconds before anything else is drawn.
-    evidence, routing, attention = st.tabs(
-        ["Evidence", "Routing", "Attention"], key="reasons", on_change="rerun"
+    evidence, routing, attention, scores = st.tabs(
+        ["Evidence", "Routing", "Attention", "Scores"], key="reasons", on_change="rerun"
     )
     with evidence:
         if evidence.open:
@@ -75,6 +67,18 @@ def show_reasons(explanation: Explanation) -> None:
     with attention:
         if attention.open:
             _show_attention(explanation)
+    with scores:
+        if scores.open:
+            _show_scores(explanation)
+
+
+def show_glossary() -> None:
+    """A fold that says in a sentence what each term means."""
+    with st.expander("How to read this", icon=":material/help:", key="glossary"):
+        rows = "".join(
+            f"<dt>{escape(term)}</dt><dd>{escape(line)}</dd>" for term, line in TERMS.items()
+        )
+        st.html(f'<dl class="glossary">{rows}</dl>')
 
 
 @contextmanager
@@ -101,14 +105,16 @@ def show_downloads(
         ).to_bytes(kind)
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        downloads.show_report(to_bytes, "explanation")
-        st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
+        downloads.show_report(to_bytes, "explanation", disabled=not explanation.words)
+        if explanation.words:
+            st.html(f'<a class="link" href="{escape(link)}">Link to this explanation</a>')
 
 
 def _verdict(explanation: Explanation) -> str:
     """The predicted class, its probability, and notices; HTML."""
     if explanation.blank:
-        lines = [f'<p class="verdict">{explanation.verdict}</p>']
+        line = explanation.verdict if explanation.words else "Type some text to see a prediction."
+        lines = [f'<p class="verdict">{line}</p>']
     else:
         color = class_colors(explanation.classes)[explanation.predicted]
         lines = [
@@ -120,12 +126,9 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _confidence(explanation: Explanation) -> str:
-    norms = zip(explanation.scores, explanation.classes, strict=True)
-    (norm, _), (second, runner_up) = sorted(norms, key=lambda pair: -pair[0])[:2]
-    line = (
-        f"{max(explanation.probabilities):.0%} probability · norm (capsule length) {norm:.2f}, "
-        f"{norm - second:.2f} ahead of {runner_up}"
-    )
+    norms = zip(explanation.scores, explanation.classes, explanation.probabilities, strict=True)
+    (_, _, chance), (_, runner_up, second) = sorted(norms, key=lambda row: -row[0])[:2]
+    line = f"{chance:.0%} probability, {runner_up} {second:.0%}"
     if explanation.target != explanation.predicted:
         line += f" · shown is the evidence for {explanation.target}"
     return line
@@ -137,7 +140,7 @@ def _link_capsules(explanation: Explanation) -> None:
         for reason in explanation.capsules:
             st.page_link(
                 nav.page("capsules"),
-                label=f"What {error_boundary.plain(reason.label)} does",
+                label=f"About {error_boundary.plain(reason.label)}",
                 query_params={
                     "model": st.session_state.model,
                     "capsule": str(reason.capsule),
@@ -167,20 +170,28 @@ def _show_routing(explanation: Explanation) -> None:
 
 
 def _show_attention(explanation: Explanation) -> None:
-    st.caption(
-        "How much each capsule attends to each word, from the first to the last. The dots are the "
-        "middle words of its K-grams."
-    )
-    if len(explanation.words) > charts.MAX_POINTS:
-        st.caption(
-            f"{len(explanation.words):,} words are more than a line can show, so each point is the "
-            "largest attention of several neighbouring words."
-        )
+    st.caption(f"{glossary.sentence('attention')} The darker a word, the larger its attention.")
     target = explanation.classes.index(explanation.target)
     for reason in explanation.capsules:
         st.html(
             f'<p class="chart-title">{escape(reason.label)} <span>routing β '
             f"{reason.routing[target]:.2f} for {escape(explanation.target)}</span></p>"
+            f'<div class="attention">{explanation.attention_html(reason)}</div>'
         )
-        chart = charts.attention_line(explanation, reason, ink())
-        st.vega_lite_chart(chart, width="stretch", alt=f"Attention of {reason.label}")
+
+
+def _show_scores(explanation: Explanation) -> None:
+    """All classes, the most probable first, with their norms."""
+    st.caption(f"Norm: {glossary.sentence('norm')}")
+    has_account = len(explanation.account.bias) > 0
+    table = pd.DataFrame(
+        {
+            "class": explanation.classes,
+            "probability": explanation.probabilities,
+            "norm": explanation.scores,
+            "bias": explanation.account.bias if has_account else None,
+        }
+    ).sort_values("norm", ascending=False, kind="stable")
+    numbers = {"probability": "{:.1%}", "norm": "{:.3f}"}
+    numbers |= {"bias": "{:+.3f}"} if has_account else {}
+    st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)

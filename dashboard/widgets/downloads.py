@@ -46,12 +46,13 @@ def show_file(
     )
 
 
-def show_report(to_bytes: Callable[[str], bytes], stem: str) -> None:
+def show_report(to_bytes: Callable[[str], bytes], stem: str, disabled: bool = False) -> None:
     """A button for each kind of file of a report, which is written when its button is pressed.
 
     Args:
         to_bytes: Returns the file of a format, one of `files.FILE_FORMATS`.
         stem: The stem of the file names, different for each report of a page.
+        disabled: Whether there is nothing to report.
     """
     for kind, (suffix, mime) in FILE_FORMATS.items():
         st.download_button(
@@ -62,4 +63,5 @@ def show_report(to_bytes: Callable[[str], bytes], stem: str) -> None:
             key=f"{stem} {kind}",
             icon=ICON,
             on_click="ignore",
+            disabled=disabled,
         )

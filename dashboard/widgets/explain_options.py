@@ -1,8 +1,9 @@
 """Asks for the options of an explanation."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import url_state
+from dashboard import glossary, url_state
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING, ExplainOptions
@@ -25,18 +26,54 @@ _RANKING_HELP = (
 
 def ask(model: ModelFolder) -> ExplainOptions:
     """Asks for the class, k1, k2, the ranking, and if texts are split, the sentences."""
-    classifier = models.load(model)
-    targets = [url_state.PREDICTED, *map(str, classifier.classes_)]
-    url_state.choose_among("target", targets)
-    sliders = {"k1": "Capsules (k₁)", "k2": "K-grams per capsule (k₂)"}
-    if classifier.network_.config.hierarchical:
-        sliders["sentences"] = "Sentences per capsule"
-    url_state.choose_among("ranking", list(_RANKINGS))
+    sliders = _sliders(model)
     first, *columns, last = st.columns(2 + len(sliders), gap="medium")
-    target = first.selectbox("Class to explain", targets, key="target", persist_state="session")
-    for column, (key, label) in zip(columns, sliders.items(), strict=True):
-        column.slider(label, *url_state.BOUNDS[key], key=key, persist_state="session")
-    ranking = last.selectbox(
+    target = _ask_target(model, first)
+    return _ask_kgrams(sliders, target, [*columns, last])
+
+
+def ask_in_row(model: ModelFolder) -> ExplainOptions:
+    """As `ask`, in a horizontal container: all that concerns K-grams alone is in a popover."""
+    target = _ask_target(model, st.container(width=260))
+    sliders = _sliders(model)
+    with st.popover("Options", icon=":material/tune:", help="Which K-grams are shown."):
+        place = st.container()
+    return _ask_kgrams(sliders, target, [place] * (len(sliders) + 1))
+
+
+def _sliders(model: ModelFolder) -> dict[str, str]:
+    """Keys and labels of the sliders."""
+    sliders = {"k1": "Capsules (k₁)", "k2": "K-grams per capsule (k₂)"}
+    if models.load(model).network_.config.hierarchical:
+        sliders["sentences"] = "Sentences per capsule"
+    return sliders
+
+
+def _ask_target(model: ModelFolder, place: DeltaGenerator) -> str | None:
+    """Asks for the class to explain; None is the predicted one."""
+    targets = [url_state.PREDICTED, *map(str, models.load(model).classes_)]
+    url_state.choose_among("target", targets)
+    target: str = place.selectbox(
+        "Class to explain", targets, key="target", persist_state="session"
+    )
+    return None if target == url_state.PREDICTED else target
+
+
+def _ask_kgrams(
+    sliders: dict[str, str], target: str | None, places: list[DeltaGenerator]
+) -> ExplainOptions:
+    """Asks for what concerns K-grams: a slider in each place, and the ranking in the last."""
+    url_state.choose_among("ranking", list(_RANKINGS))
+    helps = {"k1": glossary.sentence("k₁"), "k2": glossary.sentence("k₂")}
+    for place, (key, label) in zip(places, sliders.items(), strict=False):
+        place.slider(
+            label,
+            *url_state.BOUNDS[key],
+            key=key,
+            persist_state="session",
+            help=helps.get(key),
+        )
+    ranking = places[-1].selectbox(
         "K-grams ranked by",
         list(_RANKINGS),
         format_func=_RANKINGS.__getitem__,
@@ -45,7 +82,7 @@ def ask(model: ModelFolder) -> ExplainOptions:
         help=_RANKING_HELP,
     )
     return ExplainOptions(
-        target=None if target == url_state.PREDICTED else target,
+        target=target,
         top_capsules=st.session_state.k1,
         top_kgrams=st.session_state.k2,
         top_sentences=st.session_state.sentences,

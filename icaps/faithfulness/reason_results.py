@@ -119,15 +119,15 @@ class ReasonTest:
             f"{verb} the words of the K-grams ({self.shaded:,} of {self.words:,} words): "
             f"{self._change}. {verb} {sets}: {_mean_and_range(self.random_without)}, and another "
             f"class in {self.random_flips:,} of {self.draws:,}.",
-            f"The words of the K-grams alone, all others {others}: {self.target} "
-            f"{self.alone:.2f}{more}. {sets[0].upper()}{sets[1:]} alone: "
+            f"The words of the K-grams alone, all others {others}: the norm of "
+            f"{self.target} is {self.alone:.2f}{more}. {sets[0].upper()}{sets[1:]} alone: "
             f"{_mean_and_range(self.random_alone)}.",
         ]
 
     def _verdict(self) -> str:
         if not self.matters:
             falls = self.comprehensiveness >= _CHANGE
-            others = f", but {self.as_far:,} of {self._sets} lower {self.target} as much"
+            others = f", but {self.as_far:,} of {self._sets} lower the norm as much"
             seen = self._seen[0].lower() + self._seen[1:]
             return f"Not distinguishable from random words: {seen}{others if falls else ''}."
         if self._explained_class_is_lost:
@@ -166,10 +166,11 @@ class ReasonTest:
     def _change(self) -> str:
         """What happens to the class norm without the words."""
         if abs(self.comprehensiveness) < _CHANGE:
-            return f"{self.target} stays at {self.without:.2f}"
+            return f"the norm of {self.target} stays at {self.without:.2f}"
         digits = 2 if round(self.whole, 2) != round(self.without, 2) else 3
         verb = "falls" if self.without < self.whole else "rises"
-        return f"{self.target} {verb} from {self.whole:.{digits}f} to {self.without:.{digits}f}"
+        norms = f"{self.whole:.{digits}f} to {self.without:.{digits}f}"
+        return f"the norm of {self.target} {verb} from {norms}"
 
     @property
     def _class_after(self) -> str:

@@ -1,18 +1,15 @@
 import html
-import json
+import re
 from dataclasses import replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pytest
 
-from dashboard.explain import charts
-from dashboard.explain.charts import MAX_CLASSES, drawn_classes
+from dashboard.explain.charts import MAX_CLASSES, class_bars, drawn_classes
 from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, routing_chart
 from dashboard.widgets.chart_card import plotly_text
 from dashboard.widgets.shaded_text import legend_row, text_card
-from icaps.classifier import ICapsClassifier
 from icaps.reports.charts import MAX_COLORS, PALETTE, class_colors, shorten
 from icaps.results import CapsuleReason, Explanation, KGram, WordShare
 
@@ -38,25 +35,6 @@ EXPLANATION = Explanation(
     blank=False,
 )
 HOSTILE = '<b onclick="x">a & b</b> $x$ **c** :sun:'
-
-
-def long_explanation(peaks: dict[int, float], length: int = 1000) -> Explanation:
-    """A text of `length` one-letter words that one capsule attends to at `peaks` alone."""
-    attention = tuple(peaks.get(n, 0.0) for n in range(length))
-    words = tuple(WordShare(2 * n, 2 * n + 1, 0) for n in range(length))
-    reason = CapsuleReason(0, (0.1, 0.8, 0.1), attention)
-    middle = max(peaks, key=peaks.__getitem__)
-    kgram = KGram("a a a", 2 * middle - 2, 2 * middle + 3, 0, 0.8, peaks[middle])
-    return replace(
-        EXPLANATION, text="a " * length, words=words, capsules=(reason,), kgrams=(kgram,)
-    )
-
-
-def as_vega_lite(spec: charts.Spec) -> dict[str, Any]:
-    """A chart with its numbers, which Altair validates as Vega-Lite."""
-    whole = {**spec, "data": {"values": spec["data"].to_dict("records")}}
-    alt.LayerChart.from_dict(whole)
-    return whole
 
 
 @pytest.mark.parametrize("number", [2, 9, 20, 150, MAX_COLORS])
@@ -87,90 +65,66 @@ def test_a_class_has_one_colour_of_its_own_everywhere() -> None:
     assert class_colors(names[:3]) == {name: colors[name] for name in names[:3]}
     assert class_colors([*names, "ninth"]).items() > colors.items()
     expected = class_colors(EXPLANATION.classes)
-    scale = charts.norm_bars(EXPLANATION, "#111111")["layer"][0]["encoding"]["color"]
-    assert dict(zip(scale["scale"]["domain"], scale["scale"]["range"], strict=True)) == expected
-    ends = routing_chart(EXPLANATION, "#111111").data[-1]
-    assert list(ends.marker.color) == list(expected.values())
-
-
-def test_bars_are_the_norms() -> None:
-    chart = as_vega_lite(charts.norm_bars(EXPLANATION, "#123456"))
-    rows = chart["data"]["values"]
-    assert [(row["class"], row["norm"], row["probability"]) for row in rows] == [
-        ("World", 0.125, 0.1),
-        ("Business", 0.75, 0.7),
-        ("Sport", 0.5, 0.2),
+    assert bars(EXPLANATION) == [("Business", "70%"), ("Sport", "20%"), ("World", "10%")]
+    assert re.findall(r"background: (#\w+)", class_bars(EXPLANATION)) == [
+        expected[name] for name in ("Business", "Sport", "World")
     ]
-    bars, labels = chart["layer"]
-    assert bars["mark"]["type"] == "bar"
-    assert chart["encoding"]["x"]["field"] == "norm"
-    assert chart["encoding"]["x"]["scale"]["domain"][0] == 0  # a bar's length is its norm
-    assert chart["encoding"]["y"]["sort"] is None  # the order of the classes
-    assert labels["mark"]["color"] == "#123456"
+    ends = routing_chart(EXPLANATION, "#111111").data[-1]
+    assert list(ends.marker.color) == [expected[n] for n in ("Business", "Sport", "World")]
 
 
-def test_labels_of_the_bars_name_the_role_of_the_class() -> None:
-    same = charts.norm_table(EXPLANATION).label.tolist()
-    assert same == ["0.12", "0.75  ◂ predicted", "0.50"]
-    other = charts.norm_table(replace(EXPLANATION, target="Sport")).label.tolist()
-    assert other == ["0.12", "0.75  ◂ predicted", "0.50  ◂ explained"]
-    blank = replace(EXPLANATION, blank=True, scores=(0.0, 0.0, 0.0), predicted="World")
-    assert charts.norm_table(blank).label.tolist() == ["0.00", "0.00  ◂ explained", "0.00"]
-
-
-def test_the_attention_of_each_word_and_the_middle_words_of_kgrams() -> None:
-    first, second = (charts.attention_table(EXPLANATION, r) for r in EXPLANATION.capsules)
-    assert first.position.tolist() == [1, 2, 3, 4]
-    assert first.word.tolist() == ["oil", "and", "gas", "fall"]
-    assert first.attention.tolist() == [0.2, 0.5, 0.2, 0.1]
-    assert first.label.tolist() == ["", "and", "", ""]
-    assert second.label.tolist() == ["", "", "", "fall"]
-    chart = as_vega_lite(charts.attention_line(EXPLANATION, EXPLANATION.capsules[0], "#111111"))
-    assert chart["encoding"]["x"]["scale"]["domain"] == [0.5, 4.5]
-    assert chart["encoding"]["y"]["scale"]["domain"] == [0, pytest.approx(0.65)]
-
-
-def test_a_kgram_has_one_middle_word_if_words_repeat(classifier: ICapsClassifier) -> None:
-    """Equal neighbours are attended to alike, and only one is in the middle."""
-    (explanation,) = classifier.explain(["bread " * 12], top_capsules=1, top_kgrams=2)
-    (reason,) = explanation.capsules
-    table = charts.attention_table(explanation, reason)
-    assert len(set(reason.attention)) < len(reason.attention)
-    starts = [explanation.words[n - 1].start for n in table[table.label != ""].position]
-    middles = [kgram.end - len("bread bread") for kgram in explanation.kgrams]  # K is 3
-    assert starts == sorted(middles)
-
-
-@pytest.mark.parametrize("length", [200, 201, 999, 1000, 1001])
-def test_thinning_keeps_the_peaks_and_their_places(length: int) -> None:
-    peaks = {7: 0.5, 100: 0.3, length - 1: 0.2}
-    explanation = long_explanation(peaks, length)
-    table = charts.attention_table(explanation, explanation.capsules[0])
-    assert len(table) <= charts.MAX_POINTS
-    assert table.position.is_monotonic_increasing
-    kept = table[table.attention > 0]
-    assert dict(zip(kept.position - 1, kept.attention, strict=True)) == peaks
-    assert table[table.label != ""].position.tolist() == [8]
-
-
-def test_words_of_a_chart_are_shown_as_typed() -> None:
-    text = "<script>"
-    words = (WordShare(0, 8, 1),)
-    reason = CapsuleReason(0, (0.1, 0.8, 0.1), (1.0,))
-    hostile = replace(
-        EXPLANATION,
-        text=text,
-        words=words,
-        capsules=(reason,),
-        kgrams=(KGram(text, 0, 8, 0, 0.8, 1.0),),
+def bars(explanation: Explanation) -> list[tuple[str, str]]:
+    """The class of each bar and what is written beside it."""
+    rows = re.findall(
+        r"<tr><th.*?>(.*?)<td.*?<td class=.n.>(.*?)(?=<tr>|</tbody>)", class_bars(explanation)
     )
-    chart = as_vega_lite(charts.attention_line(hostile, reason, "#111111"))
-    rows = chart["data"]["values"]
-    assert (rows[0]["word"], rows[0]["label"]) == (text, text)
-    # The text is in the data alone, and no mark reads HTML or an address from a field.
-    rest = json.dumps({key: value for key, value in chart.items() if key != "data"})
-    assert text not in rest
-    assert not any(word in rest for word in ("href", "image", "html"))
+    return [(html.unescape(name), re.sub("<.*?>", "", label)) for name, label in rows]
+
+
+def test_bars_are_as_long_as_the_probabilities_are_large() -> None:
+    widths = re.findall(r"--width: ([\d.]+)%", class_bars(EXPLANATION))
+    assert widths == ["70.0", "20.0", "10.0"]
+    explained = replace(EXPLANATION, target="World")
+    assert bars(explained) == [("Business", "70%"), ("Sport", "20%"), ("World", "10% ◂ explained")]
+
+
+def test_classes_that_are_not_shown_are_counted() -> None:
+    names = tuple(f"c{n}" for n in range(20))
+    chances = (0.6, 0.3, *(0.1 / 18,) * 18)
+    some = replace(
+        EXPLANATION,
+        classes=names,
+        scores=tuple(1 - n / 100 for n in range(20)),
+        probabilities=chances,
+        predicted="c0",
+        target="c19",
+    )
+    assert [name for name, _ in bars(some)] == [*names[:7], "c19"]
+    assert bars(some)[2] == ("c2", "1%")
+    assert "<p>12 more below 1%</p>" in class_bars(some)
+    assert "<p>12 more of at most 5%</p>" in class_bars(replace(some, probabilities=(0.05,) * 20))
+    assert "more" not in class_bars(EXPLANATION)
+    hostile = replace(EXPLANATION, classes=(HOSTILE, "Business", "Sport"))
+    assert "<b onclick" not in class_bars(hostile)
+    assert (HOSTILE, "10%") in bars(hostile)
+
+
+def test_the_attention_of_each_word_is_its_shade() -> None:
+    first, second = (EXPLANATION.attention_html(reason) for reason in EXPLANATION.capsules)
+    shades = re.findall(r'<mark style="--strength: (\d+)%" title="α ([\d.]+)">(\w+)</mark>', first)
+    assert shades == [
+        ("25", "0.2000", "oil"),
+        ("62", "0.5000", "and"),
+        ("25", "0.2000", "gas"),
+        ("12", "0.1000", "fall"),
+    ]
+    assert re.sub("<.*?>", "", second) == TEXT
+    faint = replace(EXPLANATION.capsules[0], attention=(0.001, 0.9, 0.01, 0.089))
+    assert EXPLANATION.attention_html(faint).count("<mark") == 2  # 2% of the largest or more
+    reason = CapsuleReason(0, (0.1, 0.8, 0.1), (1.0,))
+    hostile = replace(EXPLANATION, text="<script>", words=(WordShare(0, 8, 1),))
+    assert "<script>" not in hostile.attention_html(reason)
+    assert "&lt;script&gt;" in hostile.attention_html(reason)
 
 
 def test_labels_are_cut_to_one_line() -> None:
@@ -206,10 +160,10 @@ def test_routing_lines_join_their_nodes() -> None:
     left, middle, right = picture.data[-3:]
     assert list(left.text) == ["oil and gas", "gas fall"]
     assert list(middle.text) == ["capsule 4", "capsule 2"]
-    assert list(right.text) == ["World 0.12", "Business 0.75", "Sport 0.50"]
+    assert list(right.text) == ["Business 70%", "Sport 20%", "World 10%"]
     line = lines_of(picture)["capsule 2 → Sport"]
     assert (line.x[0], line.y[0]) == (1, pytest.approx(middle.y[1]))
-    assert (line.x[-1], line.y[-1]) == (2, pytest.approx(right.y[2]))
+    assert (line.x[-1], line.y[-1]) == (2, pytest.approx(right.y[1]))
     line = lines_of(picture)["“oil and gas” → capsule 4"]
     assert (line.y[0], line.y[-1]) == (pytest.approx(left.y[0]), pytest.approx(middle.y[0]))
 
@@ -237,15 +191,8 @@ def test_the_routing_chart_has_a_maximum_of_kgrams() -> None:
         capsules=(CapsuleReason(4, (1 / 12,) * 12, (0.25,) * 4),),
     )
     assert len(drawn_kgrams(many)) == MAX_KGRAMS
-    # The target, though its norm is the lowest, and the highest norms, in the order of classes.
-    drawn = ["c0", *names[12 - MAX_CLASSES + 1 :]]
-    assert drawn_classes(many) == drawn
-    bars = as_vega_lite(charts.norm_bars(many, "#111111"))
-    assert [row["class"] for row in bars["data"]["values"]] == drawn
-    scale = bars["layer"][0]["encoding"]["color"]["scale"]  # each keeps its colour
-    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
-        name: class_colors(names)[name] for name in drawn
-    }
+    # The highest norms, and the target, though its norm is the lowest.
+    assert drawn_classes(many) == [*reversed(names[12 - MAX_CLASSES + 1 :]), "c0"]
     only = replace(many, kgrams=many.kgrams[:1])
     assert len(lines_of(routing_chart(only, "#111111"))) == 1 + MAX_CLASSES
 

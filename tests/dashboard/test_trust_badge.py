@@ -10,7 +10,15 @@ from dashboard.explain.trust import STYLES
 from dashboard.explain.what_if import widget_key
 from dashboard.model_registry import SHIPPED
 from icaps.classifier import ICapsClassifier
-from icaps.faithfulness.reason_test import DELETE, KEEP, scores_after, try_reasons, words_under
+from icaps.faithfulness.reason_results import FLIPS, flip_sentence
+from icaps.faithfulness.reason_test import (
+    DELETE,
+    KEEP,
+    flipping_set,
+    scores_after,
+    try_reasons,
+    words_under,
+)
 from icaps.html import printable
 from icaps.results import Explanation
 from tests.dashboard.visitor import evidence, open_app, page_html, run, type_text
@@ -39,7 +47,12 @@ def badge(at: object) -> list[str]:
 
 def tried(classifier: ICapsClassifier, explanation: Explanation) -> list[str]:
     (trial,) = try_reasons(classifier, [explanation])
-    return [] if trial is None else trial.to_sentences()
+    if trial is None:
+        return []
+    first, *numbers = trial.to_sentences()
+    if trial.level == FLIPS:  # the words are named
+        first = flip_sentence(explanation, flipping_set(classifier, explanation))
+    return [first, *numbers]
 
 
 def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> None:
@@ -50,7 +63,7 @@ def test_the_trust_box_equals_that_of_the_library(shipped: ICapsClassifier) -> N
     (test,) = try_reasons(shipped, [expected])
     assert test is not None
     assert kind == STYLES[test.level]
-    assert "Sports falls from" in lines[1]
+    assert "the norm of Sports falls from" in lines[1]
     for text in ("", "zzyzx"):
         assert badge(type_text(at, text)) == []
         assert not [box for box in at.expander if box.label == "What if words were removed?"]

@@ -102,9 +102,8 @@ def evidence(at: AppTest) -> list[list[str]]:
     """The table of evidence: K-gram, capsule, routing, attention."""
     open_tab(at, "Evidence")
     rows = re.findall(r'<tr><td dir="auto">(.*?)(?=<tr>|</tbody>)', page_html(at), flags=re.DOTALL)
-    return [
-        [unescape(cell).strip() for cell in re.split("<td(?: class=.n.)?>", row)] for row in rows
-    ]
+    cell = r'<td(?: class="\w+")?>'
+    return [[unescape(text).strip() for text in re.split(cell, row)] for row in rows]
 
 
 def routing_lines(at: AppTest) -> list[dict[str, Any]]:

@@ -302,13 +302,15 @@ def changed(**values: object) -> ReasonTest:
         (
             {},
             "matters",
-            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "Without these words the norm of Sports falls from 0.93 to 0.86, more than without "
+            "random words; "
             "the class stays.",
         ),
         (
             {"whole": 0.9304, "without": 0.9288},
             "matters",
-            "Without these words Sports falls from 0.930 to 0.929, more than without random words; "
+            "Without these words the norm of Sports falls from 0.930 to 0.929, more than without "
+            "random words; "
             "the class stays.",
         ),
         (
@@ -329,60 +331,69 @@ def changed(**values: object) -> ReasonTest:
         (
             {"predicted": "World", "predicted_without": "World"},
             "matters",
-            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "Without these words the norm of Sports falls from 0.93 to 0.86, more than without "
+            "random words; "
             "the class stays World.",
         ),
         (
             {"predicted": "World", "predicted_without": "Business"},
             "flips",
-            "Without these words Sports falls from 0.93 to 0.86, more than without random words; "
+            "Without these words the norm of Sports falls from 0.93 to 0.86, more than without "
+            "random words; "
             "it is then Business, not World.",
         ),
         (
             {"as_far": 25},
             "chance",
-            "Not distinguishable from random words: without these words Sports falls from 0.93 to "
-            "0.86, but 25 of 50 random sets of as many words lower Sports as much.",
+            "Not distinguishable from random words: without these words the norm of Sports falls "
+            "from 0.93 to "
+            "0.86, but 25 of 50 random sets of as many words lower the norm as much.",
         ),
         (
             {"as_far": 25, "predicted_without": "World"},
             "chance",
             "Not distinguishable from random words: without these words it is World, not Sports, "
-            "but 25 of 50 random sets of as many words lower Sports as much.",
+            "but 25 of 50 random sets of as many words lower the norm as much.",
         ),
         (
             {"without": 0.95},
             "chance",
-            "Not distinguishable from random words: without these words Sports rises from 0.93 to "
+            "Not distinguishable from random words: without these words the norm of Sports rises "
+            "from 0.93 to "
             "0.95.",
         ),
         (
             {"without": 0.9296},
             "chance",
-            "Not distinguishable from random words: without these words Sports stays at 0.93.",
+            "Not distinguishable from random words: without these words the norm of Sports stays "
+            "at 0.93.",
         ),
         (
             {"exhaustive": True, "draws": 120, "as_far": 3},
             "matters",
-            "Without these words Sports falls from 0.93 to 0.86, more than without 97% of all 120 "
+            "Without these words the norm of Sports falls from 0.93 to 0.86, more than without "
+            "97% of all 120 "
             "sets of as many words; the class stays.",
         ),
         (
             {"exhaustive": True, "draws": 120, "as_far": 7},
             "chance",
-            "Not distinguishable from random words: without these words Sports falls from 0.93 to "
-            "0.86, but 7 of all 120 sets of as many words lower Sports as much.",
+            "Not distinguishable from random words: without these words the norm of Sports falls "
+            "from 0.93 to "
+            "0.86, but 7 of all 120 sets of as many words lower the norm as much.",
         ),
         (
             {"testable": False, "draws": 10, "as_far": 1, "exhaustive": True},
             "untested",
-            "Without these words Sports falls from 0.93 to 0.86; the class stays. The 10 sets of "
+            "Without these words the norm of Sports falls from 0.93 to 0.86; the class stays. "
+            "The 10 sets of "
             "as many words are too few to rule out chance.",
         ),
         (
             {"testable": False, "draws": 10, "exhaustive": True, "predicted_without": "World"},
             "untested",
-            "Without these words it is World, not Sports. The 10 sets of as many words are too few "
+            "Without these words it is World, not Sports. The 10 sets of as many words are too "
+            "few "
             "to rule out chance.",
         ),
         (
@@ -415,18 +426,23 @@ def test_the_verdict_says_what_was_seen(
 def test_the_numbers_in_words() -> None:
     _, removed, alone = TEST.to_sentences()
     assert removed == (
-        "Removing the words of the K-grams (8 of 40 words): Sports falls from 0.93 to 0.86. "
+        "Removing the words of the K-grams (8 of 40 words): the norm of Sports falls from 0.93 "
+        "to 0.86. "
         "Removing as many random words: 0.92 on average (0.89 to 0.94 in 90%), and another class "
         "in 2 of 50."
     )
     assert alone == (
-        "The words of the K-grams alone, all others removed: Sports 0.90, more than random words "
+        "The words of the K-grams alone, all others removed: the norm of Sports is 0.90, more "
+        "than random words "
         "do. As many random words alone: 0.40 on average (0.10 to 0.70 in 90%)."
     )
     _, removed, alone = changed(exhaustive=True, draws=120, removal="unk", as_much=9).to_sentences()
     assert removed.startswith("Masking the words of the K-grams (8 of 40 words): ")
     assert "Masking each of the 120 sets of as many words: 0.92 on average" in removed
-    assert "all others masked: Sports 0.90. Each of the 120 sets of as many words alone: " in alone
+    assert (
+        "all others masked: the norm of Sports is 0.90. Each of the 120 sets of as many words "
+        in alone
+    )
     two, three = (changed(as_far=n) for n in (2, 3))
     assert (two.matters, three.matters) == (True, False)  # of 50, at most one in twenty
 
