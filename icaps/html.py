@@ -119,6 +119,13 @@ def percent(value: float | None, digits: int = 2, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}%}"
 
 
+def chance(probability: float) -> str:
+    """A probability of a class in whole per cent; "> 99%" rather than 100%."""
+    if probability < 0.005:
+        return "< 1%"
+    return "> 99%" if probability > 0.995 else f"{probability:.0%}"
+
+
 def decimals(value: float | None, digits: int, sign: bool = False) -> str:
     """A number with `digits` digits after the point; with `sign` such as "+0.12", and "0.00"."""
     if value is None or value != value:

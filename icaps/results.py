@@ -347,9 +347,11 @@ class Explanation:
         if self.blank:
             return "The model knows none of the words, so no class is predicted."
         chances = dict(zip(self.classes, self.probabilities, strict=True))
-        sentence = f"{self.predicted} ({chances[self.predicted]:.0%} probability)"
+        sentence = f"{self.predicted} ({html.chance(chances[self.predicted])} probability)"
         if self.target != self.predicted:
-            sentence += f"; the explanation is for {self.target} ({chances[self.target]:.0%})"
+            sentence += (
+                f"; the explanation is for {self.target} ({html.chance(chances[self.target])})"
+            )
         return sentence + "."
 
     @property

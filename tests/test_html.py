@@ -160,9 +160,9 @@ def test_the_page_has_no_script_and_nothing_from_outside() -> None:
 
 
 def test_words_for_a_person() -> None:
-    assert EXPLANATION.verdict == "Business (0.75)."
+    assert EXPLANATION.verdict == "Business (80% probability)."
     other = replace(EXPLANATION, target="World")
-    assert other.verdict == "Business (0.75); the explanation is for World (0.12)."
+    assert other.verdict == "Business (80% probability); the explanation is for World (20%)."
     assert EXPLANATION.notices == ["25% of the words are unknown to the model."]
     cut = replace(EXPLANATION, truncated=True, unknown_share=0.0)
     assert cut.notices == ["Only the first 4 words (17 of 17 characters) were read."]
@@ -174,10 +174,25 @@ def test_words_for_a_person() -> None:
     assert "has no words" in empty.verdict
 
 
+@pytest.mark.parametrize(
+    ("probability", "shown"),
+    [
+        (0.0049, "< 1%"),
+        (0.006, "1%"),
+        (0.78, "78%"),
+        (0.994, "99%"),
+        (0.9951, "> 99%"),
+        (1, "> 99%"),
+    ],
+)
+def test_a_probability_is_never_100_or_0_per_cent(probability: float, shown: str) -> None:
+    assert html.chance(probability) == shown
+
+
 def test_terminal_lines_keep_to_their_lines() -> None:
     newline = replace(EXPLANATION, kgrams=(KGram("a\nb", 0, 3, 1, 0.5, 0.25),))
     assert newline.to_text().splitlines() == [
-        "Business (0.75).",
+        "Business (80% probability).",
         "25% of the words are unknown to the model.",
         '  "a\\nb"  capsule 1  routing 0.500  attention 0.250',
     ]

@@ -145,8 +145,8 @@ def test_a_word_for_and_one_against(explanation: Explanation) -> None:
         "All together, with bias +0.12: 0.50",
     ]
     without = replace(simple, account=Account.of([], []))  # of an older version
-    assert without.to_text() == "X (0.50)."
-    assert without.to_text(color=True) == "X (0.50)."
+    assert without.to_text() == "X (> 99% probability)."
+    assert without.to_text(color=True) == "X (> 99% probability)."
 
 
 def test_a_long_text_by_sentence(long_explanation: Explanation) -> None:

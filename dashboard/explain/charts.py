@@ -1,6 +1,6 @@
 """The probability of each class as bars, in HTML, which a browser draws at once."""
 
-from icaps.html import escape, percent
+from icaps.html import chance, escape, percent
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 
@@ -29,7 +29,7 @@ def class_bars(explanation: Explanation) -> str:
         rows.append(
             f'<tr><th dir="auto" title="{escape(name)}">{escape(name)}<td class="bar">'
             f'<div style="--width: {chances[name]:.1%}; background: {colors[name]}"></div>'
-            f'<td class="n">{_chance(chances[name])}{role}'
+            f'<td class="n">{chance(chances[name])}{role}'
         )
     return (
         '<div class="classes"><table><caption>Probability of each class</caption><tbody>'
@@ -37,15 +37,11 @@ def class_bars(explanation: Explanation) -> str:
     )
 
 
-def _chance(chance: float) -> str:
-    return "< 1%" if chance < _RARE / 2 else percent(chance, 0)
-
-
 def _left_out(explanation: Explanation) -> str:
     """How many classes are not shown, and how probable they are at most; HTML."""
     drawn = set(drawn_classes(explanation))
     pairs = zip(explanation.classes, explanation.probabilities, strict=True)
-    others = [chance for name, chance in pairs if name not in drawn]
+    others = [probability for name, probability in pairs if name not in drawn]
     if not others:
         return ""
     most = "below 1%" if max(others) < _RARE else f"of at most {percent(max(others), 0)}"

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.explain.charts import drawn_classes
 from dashboard.widgets.chart_card import plotly_text
+from icaps.html import chance
 from icaps.reports.charts import ACCENT, GREY, class_colors, shorten
 from icaps.results import Explanation, KGram
 
@@ -57,7 +58,7 @@ def routing_chart(explanation: Explanation, ink: str) -> go.Figure:
     names = [shorten(text) for text in texts.values()]
     capsules = [shorten(reason.label) for reason in reasons]
     chances = dict(zip(explanation.classes, explanation.probabilities, strict=True))
-    ends = [f"{shorten(name)} {chances[name]:.0%}" for name in classes]
+    ends = [f"{shorten(name)} {chance(chances[name])}" for name in classes]
     nodes = [
         _nodes(0.0, left.values(), names, ACCENT, "middle left"),
         _nodes(1.0, middle.values(), capsules, GREY, "top center"),

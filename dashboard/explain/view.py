@@ -18,7 +18,7 @@ from dashboard.widgets.chart_card import ink
 from dashboard.widgets.shaded_text import account_card, kgram_card
 from icaps.config import ExplainOptions
 from icaps.faithfulness.reason_results import trust_facts
-from icaps.html import escape
+from icaps.html import chance, escape
 from icaps.reports.charts import class_colors
 from icaps.reports.text_report import TextReport
 from icaps.results import Explanation
@@ -127,8 +127,8 @@ def _verdict(explanation: Explanation) -> str:
 
 def _confidence(explanation: Explanation) -> str:
     norms = zip(explanation.scores, explanation.classes, explanation.probabilities, strict=True)
-    (_, _, chance), (_, runner_up, second) = sorted(norms, key=lambda row: -row[0])[:2]
-    line = f"{chance:.0%} probability, {runner_up} {second:.0%}"
+    (_, _, first), (_, runner_up, second) = sorted(norms, key=lambda row: -row[0])[:2]
+    line = f"{chance(first)} probability, {runner_up} {chance(second)}"
     if explanation.target != explanation.predicted:
         line += f" · shown is the evidence for {explanation.target}"
     return line

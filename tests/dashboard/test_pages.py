@@ -8,6 +8,7 @@ import pytest
 from dashboard.example_texts import EXAMPLES
 from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
+from icaps.html import chance
 from icaps.results import KGram
 from tests.dashboard import visitor
 from tests.dashboard.visitor import (
@@ -45,7 +46,7 @@ def test_the_explanation_equals_that_of_the_library(classifier: ICapsClassifier)
     assert verdict(at) == expected.predicted == "Cooking"
     first, second = sorted(expected.probabilities, reverse=True)[:2]
     runner_up = expected.classes[expected.probabilities.index(second)]
-    assert lines(at, "sure") == [f"{first:.0%} probability, {runner_up} {second:.0%}"]
+    assert lines(at, "sure") == [f"{chance(first)} probability, {runner_up} {chance(second)}"]
     assert evidence(at) == [row_of(kgram) for kgram in expected.kgrams]
     (expected,) = classifier.explain([COOKING])  # by the paper's rule
     at = open_app(text=COOKING, ranking="routing")
