@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import error_boundary
 from icaps.data.uploads import store_upload
-from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.run_folders import run
 
 UNCLEAR = (
     "number;origin;the words of it;mood\n1;web;a long review of bread;good\n"
@@ -28,6 +28,24 @@ def stored() -> str:
     return str(store_upload("mine.csv", io.BytesIO(UNCLEAR.encode())))
 
 
+def picker(data: str) -> AppTest:
+    """A page of the data picker alone."""
+
+    def page() -> None:
+        from dashboard import url_state
+        from dashboard.widgets import data_picker
+
+        url_state.restore()
+        choice = data_picker.ask_on_page("datasets")
+        assert choice is not None
+        url_state.publish_data(choice.value)
+        data_picker.show_preview(choice)
+
+    at = AppTest.from_function(page, default_timeout=30)
+    at.query_params["data"] = data
+    return run(at)
+
+
 def texts(at: AppTest) -> list[str]:
     return list(at.dataframe[0].value["text"])
 
@@ -37,7 +55,7 @@ def plain(text: str) -> str:
 
 
 def test_the_likeliest_columns_are_preset_beside_the_first_rows(stored: str) -> None:
-    at = open_page("datasets", data=stored)
+    at = picker(stored)
     assert not at.error
     (question,) = at.info
     assert "mine.csv has the columns number, origin, the words of it, mood." in plain(
@@ -54,7 +72,7 @@ def test_the_likeliest_columns_are_preset_beside_the_first_rows(stored: str) -> 
 
 
 def test_they_are_taken_by_a_button(stored: str) -> None:
-    at = open_page("datasets", data=stored)
+    at = picker(stored)
     at.button(key=KEY).click()
     assert texts(run(at))[2] == "a long review of the tide"
     assert not [button for button in at.button if button.key == KEY]
