@@ -45,6 +45,11 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         type=lambda value: "\t" if value == r"\t" else value,
         help=r"character between the fields of a line; \t is a tab",
     )
+    parser.add_argument(
+        "--corrections",
+        metavar="FILE",
+        help="labels that replace those of the same texts in the data; see `icaps corrections`",
+    )
 
 
 def add_bad_rows_option(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +118,7 @@ def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options for reading that the command has, as keyword arguments of `open_source`."""
-    names = ("text", "label", "encoding", "delimiter", "on_bad_rows")
+    names = ("text", "label", "encoding", "delimiter", "corrections", "on_bad_rows")
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 

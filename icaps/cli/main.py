@@ -17,6 +17,7 @@ from icaps.cli import (
     baseline,
     card,
     compare,
+    corrections,
     data,
     evaluate,
     explain,
@@ -47,6 +48,7 @@ COMMANDS = (  # in the order of `icaps --help`
     card,
     presets,
     data,
+    corrections,
     vectors,
 )
 

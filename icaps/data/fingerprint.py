@@ -14,7 +14,13 @@ from icaps.data.catalog import PARTS
 from icaps.data.part_files import find_files, has_part
 from icaps.errors import DataError
 
-OPTIONS = ("text", "label", "encoding", "delimiter")  # options of reading that change the texts
+OPTIONS = (
+    "text",
+    "label",
+    "encoding",
+    "delimiter",
+    "corrections",
+)  # options of reading that change the texts
 _SLOW = 0.2  # seconds from which a fingerprint is reused
 _REUSE = 10  # times as long as its computation took
 _MAX_RECENT = 100  # fingerprints in memory at most
@@ -44,7 +50,7 @@ def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | 
     """Computes the fingerprint of parts of a data set as they are now.
 
     It covers the name, size and modification time of each file of these parts, of the class names
-    beside them, and of each text in folders of texts by class.
+    beside them, of each text in folders of texts by class, and of the file of corrections.
 
     Args:
         place: A file or a folder, as `icaps.data.resolve.resolve` returns it.
@@ -55,7 +61,10 @@ def fingerprint(place: Path, parts: Sequence[str], reading: Mapping[str, Any] | 
         DataError: A part does not exist, or a folder can't be read.
     """
     root = place.resolve()
-    state = [str(root), json.dumps(content_options(reading or {}))]
+    options = content_options(reading or {})
+    state = [str(root), json.dumps(options)]
+    if "corrections" in options:
+        state.append(_state("corrections", Path(options["corrections"])))
     for part in parts if place.is_dir() else ("",):
         state.append(part)
         for file in find_files(place, part):

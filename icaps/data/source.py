@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
+from icaps.data.label_file import load_corrections
 from icaps.data.part_files import find_files
 from icaps.data.problems import Problem, Problems
 from icaps.data.raw_table import FileDescription, RawTable
 from icaps.data.records import Record, record_maker, sorted_labels
+from icaps.data.text_hash import text_hash
 from icaps.errors import ConfigError, DataError
 
 ON_BAD_ROWS = ("strict", "skip")
@@ -52,8 +55,10 @@ class Source:
         text: Sequence[str],
         label: str | None,
         on_bad_rows: str,
+        corrections: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self.problems = Problems()
+        self._corrections = corrections
         self._strict = on_bad_rows == "strict"
         self._keep: Callable[[str], bool] = lambda _: True
         self._nothing = ""
@@ -104,8 +109,13 @@ class Source:
             record = record_maker(table.about, choice)
             for row in table.rows((choice.label, *choice.text)):
                 item = row if isinstance(row, Problem) else record(*row)
-                if isinstance(item, Problem) or self._keep(item.text):
-                    yield item
+                if isinstance(item, Record):
+                    if not self._keep(item.text):
+                        continue
+                    if self._corrections:
+                        label = self._corrections.get(text_hash(item.text), item.label)
+                        item = item._replace(label=label)
+                yield item
 
     def filtered(self, keep: Callable[[str], bool], nothing: str) -> Source:
         """The same source without the records whose text is not wanted; bad rows remain.
@@ -144,6 +154,7 @@ def open_source(
     encoding: str | None = None,
     delimiter: str | None = None,
     on_bad_rows: str = "strict",
+    corrections: str | Path | None = None,
 ) -> Source:
     """Opens a source of labelled texts.
 
@@ -158,9 +169,11 @@ def open_source(
         delimiter: Character between the fields of a line.
         on_bad_rows: "strict" raises an error for a bad row; "skip" leaves it out and counts it in
             `Source.problems`.
+        corrections: A file of labels (`label_file`) that replace those of the same texts here.
 
     Raises:
-        DataError: The data does not exist. What is wrong inside a file is raised while reading it.
+        DataError: The data or the corrections do not exist. What is wrong inside a file is raised
+            while reading it.
         ConfigError: There is no such encoding or option, or the delimiter is not one character.
     """
     if on_bad_rows not in ON_BAD_ROWS:
@@ -169,14 +182,15 @@ def open_source(
         raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, such as ','.")
     encoding = known_encoding(encoding) if encoding else None
     texts = (text,) if isinstance(text, str) else tuple(text or ())
+    corrected = load_corrections(corrections) if corrections else {}
     table = memory_table(path_or_data, part)
     if table is not None:
-        return Source([lambda: table], [None], texts, label, on_bad_rows)
+        return Source([lambda: table], [None], texts, label, on_bad_rows, corrected)
     files = find_files(path_or_data, part)
     wanted = (*texts, *([label] if label else []))
     tables = [_opener(file, encoding, delimiter, wanted) for file in files]
     folders = [None if file.is_dir() else file.parent for file in files]
-    return Source(tables, folders, texts, label, on_bad_rows)
+    return Source(tables, folders, texts, label, on_bad_rows, corrected)
 
 
 def _opener(

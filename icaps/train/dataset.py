@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from icaps.config import ModelSettings, TrainConfig, TrainSettings
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.sample import SpacedSample
+from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.sentences import encode
@@ -28,7 +29,7 @@ from icaps.text.vectors import FrozenVectors, LoadedVectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import check_class_names
 from icaps.train.recipe import Recipe, recipe_for
-from icaps.train.text_hashes import TextHashes, as_array, hash_texts, hashing, text_hash
+from icaps.train.text_hashes import TextHashes, as_array, hash_texts, hashing
 from icaps.train.token_store import open_tokens, write_tokens
 
 _VERSION = 3  # of the format of an encoded corpus in the cache

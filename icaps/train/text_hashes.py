@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -21,13 +20,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from icaps.data.atomic import COPY_AGAIN
-from icaps.data.encoding import replace_surrogates
 from icaps.data.source import Source, open_source
+from icaps.data.text_hash import BLANK, text_hash
 from icaps.errors import CheckpointError, DataError
 from icaps.train.checkpoint_files import TEXTS
 
 HELD_OUT = "held_out"  # the part of a data set that a model's training held out
-BLANK = 0  # the hash of a text without characters, which is no text of any training
 _NAMES = ("training", "held_out")
 
 
@@ -138,13 +136,6 @@ def open_part(
         f"None of these texts was held out of the training of {model}. Use the data that it was "
         "trained on, or another part.",
     )
-
-
-def text_hash(text: str) -> int:
-    """A 64-bit hash of a text without regard to case and white space; BLANK without characters."""
-    words = replace_surrogates(text).casefold().split()
-    digest = blake2b(" ".join(words).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") if words else BLANK
 
 
 def hash_texts(texts: Iterable[str]) -> NDArray[np.uint64]:

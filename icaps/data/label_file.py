@@ -1,0 +1,189 @@
+"""Labels that people give to texts, or correct, in a file to which lines are only ever added.
+
+A line is JSON: a label that was given to a text, or the undoing of an earlier line. So a process
+that is killed while it writes loses at most the line that it was writing, several processes can
+write at the same time, and who said what remains to be seen. The last label of a text counts. Texts
+are equal up to case and white space, as in `text_hash`.
+
+As corrections of a data set, the labels replace those of its texts when it is read; the data itself
+is not changed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock
+
+from icaps.data.text_hash import text_hash
+from icaps.errors import DataError
+
+PERSON, MODEL, GIVEN = "person", "model", "given"  # who gave a label
+
+
+@dataclass(frozen=True)
+class GivenLabel:
+    """The label that was given to a text.
+
+    Attributes:
+        text: The text.
+        label: Name of the class; empty if the text was skipped.
+        before: The label that it had before; empty if it had none.
+        by: Who gave them: PERSON, MODEL, GIVEN, or a name.
+        time: When, as ISO 8601 in UTC.
+        batch: The labels that are undone together.
+    """
+
+    text: str
+    label: str
+    before: str = ""
+    by: str = PERSON
+    time: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat("T", "seconds"))
+    batch: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+class LabelFile:
+    """Labels in a file, which need not exist yet.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+
+    def add(self, labels: Iterable[GivenLabel]) -> str:
+        """Adds labels as one batch; returns the name of the batch, for `undo`.
+
+        They are on the disk when this returns.
+
+        Raises:
+            DataError: The file cannot be written, or is not one of labels.
+        """
+        batch = uuid.uuid4().hex
+        self._append([{**label.to_dict(), "batch": batch} for label in labels])
+        return batch
+
+    def undo(self, batch: str) -> None:
+        """Takes back a batch; its lines stay in the file.
+
+        Raises:
+            DataError: There is no such batch, or the file cannot be written.
+        """
+        if batch not in {label.batch for label in self.labels()}:
+            raise DataError(f"{self.path.name} has no labels {batch} that could be undone.")
+        self._append([{"undo": batch}])
+
+    def labels(self) -> list[GivenLabel]:
+        """All labels that were not undone, in their order.
+
+        Raises:
+            DataError: The file cannot be read, or a line is damaged.
+        """
+        undone, labels = set(), []
+        for number, entry in self._entries():
+            if "undo" in entry:
+                undone.add(entry["undo"])
+                continue
+            try:
+                label = GivenLabel(**entry)
+            except TypeError as error:
+                raise self._damaged(number) from error
+            if not all(isinstance(value, str) for value in entry.values()):
+                raise self._damaged(number)
+            labels.append(label)
+        return [label for label in labels if label.batch not in undone]
+
+    def current(self) -> dict[int, GivenLabel]:
+        """The last label of each text, by the hash of the text."""
+        return {text_hash(label.text): label for label in self.labels()}
+
+    def to_bytes(self, kind: str) -> bytes:
+        """The last label of each text, as a file of kind "csv", "jsonl" or "parquet".
+
+        The columns are text, label, before, by and time; a text that was skipped is left out.
+        """
+        table = pd.DataFrame(
+            [
+                (one.text, one.label, one.before, one.by, one.time)
+                for one in self.current().values()
+                if one.label
+            ],
+            columns=("text", "label", "before", "by", "time"),
+        )
+        if kind == "csv":
+            return str(table.to_csv(index=False)).encode()
+        if kind == "jsonl":
+            return str(table.to_json(orient="records", lines=True, force_ascii=False)).encode()
+        assert kind == "parquet", kind
+        buffer = io.BytesIO()
+        table.to_parquet(buffer, index=False)
+        return buffer.getvalue()
+
+    def _entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The lines with their numbers; one that was cut off while it was written is left out."""
+        try:
+            content = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read ({error}).") from error
+        whole, _, _ = content.rpartition(b"\n")
+        for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
+            try:
+                entry = json.loads(line)
+            except ValueError as error:
+                raise self._damaged(number) from error
+            if not isinstance(entry, dict):
+                raise self._damaged(number)
+            yield number, entry
+
+    def _append(self, entries: Sequence[dict[str, Any]]) -> None:
+        content = "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._lock, self.path.open("ab+") as file:
+                _cut_torn_line(file)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be written ({error}).") from error
+
+    def _damaged(self, number: int) -> DataError:
+        return DataError(f"{self.path}, line {number}: it is no label; remove the line.")
+
+
+def _cut_torn_line(file: io.BufferedRandom) -> None:
+    """Removes a last line without an end, which a killed process left."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    content = file.read()
+    whole = content.rfind(b"\n") + 1
+    if whole < end:
+        file.truncate(whole)
+    file.seek(0, os.SEEK_END)
+
+
+def load_corrections(path: str | Path) -> dict[int, str]:
+    """The labels in a file by the hash of their texts; texts that were skipped have none.
+
+    Raises:
+        DataError: The file does not exist, or is not one of labels.
+    """
+    if not Path(path).is_file():
+        raise DataError(f"There is no file of corrections {path}.")
+    labels = LabelFile(path).current().items()
+    return {number: one.label for number, one in labels if one.label}
