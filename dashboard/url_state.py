@@ -35,7 +35,8 @@ BY_SHARE, BY_KGRAMS = "words", "K-grams"  # what is shaded on Evaluate, Shortcut
 CARD_LIMITS = (0, 50, 200, 500)  # texts for the faithfulness in a model card
 SHADINGS = EVERY_WORD, KGRAMS, CONTRAST = "words", "kgrams", "contrast"  # of the text on Explain
 WORD_MEASURES = BY_SCORE, BY_COUNT = "share", "count"  # by which words of a capsule are ordered
-CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Switched off")
+CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Your text", "Switched off")
+CLASS_ORDERS = ("class", "capsules", "texts", "name")  # of the rows of C
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
 DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
 COMPARE_TABS = (
@@ -59,6 +60,8 @@ CAPSULES = (
     "cell_class",
     "cell_value",
     "columns",
+    "class_order",
+    "class_search",
     "capsule_tab",
     "words_by",
 )
@@ -125,6 +128,8 @@ PARAMETERS = {
     "cell_class": _text(EVERY),
     "cell_value": _one_of(tuple(VALUES)),
     "columns": _one_of(ORDERS),
+    "class_order": _one_of(CLASS_ORDERS),
+    "class_search": _pattern(),
     "capsule_tab": _one_of(CAPSULE_TABS),
     "words_by": _one_of(WORD_MEASURES),
     "space": _one_of(SPACES),

@@ -58,6 +58,17 @@ def reasons_of_many(
     return models.load(model).reasons(texts, options)
 
 
+@st.cache_data(max_entries=50, ttl=_HOUR, show_spinner=False)
+def through_capsules(model: ModelFolder, texts: tuple[str, ...]) -> list[Explanation]:
+    """Explanations of texts in which all capsules are listed, each with a K-gram.
+
+    Raises:
+        NotAllowedError: The visitor exceeds the rate limit.
+    """
+    number = models.load(model).network_.config.num_capsules
+    return list(explain_many(model, texts, ExplainOptions(top_capsules=number, top_kgrams=1)))
+
+
 @st.cache_data(max_entries=200, ttl=_HOUR, show_spinner=False)
 def reason_test(model: ModelFolder, explanation: Explanation) -> ReasonTest | None:
     """The test of an explanation against random words; None for a blank text."""

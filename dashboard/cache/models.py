@@ -1,25 +1,47 @@
 """Cached models and baselines, and what is computed from a model alone."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from dashboard import quotas, training_jobs
 from dashboard.model_registry import ModelFolder
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
-from icaps.errors import CheckpointError
+from icaps.data import news_sample
+from icaps.data.catalog import DATASETS
+from icaps.data.source import open_source
+from icaps.data.uploads import uploads
+from icaps.errors import CheckpointError, DataError
 from icaps.evaluate.compare import num_weights
 from icaps.evaluate.predictions import Scorer
 from icaps.interpret import queries
-from icaps.interpret.global_view import LabelledText, load_view, read_counted_texts
+from icaps.interpret.global_view import (
+    LabelledText,
+    load_view,
+    locate_counted,
+    read_counted_texts,
+)
 from icaps.interpret.queries import QueryMap
+from icaps.interpret.routing_spread import spread_of
 from icaps.reports.files import ModelName, model_name
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
 from icaps.train.checkpoint_files import BASELINE, weights_fingerprint
 from icaps.train.result_warnings import CHANCE, COLLAPSE, FEW, METRIC, ResultWarning, warnings_of
+
+
+class RoutedExcerpt(NamedTuple):
+    """A text or a part of it: its number in its data, the routing of a capsule, and its class."""
+
+    number: int
+    routing: float
+    text: str
+    label: str
 
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model …")
@@ -117,15 +139,61 @@ def nearest_words(model: ModelFolder) -> list[list[tuple[str, float]]]:
 
 @st.cache_data(max_entries=6, show_spinner="Reading the texts …")
 def typical_texts(model: ModelFolder) -> dict[int, LabelledText]:
-    """The typical texts of all cells of the global view, by row number.
+    """The texts of the global view that its capsules and cells are shown by, by row number.
 
     Raises:
         DataError: The data is not on this machine, or has changed.
     """
     view = report(model).view
-    trained = training_jobs.data_of(model.path)
-    place = None
-    if trained is not None and Path(trained[0]).name == Path(view.origin.source).name:
-        place = trained[0]  # a view has no absolute path, but the training's command has
     numbers = {text.number for texts in view.tally.typical.values() for text in texts}
-    return read_counted_texts(view.origin, numbers, place, model.path)
+    if view.routing is not None:
+        numbers |= {number for some in view.routing.numbers.values() for number in some}
+    *others, last = _places(model, view.origin.source)
+    for place in others:
+        with suppress(DataError):  # another file of that name
+            return read_counted_texts(view.origin, numbers, place, model.path)
+    return read_counted_texts(view.origin, numbers, last, model.path)
+
+
+def counted_data(model: ModelFolder, source: str) -> str | None:
+    """The data that a view was counted over, as `--data` takes it; None if it is not here."""
+    first = _places(model, source)[0]
+    if first is not None or source in DATASETS:
+        return first or source
+    with suppress(DataError):
+        return str(locate_counted(source))
+    return None
+
+
+def _places(model: ModelFolder, source: str) -> list[str | None]:
+    """Where counted data may be, as a view has no absolute path; None is where its name leads."""
+    name = Path(source).name
+    trained = training_jobs.data_of(model.path)
+    places: list[str | None] = [str(one.path) for one in uploads() if one.name == name]
+    if trained is not None and Path(trained[0]).name == name:
+        places.insert(0, trained[0])
+    return [*places, None]
+
+
+@st.cache_data(max_entries=6, show_spinner="Reading the texts …")
+def sample_texts(model: ModelFolder) -> dict[int, dict[str, list[RoutedExcerpt]]]:
+    """Texts of high, middle and low routing by capsule, among those that come with the package.
+
+    Empty if the classes of the model are others.
+    """
+    classifier = load(model)
+    classes = list(map(str, classifier.classes_))
+    if sorted(classes) != sorted(news_sample.CLASSES):
+        return {}
+    quotas.request()
+    labelled = list(open_source(news_sample.FILE, "test").pairs())
+    served = report(model).served_classes
+    spread = spread_of(classifier.network_, classifier.vocabulary_, classes, labelled)
+    routing = spread.of_classes(np.array([classes.index(name) for name in served]))
+    return {
+        capsule: {
+            level: [RoutedExcerpt(*text, *labelled[text.number]) for text in some]
+            for level, some in levels.items()
+        }
+        for capsule, levels in enumerate(routing.levels)
+    }

@@ -1,12 +1,14 @@
 """Asks which capsule and class are shown, and how."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
-from dashboard import quotas, url_state
+from dashboard import quotas, settings, url_state
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_COUNT, BY_SCORE, WORD_MEASURES
-from dashboard.widgets import capsule_picker
+from dashboard.widgets import capsule_picker, live_text
 from icaps.interpret import tables
 from icaps.interpret.tables import ORDERS, column_order
 from icaps.reports.global_report import GlobalReport
@@ -16,6 +18,15 @@ WORDS, KGRAMS = "words", "kgrams"
 COUNTED = {"Words": WORDS, "K-grams": KGRAMS}  # by tab
 _MEASURES = {BY_SCORE: "Share of the score", BY_COUNT: "Count"}
 _ORDERS = {"class": "by class", "size": "by size", "clustered": "clustered", "number": "by number"}
+_CLASS_ORDERS = {
+    "class": "as in the model",
+    "capsules": "along the capsules",
+    "texts": "by texts",
+    "name": "by name",
+}
+_FEW = 8  # classes, which need neither an order nor a search
+BY_ROUTING, BY_CONTRIBUTION = "Routing", "Contribution"  # by which texts of a capsule are chosen
+OWN_TEXT = "Text to try"  # label of the box
 
 
 def ask_heatmap(report: GlobalReport) -> tuple[str, list[int]]:
@@ -39,19 +50,52 @@ def ask_heatmap(report: GlobalReport) -> tuple[str, list[int]]:
     return value, column_order(report.view.tally.frequency, order)
 
 
-def ask_cell(model: ModelFolder, report: GlobalReport) -> tuple[int, str | None]:
-    """Asks for the capsule and the class (None: all), as a click in the heatmap does.
+def ask_classes(report: GlobalReport, order: Sequence[int]) -> list[str]:
+    """Asks for the rows of the heatmap, if there are many classes: a search, and their order.
 
-    Raises:
-        CheckpointError: The capsule's new name can't be written.
+    Args:
+        report: The model's counts.
+        order: The capsules from left to right.
     """
-    left, middle, right = st.columns([5, 4, 2], gap="medium", vertical_alignment="bottom")
+    classes = report.classes
+    if len(classes) <= _FEW:
+        return classes
+    left, right = st.columns(2, gap="medium")
+    by = right.selectbox(
+        "Rows",
+        url_state.CLASS_ORDERS,
+        format_func=_CLASS_ORDERS.__getitem__,
+        key="class_order",
+        persist_state="session",
+    )
+    searched = left.text_input(
+        "Find a class",
+        key="class_search",
+        placeholder=f"{len(classes)} classes",
+        max_chars=url_state.MAX_PATTERN,
+        persist_state="session",
+    )
+    frequency = report.view.tally.frequency
+    places = frequency[:, list(order)].argmax(1)  # of the largest cell of each row
+    keys = {
+        "class": lambda j: j,
+        "capsules": lambda j: (places[j], j),
+        "texts": lambda j: (-frequency[j].sum(), j),
+        "name": lambda j: classes[j].casefold(),
+    }
+    rows = [classes[j] for j in sorted(range(len(classes)), key=keys[by])]
+    matching = [name for name in rows if searched.strip().casefold() in name.casefold()]
+    if not matching:
+        st.caption("No class has this in its name, so all are shown.")
+    return matching or rows
+
+
+def ask_cell(report: GlobalReport) -> tuple[int, str | None]:
+    """Asks for the capsule and the class (None: all), as a click in the heatmap does."""
+    left, right = st.columns(2, gap="small", vertical_alignment="bottom")
     with left:
         capsule = capsule_picker.ask_capsule(report)
-    with right:
-        if not quotas.read_only():
-            _ask_name(model, report, capsule)
-    name = middle.selectbox(
+    name = right.selectbox(
         "Texts of",
         [url_state.EVERY, *report.classes],
         key="cell_class",
@@ -63,7 +107,7 @@ def ask_cell(model: ModelFolder, report: GlobalReport) -> tuple[int, str | None]
 def ask_words(
     report: GlobalReport, capsule: int, class_name: str | None, kind: str
 ) -> pd.DataFrame:
-    """Asks how words (or K-grams) are ordered; returns the top ones of a cell."""
+    """Asks which words (or K-grams) of a cell are shown; returns them, the largest first."""
     by_share = _ask_measure(report) == BY_SCORE
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     largest = "largest share" if by_share else "most frequent"
@@ -84,24 +128,63 @@ def ask_words(
     if by_share:
         items = report.words_by_share if kind == WORDS else report.kgrams_by_share
         place = report.place(capsule, class_name)
-        return items(place, lambda_=weight, all_words=all_words, top=20)
+        return _largest_first(items(place, lambda_=weight, all_words=all_words, top=20))
     count = tables.words if kind == WORDS else tables.kgrams
-    return count(
-        report.view.tally,
-        report.classifier.vocabulary_,
-        report.where(capsule, class_name),
-        lambda_=weight,
-        all_words=all_words,
-        top=20,
+    return _largest_first(
+        count(
+            report.view.tally,
+            report.classifier.vocabulary_,
+            report.where(capsule, class_name),
+            lambda_=weight,
+            all_words=all_words,
+            top=20,
+        )
     )
+
+
+def ask_choice_of_texts(report: GlobalReport) -> str:
+    """Asks by what the texts of a capsule are chosen: BY_ROUTING or BY_CONTRIBUTION."""
+    if report.view.routing is None:
+        return BY_CONTRIBUTION
+    chosen = st.segmented_control(
+        "Chosen by",
+        [BY_ROUTING, BY_CONTRIBUTION],
+        default=BY_ROUTING,
+        key="texts_by",
+        persist_state="session",
+        required=True,
+        help="Routing: texts of the high, middle and low third of the capsule's routing weights. "
+        "Contribution: the texts that it won to which it contributes most.",
+    )
+    return str(chosen)
+
+
+def ask_text() -> str:
+    """Asks for a text of the visitor's own; at first that of Explain."""
+    st.session_state.setdefault("capsule text", st.session_state.text)
+    text: str = st.text_area(
+        OWN_TEXT,
+        key="capsule text",
+        height=100,
+        max_chars=settings.current().text_characters,
+        placeholder="Type or paste a text to see what this capsule makes of it",
+        persist_state="session",
+    )
+    live_text.apply_while_typing(OWN_TEXT)
+    return text
+
+
+def _largest_first(table: pd.DataFrame) -> pd.DataFrame:
+    """The order of the bars: the largest count or share first."""
+    return table.sort_values(table.columns[1], ascending=False, kind="stable", ignore_index=True)
 
 
 def _ask_measure(report: GlobalReport) -> str:
     """Asks whether words are ordered by share or by count; by count if there are no shares."""
     if report.view.shares is None:
         st.caption(
-            "These counts are of an older version, without shares of the score; `icaps interpret` "
-            "adds them."
+            "These counts are of an older version, without shares of the score. *Count again*, "
+            "below, adds them."
         )
         return BY_COUNT
     url_state.set_default("words_by")
@@ -120,8 +203,14 @@ def _ask_measure(report: GlobalReport) -> str:
     return measure
 
 
-def _ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
-    """Asks for a name of the capsule, which is stored with the model."""
+def ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
+    """Asks for a name of the capsule, which is stored with the model.
+
+    Raises:
+        CheckpointError: The name can't be written.
+    """
+    if quotas.read_only():
+        return
     current = report.classifier.capsule_names_.get(capsule, "")
     with (
         st.popover("Rename", icon=":material/edit:", type="tertiary"),

@@ -6,21 +6,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, nav, url_state
+from dashboard import error_boundary, nav, settings, url_state
 from dashboard.cache import explanations, models
+from dashboard.cache.models import RoutedExcerpt
+from dashboard.capsules.inputs import BY_CONTRIBUTION
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import chart_card
-from dashboard.widgets.shaded_text import text_card
-from icaps.config import ExplainOptions
+from dashboard.widgets import capsule_card, capsule_text, chart_card, download_task
 from icaps.errors import DataError
 from icaps.html import escape, printable
 from icaps.interpret import controls, tables
 from icaps.interpret.corpus import Typical
+from icaps.interpret.routing_spread import EDGES, LEVELS
 from icaps.reports import charts
 from icaps.reports.global_report import GlobalReport
 
 _TYPICAL_TEXTS = 3
-_WINNER = ExplainOptions(top_capsules=1, top_kgrams=1)
 
 
 def show_facts(report: GlobalReport) -> None:
@@ -62,13 +62,24 @@ def show_facts(report: GlobalReport) -> None:
 
 
 def show_heatmap(
-    report: GlobalReport, value: str, order: Sequence[int], cell: tuple[str | None, int]
+    report: GlobalReport,
+    value: str,
+    order: Sequence[int],
+    classes: Sequence[str],
+    cell: tuple[str | None, int],
 ) -> None:
-    """The matrix C; a click picks a cell."""
+    """The matrix C, its rows in this order; a click picks a cell. Much of it scrolls."""
+    labels = report.labelled_capsules["label"]
 
     def draw(ink: str) -> object:
-        return charts.heatmap(report.cells, value, order, cell, ink)
+        return charts.heatmap(report.cells, value, order, cell, ink, classes, dict(labels.items()))
 
+    with st.container(key="matrix"):
+        _show_matrix(report, value, draw)
+    st.caption(_describe_sample(report))
+
+
+def _show_matrix(report: GlobalReport, value: str, draw: chart_card.Draw) -> None:
     chart_card.show(
         draw,
         report.cells,
@@ -78,7 +89,6 @@ def show_heatmap(
         on_select=lambda: url_state.pick_capsule("heatmap"),
         selection_mode=charts.SELECTED,
     )
-    st.caption(_describe_sample(report))
 
 
 def show_words(
@@ -92,8 +102,8 @@ def show_words(
             else "There is nothing to show here: no such words add to the score."
         )
         return
-    main = class_name or report.capsules["main_class"][capsule]
-    color = charts.class_colors(report.classes).get(main, charts.GREY)
+    colors = charts.class_colors(report.classes)
+    color = capsule_card.color_of(report, capsule) if class_name is None else colors[class_name]
     kind = table.columns[0]
     chart_card.show(
         lambda ink: charts.word_bars(table, color, ink),
@@ -103,31 +113,159 @@ def show_words(
     )
 
 
-def show_typical(
+def show_texts(
+    model: ModelFolder, report: GlobalReport, capsule: int, class_name: str | None, by: str
+) -> None:
+    """Texts of a capsule, each word shaded by the capsule's attention to it.
+
+    Args:
+        by: `inputs.BY_ROUTING`: texts of high, middle and low routing. `inputs.BY_CONTRIBUTION`:
+            the texts of the cell to which the capsule contributes most.
+    """
+    if by == BY_CONTRIBUTION:
+        _show_largest(model, report, capsule, class_name)
+    else:
+        _show_levels(model, report, capsule)
+
+
+def _show_levels(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
+    levels, source = _texts_by_level(model, report, capsule)
+    if not any(levels.values()):
+        st.info(source or f"No text is predicted as {report.served_classes[capsule]}.")
+        _offer_download(report)
+        return
+    st.caption(error_boundary.plain(source))
+    for level in LEVELS:
+        some = levels.get(level, [])
+        if not some:
+            continue
+        weights = [text.routing for text in some]
+        st.html(
+            f'<p class="chart-title">{level.capitalize()} routing '
+            f"<span>β {min(weights):.2f} to {max(weights):.2f}</span></p>"
+        )
+        _show_cards(model, capsule, some, f"{level} {capsule}")
+    if not report.view.has_texts:
+        _offer_download(report)
+
+
+def _texts_by_level(
+    model: ModelFolder, report: GlobalReport, capsule: int
+) -> tuple[dict[str, list[RoutedExcerpt]], str]:
+    """Texts by level, and where they are from or why there are none."""
+    routing = report.view.routing
+    assert routing is not None
+    served, origin = report.served_classes[capsule], report.view.origin
+    counted = f"Texts predicted as {served}, of those that were counted"
+    levels = routing.levels[capsule]
+    if routing.excerpts:
+        excerpts = {
+            level: [
+                RoutedExcerpt(*text, *routing.excerpts[capsule, text.number])
+                for text in some
+                if (capsule, text.number) in routing.excerpts
+            ]
+            for level, some in levels.items()
+        }
+        return excerpts, f"{counted}; of long ones a part, around what the capsule attends to."
+    try:
+        texts = models.typical_texts(model)
+    except DataError as error:  # the rest of the page needs no texts
+        sample = models.sample_texts(model).get(capsule, {})
+        if not any(sample.values()):
+            return {}, error_boundary.plain(_without_command(origin.source, str(error)))
+        return sample, (
+            f"Texts predicted as {served} of the news texts that come with iCaps. Those of "
+            f"{origin.source}, which were counted, are not on this machine."
+        )
+    whole = {
+        level: [RoutedExcerpt(*text, *texts[text.number]) for text in some]
+        for level, some in levels.items()
+    }
+    return whole, f"{counted}."
+
+
+def _show_largest(
     model: ModelFolder, report: GlobalReport, capsule: int, class_name: str | None
 ) -> None:
-    """The texts to which the capsule contributes most, with its K-gram shaded."""
+    """The texts to which the capsule contributes most."""
     typical = _typical(report, capsule, class_name)
     if not typical:
         st.info("This capsule won no such text.")
         return
     try:
         texts = models.typical_texts(model)
-    except DataError as error:  # the rest of the page needs no texts
-        st.info(error_boundary.plain(str(error)))
+    except DataError as error:
+        st.info(error_boundary.plain(_without_command(report.view.origin.source, str(error))))
+        _offer_download(report)
         return
-    for example in typical:
-        text, label = texts[example.number]
-        explanation = explanations.explain(model, text, _WINNER)
-        st.html(text_card(explanation))
-        left, right = st.columns([4, 1], vertical_alignment="center")
-        left.html(
-            f'<p class="sure">Text {example.number:,}, class {escape(label)}, predicted '
-            f"{escape(explanation.predicted)}; contribution {example.contribution:.3f}</p>"
-        )
-        if right.button("Explain", key=f"open {example.number}", icon=":material/open_in_new:"):
-            url_state.open_text(text)
-            st.switch_page(nav.page("explain"))
+    st.caption("The texts that it won to which it contributes most.")
+    chosen = [RoutedExcerpt(one.number, one.contribution, *texts[one.number]) for one in typical]
+    _show_cards(model, capsule, chosen, "largest", of_routing=False)
+
+
+def _show_cards(
+    model: ModelFolder,
+    capsule: int,
+    texts: Sequence[RoutedExcerpt],
+    key: str,
+    of_routing: bool = True,
+) -> None:
+    limit = settings.current().text_characters
+    shown = tuple(text.text[:limit] for text in texts)
+    for text, explanation in zip(texts, explanations.through_capsules(model, shown), strict=True):
+        about = f"Text {text.number:,}, class {text.label}"
+        if explanation.predicted != text.label:
+            about += f", predicted {explanation.predicted}"
+        if not of_routing:
+            about += f"; contribution {text.routing:.3f}"
+        with st.container(key=f"example {key} {text.number}", gap="xsmall"):
+            st.html(capsule_text.attended_card(explanation, capsule, about))
+            if st.button(
+                "Explain",
+                key=f"open {key} {text.number}",
+                icon=":material/open_in_new:",
+                type="tertiary",
+            ):
+                url_state.open_text(text.text)
+                st.switch_page(nav.page("explain"))
+
+
+def show_own_text(model: ModelFolder, report: GlobalReport, capsule: int, text: str) -> None:
+    """What the capsule makes of a text of the visitor's own."""
+    (explanation,) = explanations.through_capsules(model, (text,))
+    reason = capsule_text.reason_of(explanation, capsule)
+    if reason is None or not explanation.words:
+        st.info(explanation.verdict)
+        return
+    st.html(capsule_text.attended_card(explanation, capsule))
+    j = explanation.classes.index(explanation.target)
+    routing, rank = reason.routing[j], capsule_text.rank(explanation, reason)
+    left, middle, right = st.columns(3, gap="small")
+    left.metric(
+        f"Routing to {error_boundary.plain(explanation.target)}",
+        f"{routing:.3f}",
+        help="β, of 1 that the capsule shares among the classes; for the class that is predicted.",
+    )
+    middle.metric(
+        "Rank", f"{rank} of {len(explanation.capsules)}", help="Among all capsules, by routing."
+    )
+    right.metric(
+        "Share",
+        f"{reason.share:+.2f}",
+        help=f"What it adds to the score {explanation.score:.2f} of the class.",
+    )
+    words = capsule_text.words_through(explanation, capsule)
+    sentences = [f"Through it most is added by {words}."] if words else []
+    if report.view.routing is not None:
+        counts = report.view.routing.counts[j, capsule]
+        below = counts[EDGES[1:] <= routing].sum()
+        if counts.sum():
+            sentences.append(
+                f"Its routing is higher than in {below / counts.sum():.0%} of the counted texts "
+                f"that are predicted as {explanation.target}."
+            )
+    st.html(f'<p class="sure">{escape(" ".join(sentences))}</p>')
 
 
 def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> None:
@@ -135,8 +273,8 @@ def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> 
     lost = report.capsules.set_index("capsule").loc[capsule]
     left, middle, right = st.columns(3, gap="medium")
     left.metric("Accuracy lost without it", f"{lost['cost']:+.2%}")
-    middle.metric("on the texts that it won", _signed(lost["own_cost"]))
-    right.metric("on all other texts", _signed(lost["other_cost"]))
+    middle.metric("on texts it won", _signed(lost["own_cost"]))
+    right.metric("on others", _signed(lost["other_cost"]))
     chart_card.show(
         lambda ink: charts.knock_out_bars(report.capsules, order, capsule, ink),
         report.capsules,
@@ -258,6 +396,19 @@ def _typical(report: GlobalReport, capsule: int, class_name: str | None) -> list
     stored = report.view.tally.typical
     texts = [text for cell in report.where(capsule, class_name) for text in stored.get(cell, [])]
     return sorted(texts, key=lambda text: (-text.contribution, text.number))[:_TYPICAL_TEXTS]
+
+
+def _offer_download(report: GlobalReport) -> None:
+    """A button that downloads the counted texts, if they can be downloaded and are not here."""
+    source = report.view.origin.source
+    if download_task.is_missing(source):
+        download_task.show(source, f"The counts are of {source}.")
+
+
+def _without_command(source: str, message: str) -> str:
+    """An error without the command that downloads the data, for which there is a button."""
+    missing = download_task.is_missing(source)
+    return f"The texts of {source} are not on this machine." if missing else message
 
 
 def _describe_sample(report: GlobalReport) -> str:

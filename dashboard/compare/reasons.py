@@ -118,7 +118,7 @@ def show_matched(folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> N
     if missing:
         names = " and ".join(missing)
         st.info(error_boundary.plain(f"Capsule statistics have not been computed for {names}."))
-        capsule_picker.show_interpret_command(*(folders[name].path for name in missing))
+        capsule_picker.link_to_count(*(folders[name] for name in missing))
         return
     first, second = (report for report in reports.values() if report is not None)
     agreement = controls.agreement(

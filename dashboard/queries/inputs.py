@@ -12,7 +12,7 @@ _METHODS = {"tsne": "t-SNE", "pca": "PCA (linear)"}
 
 def ask_map() -> tuple[str, str, float, int]:
     """Asks for the space, the method, the perplexity and the seed."""
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns(2, gap="small")
     space = left.selectbox(
         "Space", SPACES, format_func=_SPACES.__getitem__, key="space", persist_state="session"
     )

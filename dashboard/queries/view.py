@@ -3,7 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import url_state
+from dashboard import nav, url_state
+from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card
 from icaps.interpret import tables
 from icaps.interpret.projection import NEIGHBOURS
@@ -27,22 +28,31 @@ def show_map(report: GlobalReport, query_map: QueryMap) -> None:
     )
     st.caption(
         f"{_trustworthiness(query_map)} {_settings(query_map)} Grey capsules never win (dead); "
-        "larger ones win more texts."
+        "larger ones win more texts. Names are shown where there is room, and on hover."
     )
 
 
-def show_words(words: list[tuple[str, float]], capsule: int) -> None:
+def show_link(model: ModelFolder, capsule: int) -> None:
+    """A link to the capsule on the page Capsules."""
+    st.page_link(
+        nav.page("capsules"),
+        label="Its words, texts and what happens without it",
+        icon=":material/grid_on:",
+        query_params={"model": model.name, "capsule": str(capsule)},
+    )
+
+
+def show_words(words: list[tuple[str, float]], capsule: int, color: str) -> None:
     """The words of the vocabulary with the highest attention scores of a query."""
     st.subheader("Words that its query attends to", anchor=False)
     st.caption(
         "The words of the vocabulary whose regions have the highest score with the query, each "
         "word taken as a text. This needs no data, so dead capsules have such words as well."
     )
-    table = pd.DataFrame(words, columns=["word", "relevance"])
-    table.insert(1, "count", table["relevance"].round(2))
+    table = pd.DataFrame(words, columns=["word", "score"])
     chart_card.show(
-        lambda ink: charts.word_bars(table, charts.ACCENT, ink),
-        table[["word", "relevance"]].rename(columns={"relevance": "score"}),
+        lambda ink: charts.word_bars(table, color, ink),
+        table,
         f"pointed words of capsule {capsule}",
         f"Words with the highest scores: {', '.join(table['word'][:8])}",
     )
@@ -61,10 +71,19 @@ def _trustworthiness(query_map: QueryMap) -> str:
     if query_map.preservation is None:
         return "There are too few queries to compute the trustworthiness."
     return (
-        f"Trustworthiness {query_map.preservation:.2f} with {NEIGHBOURS} neighbours (1: all "
-        "neighbours on the map are neighbours in the model's space; shuffled points: "
-        f"{query_map.shuffled:.2f})."
+        f"Trustworthiness {query_map.preservation:.2f} "
+        f"({_neighbours(query_map.preservation)}; {NEIGHBOURS} of each capsule were compared; "
+        f"with shuffled points it is {query_map.shuffled:.2f})."
     )
+
+
+def _neighbours(score: float) -> str:
+    """What a trustworthiness means."""
+    if score >= 0.95:
+        return "neighbours on the map are neighbours in the model's space"
+    if score >= 0.8:
+        return "most neighbours on the map are neighbours in the model's space"
+    return "many neighbours on the map are not neighbours in the model's space"
 
 
 def _settings(query_map: QueryMap) -> str:

@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
             data,
             source,
             progress.on_texts,
+            on_total=progress.expect_texts,
             texts=not options.no_texts,
         )
         if distributed.rank():

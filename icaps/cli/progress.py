@@ -12,16 +12,16 @@ from icaps.cli.formatting import duration
 from icaps.train.callbacks import Callback, Epoch, Step
 
 LINE_OF_TEXTS = 20_000  # texts per line, where there is no terminal and no known number of texts
-_SHARE = re.compile(r"([\d,]+) of ([\d,]+) texts")
+_SHARE = re.compile(r"([\d,.]+) of ([\d,.]+) (?:texts|MB)")
 
 
 def share_of(line: str) -> float | None:
-    """The share of the texts that a line of `Progress` reports; None if it reports none."""
+    """The share of the texts, or of a download, that a line of `Progress` reports; None without."""
     match = _SHARE.match(line)
     if match is None:
         return None
-    done, total = (int(number.replace(",", "")) for number in match.groups())
-    return done / total
+    done, total = (float(number.replace(",", "")) for number in match.groups())
+    return done / total if total else None
 
 
 class Progress(Callback):
@@ -32,6 +32,7 @@ class Progress(Callback):
         self._bar: tqdm | None = None
         self._download: tqdm | None = None
         self._file = ""  # that is being downloaded
+        self._downloaded = "", -1  # the file and the percent of the last line
         self._texts: tqdm | None = None
         self._texts_read = 0
         self._texts_expected: int | None = None
@@ -76,7 +77,10 @@ class Progress(Callback):
         )
 
     def on_bytes(self, file: str, done: int, total: int | None) -> None:
-        """Advances the bar of a file that is being downloaded."""
+        """Advances the bar of a file that is being downloaded; else writes a line per percent."""
+        if not self._stream.isatty():
+            self._say_bytes(file, done, total)
+            return
         if self._download is None or file != self._file:
             self._file = file
             self._download = tqdm(
@@ -92,6 +96,15 @@ class Progress(Callback):
         if done == total:
             self._download.close()
             self._download = None
+
+    def _say_bytes(self, file: str, done: int, total: int | None) -> None:
+        """Writes how much of a file was downloaded, in MB."""
+        percent = 100 * done // total if total else done // 10**7
+        if (file, percent) == self._downloaded:
+            return
+        self._downloaded = file, percent
+        amount = f"{done / 1e6:,.1f}" + (f" of {total / 1e6:,.1f}" if total else "")
+        self.say(f"{amount} MB of {file}")
 
     def expect_texts(self, total: int) -> None:
         """Starts a new count of texts, of which there are about `total`."""

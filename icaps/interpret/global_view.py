@@ -139,6 +139,7 @@ def make_view(
     records: Iterable[Labelled],
     on_texts: Callable[[int], None] = lambda _: None,
     *,
+    on_total: Callable[[int], None] = lambda _: None,
     texts: bool = True,
 ) -> GlobalView:
     """The view of these texts: the stored one if its texts are the same, else a new one.
@@ -151,13 +152,22 @@ def make_view(
         source: The name under which the data is stored in the view.
         records: Its labelled texts, which are the same each time they are read.
         on_texts: See `corpus.count_corpus`.
+        on_total: Called with the number of texts before they are counted.
         texts: Whether the view has excerpts of a few texts per capsule. It never has those of a
             data set with a name, which can be read or downloaded wherever the view is shown.
 
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
     """
-    content = content_hash(_pairs(records))
+    total = 0
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        nonlocal total
+        for pair in _pairs(records):
+            total += 1
+            yield pair
+
+    content = content_hash(pairs())
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     stored = valid_view(checkpoint, shape)
     keep = texts and source.name not in (*DATASETS, NAME, SAMPLE)
@@ -167,6 +177,7 @@ def make_view(
         return _with_texts(stored, classifier, records, keep)
     weights = weights_fingerprint(checkpoint)
     origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
+    on_total(total)
     counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
     tally = counts.tally
@@ -255,7 +266,7 @@ def read_counted_texts(
     Raises:
         DataError: The data is not on this machine, or has changed; the message says what to do.
     """
-    place = _locate(origin.source) if place is None else resolve(place)
+    place = locate_counted(origin.source) if place is None else resolve(place)
     wanted, texts = set(numbers), dict[int, LabelledText]()
 
     def pairs() -> Iterator[tuple[str, str]]:
@@ -284,7 +295,7 @@ def _with_texts(
     return dataclasses.replace(view, routing=dataclasses.replace(view.routing, excerpts=excerpts))
 
 
-def _locate(source: str) -> Path:
+def locate_counted(source: str) -> Path:
     """The path of data that was named on this or another machine; see `read_counted_texts`."""
     if source in (NAME, SAMPLE):
         return resolve(source)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import read_texts
+from icaps.inference import read_labelled, read_texts, to_classes
 from icaps.model import ICapsNet
 from icaps.text.vocabulary import Vocabulary
 
@@ -166,6 +166,26 @@ def main_classes(frequency: NDArray[np.int64], routing: NDArray[np.float64]) -> 
     wins = frequency.sum(0) > 0
     classes: NDArray[np.int64] = np.where(wins, frequency.argmax(0), routing.argmax(0))
     return classes
+
+
+def spread_of(
+    network: ICapsNet,
+    vocabulary: Vocabulary,
+    classes: Sequence[str],
+    labelled: Iterable[tuple[str, str]],
+) -> RoutingSpread:
+    """The histograms of a stream of pairs of a text and its class; blank texts are left out.
+
+    Raises:
+        DataError: A label is none of the classes.
+    """
+    spread = RoutingSpread.empty(len(classes), network.config.num_capsules)
+    for batch in read_labelled(network, vocabulary, classes, labelled):
+        known = np.flatnonzero(~batch.blank)
+        predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
+        routing, _ = to_classes(batch.activity, known, predicted[known])
+        spread.add(predicted[known], routing, batch.numbers[known])
+    return spread
 
 
 def read_excerpts(

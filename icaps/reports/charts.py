@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import cycle
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from icaps.html import printable
 from icaps.interpret.routing_spread import LEVELS
 from icaps.interpret.tables import VALUES
+from icaps.reports.map_labels import place_labels
 
 # The colours of Okabe and Ito, distinguishable with any kind of colour vision. Yellow comes last,
 # because it is faint on white.
@@ -38,9 +39,17 @@ LABEL = 22  # characters
 MAX_COLORS = 512  # of classes
 _MOST_CHROMA = 0.18  # of colours beyond the palette, which would glare
 MAX_LABELLED = 40  # columns of a heatmap with room for numbers
+_MEASURES = {  # how the values of `word_bars` are written, and the title of their axis
+    "count": (",d", "times in the K-gram of most attention"),
+    "share": ("+,.2f", "share: what it adds to the scores, in points"),
+    "score": (".2f", "score with the query"),
+}
 SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900
-_NARROW = 560  # pixels; narrower maps have no room for words
+_UPWARDS = 150  # pixels of labels that are written upwards
+_MAP_WIDTHS = (280, 420, 560, 760)  # pixels, for which the labels of a map are placed
+_MAP_HEIGHT, _PLOT_HEIGHT = 600, 480  # with a large legend, and without it
+_DOT_AREAS = (40, 900)  # pixels, from no text to the most
 # Inside a page, the picture's caption says the same in words, and style classes and namespaces are
 # not used.
 _UNUSED_IN_PAGE = re.compile(r' (?:class|role|aria-[a-z]+|xmlns(?::xlink)?)="[^"]*"')
@@ -116,6 +125,8 @@ def heatmap(
     order: Sequence[int],
     chosen: tuple[str | None, int] | None,
     ink: str,
+    classes: Sequence[str] | None = None,
+    labels: Mapping[int, str] | None = None,
 ) -> alt.LayerChart:
     """The matrix C, classes by capsules.
 
@@ -125,21 +136,21 @@ def heatmap(
         order: Capsules from left to right.
         chosen: The class and capsule to frame; with None as the class, the whole column.
         ink: Colour of labels, one of `INK`.
+        classes: Classes from top to bottom; others are left out. None: all, in their order.
+        labels: What capsules are called, by number, written upwards; None: their numbers.
     """
-    classes = list(dict.fromkeys(cells["class"]))
+    if classes is None:
+        classes = list(dict.fromkeys(cells["class"]))
+    else:
+        cells = cells[cells["class"].isin(classes)]
     base = alt.Chart(cells).encode(
-        x=alt.X(
-            "capsule:O",
-            sort=list(order),
-            title="primary capsule",
-            axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False, domain=False),
-        ),
+        x=alt.X("capsule:O", sort=list(order), title="primary capsule", axis=_capsule_axis(labels)),
         y=alt.Y(
             "class:N",
-            sort=classes,
+            sort=list(classes),
             title=None,
             axis=alt.Axis(
-                ticks=False, domain=False, labelLimit=140, labelOverlap=True, labelColor=ink
+                ticks=False, domain=False, labelLimit=140, labelOverlap=False, labelColor=ink
             ),
         ),
     )
@@ -154,9 +165,29 @@ def heatmap(
                 color=alt.condition(dark, alt.value(ON_LARGE[ink]), alt.value(ink)),
             )
         )
-    height = min(120 + 30 * len(classes), 1_000)  # with the legend and the axis
+    row = 30 if len(classes) <= 8 else 20
+    height = (80 if labels is None else 80 + _UPWARDS) + row * len(classes)  # with legend and axis
     chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
     return chart
+
+
+def _capsule_axis(labels: Mapping[int, str] | None) -> alt.Axis:
+    """An axis with a label for every capsule."""
+    if labels is None:
+        return alt.Axis(
+            labelAngle=0, labelFontSize=9, labelOverlap=False, ticks=False, domain=False
+        )
+    names = {str(i): shorten(label, 24) for i, label in labels.items()}
+    return alt.Axis(
+        orient="top",
+        labelAngle=-90,
+        labelFontSize=11,
+        labelLimit=_UPWARDS - 10,
+        labelOverlap=False,
+        labelExpr=f"{json.dumps(names)}[datum.label] || datum.label",
+        ticks=False,
+        domain=False,
+    )
 
 
 def _heatmap_cells(
@@ -200,13 +231,13 @@ def _heatmap_cells(
 
 
 def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
-    """A bar per word or K-gram, as long as its count or share, in the order of the table.
+    """A bar per word or K-gram, as long as its count, share or score, in the order of the table.
 
     `words` is from `tables.words`, `kgrams`, `words_by_share` or `kgrams_by_share`. Bars of
     negative shares are grey and to the left.
     """
     name, value = words.columns[:2]
-    form = ",d" if value == "count" else "+,.2f"
+    form, title = _MEASURES[value]
     shown = words.assign(
         label=words[name].map(lambda text: shorten(text, 30)), end=words[value].clip(lower=0)
     )
@@ -217,11 +248,19 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
             title=None,
             axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelColor=ink),
         ),
-        x=alt.X(f"{value}:Q", title=None, axis=None),
+        x=alt.X(
+            f"{value}:Q",
+            title=title,
+            axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False),
+        ),
         tooltip=[
             alt.Tooltip(f"{name}:N", title="Word" if name == "word" else "K-gram"),
             alt.Tooltip(f"{value}:Q", title=value.capitalize(), format=form),
-            alt.Tooltip("relevance:Q", title="Relevance", format=".3f"),
+            *(
+                [alt.Tooltip("relevance:Q", title="Relevance", format=".3f")]
+                if "relevance" in words.columns
+                else []
+            ),
         ],
     )
     bars = base.mark_bar(cornerRadius=2).encode(
@@ -231,7 +270,7 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
         x=alt.X("end:Q"), text=alt.Text(f"{value}:Q", format=form)
     )
     chart: alt.LayerChart = (
-        (bars + labels).properties(height=30 + 22 * len(words)).configure_view(stroke=None)
+        (bars + labels).properties(height=50 + 22 * len(words)).configure_view(stroke=None)
     )
     return chart
 
@@ -278,25 +317,33 @@ def query_map(
 ) -> alt.LayerChart:
     """Queries in the plane, coloured by their main class and sized by the texts they won.
 
-    `points` is from `tables.query_points`, with a column `words` for the labels.
+    Labels do not overlap: the first that find room are those of the chosen capsule, and then those
+    of the largest, or in a narrow map of its neighbours. Hovering shows the others.
+
+    Args:
+        points: From `tables.query_points`, with a column `label`.
+        classes: All classes of the model.
+        chosen: The capsule to frame.
+        ink: Colour of labels, one of `INK`.
     """
     colors = class_colors(classes)
     served = [name for name in classes if name in set(points["main_class"])]
-    plain = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
-    base = alt.Chart(points).encode(
-        x=alt.X("x:Q", title=None, axis=plain, scale=alt.Scale(padding=60)),
-        y=alt.Y("y:Q", title=None, axis=plain, scale=alt.Scale(padding=25)),
+    domains = [_padded(points[axis]) for axis in ("x", "y")]
+    base = alt.Chart(_with_labels(points, domains, chosen)).encode(
+        x=alt.X("x:Q", title=None, axis=None, scale=alt.Scale(domain=domains[0], nice=False)),
+        y=alt.Y("y:Q", title=None, axis=None, scale=alt.Scale(domain=domains[1], nice=False)),
     )
     picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
     legend = None  # an empty legend would have no size
     if served:
-        legend = alt.Legend(orient="top", symbolLimit=20, columns=4, labelLimit=150)
+        columns = alt.ExprRef("max(1, floor(width / 170))")
+        legend = alt.Legend(orient="top", symbolLimit=40, columns=columns, labelLimit=150)
     dots = (
         base.mark_circle(opacity=0.85, strokeWidth=3)
         .encode(
             tooltip=[
-                alt.Tooltip("capsule:O", title="Capsule"),
-                alt.Tooltip("name:N", title="Name"),
+                alt.Tooltip("label:N", title="Capsule"),
+                alt.Tooltip("capsule:O", title="Number"),
                 alt.Tooltip("words:N", title="Words"),
                 alt.Tooltip("main_class:N", title="Serves"),
                 alt.Tooltip("wins:Q", title="Texts won", format=",d"),
@@ -305,7 +352,10 @@ def query_map(
                 alt.Tooltip("y:Q", format=".3f"),
             ],
             size=alt.Size(
-                "wins:Q", title="texts won", scale=alt.Scale(range=[40, 900]), legend=None
+                "wins:Q",
+                title="texts won",
+                scale=alt.Scale(range=list(_DOT_AREAS), zero=True),
+                legend=None,
             ),
             color=alt.condition(
                 "datum.main_class !== ''",
@@ -325,10 +375,56 @@ def query_map(
         )
         .add_params(picked)
     )
-    label = alt.ExprRef(f"width < {_NARROW} ? datum.capsule : datum.label")  # else they overlap
-    names = base.mark_text(dy=-22, fontSize=11, color=ink, text=label)
-    chart: alt.LayerChart = (dots + names).properties(height=520).configure_view(stroke=None)
+    names = base.mark_text(
+        fontSize=11, color=ink, text=_by_width("label"), dx=_by_width("dx"), dy=_by_width("dy")
+    )
+    chart: alt.LayerChart = (
+        (dots + names).properties(height=_MAP_HEIGHT).configure_view(stroke=None)
+    )
     return chart
+
+
+def _by_width(name: str) -> alt.ExprRef:
+    """The column of `_with_labels` for the width of the map."""
+    first, *others = _MAP_WIDTHS
+    choice = f"datum.{name}_{first}"
+    for width in others:
+        choice = f"width >= {width} ? datum.{name}_{width} : ({choice})"
+    return alt.ExprRef(choice)
+
+
+def _padded(values: pd.Series) -> tuple[float, float]:
+    """The ends of an axis, with room beside its values."""
+    low, high = float(values.min()), float(values.max())
+    room = 0.12 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _with_labels(
+    points: pd.DataFrame, domains: Sequence[tuple[float, float]], chosen: int | None
+) -> pd.DataFrame:
+    """Adds columns `label_W`, `dx_W` and `dy_W` for each width W: labels and their offsets."""
+    (left, right), (bottom, top) = domains
+    areas = np.interp(points["wins"], (0, max(points["wins"].max(), 1)), _DOT_AREAS)
+    texts = [shorten(label) for label in points["label"]]
+    by_size = points["wins"].to_numpy().argsort(kind="stable")[::-1].tolist()
+    numbers = points["capsule"].tolist()
+    columns: dict[str, Any] = {}
+    for width in _MAP_WIDTHS:
+        xs = (points["x"] - left) / (right - left) * width
+        ys = (top - points["y"]) / (top - bottom) * _PLOT_HEIGHT
+        places = np.stack([xs, ys], axis=1)
+        order = by_size
+        if chosen in numbers:
+            here = numbers.index(chosen)
+            order = [here, *(n for n in by_size if n != here)]
+            if width == _MAP_WIDTHS[0]:
+                distances = np.linalg.norm(places - places[here], axis=1)
+                order = distances.argsort(kind="stable").tolist()
+        labels = place_labels(places, np.sqrt(areas / np.pi), texts, order, width)
+        for name, values in zip(("label", "dx", "dy"), zip(*labels, strict=True), strict=True):
+            columns[f"{name}_{width}"] = values
+    return points.assign(**columns)
 
 
 def knock_out_bars(
@@ -343,7 +439,7 @@ def knock_out_bars(
                 "capsule:O",
                 sort=list(order),
                 title="primary capsule switched off",
-                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
+                axis=_capsule_axis(None),
             ),
             y=alt.Y(
                 "cost:Q",

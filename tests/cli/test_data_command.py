@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from icaps.cli.main import main
-from icaps.cli.progress import Progress
+from icaps.cli.progress import Progress, share_of
 from tests.data.hub_server import HubServer, serve
 from tests.data.small import csv_bytes, small, write
 
@@ -150,5 +150,9 @@ def test_the_bar_of_a_download() -> None:
     assert "4.00M/4.00M" in text
     assert "b.parquet: 5.00B" in text
     plain = StringIO()
-    Progress(plain).on_bytes("a.parquet", 1, 2)
-    assert plain.getvalue() == ""
+    progress = Progress(plain)
+    for done in (10_000, 20_000, 1_000_000, 4_000_000):
+        progress.on_bytes("a.parquet", done, 4_000_000)
+    lines = plain.getvalue().splitlines()
+    assert lines == [f"{n} of 4.0 MB of a.parquet" for n in ("0.0", "1.0", "4.0")]
+    assert share_of(lines[1]) == 0.25

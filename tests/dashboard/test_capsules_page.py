@@ -3,7 +3,9 @@
 import csv
 import json
 import os
+import re
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks
+from dashboard.capsules import inputs
 from icaps.classifier import ICapsClassifier
+from icaps.data import news_sample
 from icaps.interpret import tables
 from icaps.interpret.corpus import Tally
 from icaps.interpret.global_view import load_view
@@ -20,7 +24,7 @@ from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import DONE, Request, RunFolder, Status
 from icaps.train.checkpoint_files import CAPSULES
 from tests.dashboard import visitor
-from tests.dashboard.visitor import choose, open_app, page_html, run, shown_text
+from tests.dashboard.visitor import choose, open_app, page_html, run
 from tests.interpret.test_global_view import without_shares
 
 
@@ -59,6 +63,12 @@ def as_table(at: AppTest, label: str, n: int = 0) -> Any:
 
 def chart(at: AppTest, n: int = 0) -> dict[str, Any]:
     return json.loads(at.get("vega_lite_chart")[n].proto.spec)
+
+
+def example(at: AppTest) -> str:
+    """The first text of the card, as it is read."""
+    html = page_html(at).split('icaps-attention" dir="auto">')[1].split("</div>")[0]
+    return unescape(re.sub("<[^>]+>", "", html))
 
 
 def most_used(tally: Tally) -> tuple[int, int]:
@@ -125,7 +135,7 @@ def test_words_are_shown_by_share(report: GlobalReport) -> None:
     j, i = most_used(report.view.tally)
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
     assert at.query_params == {"model": "seen", "capsule": str(i), "cell_class": report.classes[j]}
-    assert chart(at, 1)["layer"][0]["encoding"]["x"]["field"] == "share"
+    assert chart(at, 2)["layer"][0]["encoding"]["x"]["field"] == "share"
     for kind, tab, items in (
         ("words", "Words", report.words_by_share),
         ("kgrams", "K-grams", report.kgrams_by_share),
@@ -134,7 +144,8 @@ def test_words_are_shown_by_share(report: GlobalReport) -> None:
         at.slider(key=f"lambda {kind}").set_value(1.0)
         at.toggle(key=f"all {kind}").set_value(True)
         table = as_table(run(at), f"{kind} of capsule {i}")
-        assert table.to_dict("list") == items((j, i), top=20).to_dict("list")
+        expected = items((j, i), top=20).sort_values("share", ascending=False, kind="stable")
+        assert table.to_dict("list") == expected.to_dict("list")  # as the bars are long
     shown = {metric.label: metric.value for metric in at.metric}
     assert 1 <= float(shown["Capsules per text"]) <= 6
 
@@ -152,9 +163,12 @@ def test_a_view_of_an_older_version_shows_counts(folder: Path, report: GlobalRep
     at = open_page("capsules", model="seen", cell_value="score_share")
     assert at.selectbox(key="cell_value").value == "count"
     assert tables.SCORE_SHARE not in at.selectbox(key="cell_value").options
-    assert any("icaps interpret" in caption.value for caption in at.caption)
+    assert any("Count again" in caption.value for caption in at.caption)
     assert "Capsules per text" not in {metric.label for metric in at.metric}
-    assert chart(at, 1)["layer"][0]["encoding"]["x"]["field"] == "count"
+    assert chart(at, 2)["layer"][0]["encoding"]["x"]["field"] == "count"
+    at.session_state["recount"] = True
+    assert "older version" in " ".join(line.value for line in run(at).markdown)
+    assert at.button(key="task Count what the capsules of seen do")
 
 
 def test_an_empty_cell_says_so(report: GlobalReport) -> None:
@@ -162,6 +176,7 @@ def test_an_empty_cell_says_so(report: GlobalReport) -> None:
     name = report.classes[j]
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=name, words_by="count")
     assert "nothing to count" in at.info[0].value
+    at.session_state["texts_by"] = "Contribution"
     assert "won no such text" in open_tab(at, "Typical texts").info[0].value
 
 
@@ -198,12 +213,13 @@ def test_typical_texts_open_in_explain(report: GlobalReport, data_file: Path) ->
     j, i = most_used(report.view.tally)
     first = report.view.tally.typical[j, i][0]
     at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j])
+    at.session_state["texts_by"] = "Contribution"
     open_tab(at, "Typical texts")
     with data_file.open(encoding="utf-8") as file:
         text, label = list(csv.reader(file))[1 + first.number]
-    assert shown_text(at).startswith(text)
+    assert example(at).startswith(text)
     assert f"Text {first.number}, class {label}" in page_html(at)
-    at.button(key=f"open {first.number}").click()
+    at.button(key=f"open largest {first.number}").click()
     run(at)
     assert at.title[0].value == "Why this class?"
     assert at.text_area(key="text").value == text
@@ -214,9 +230,113 @@ def test_typical_texts_without_the_data(folder: Path) -> None:
     facts = json.loads(path.read_text())
     facts["origin"]["source"] = "elsewhere.csv"
     path.write_text(json.dumps(facts))
-    at = open_tab(open_page("capsules", model="seen"), "Typical texts")
-    assert "not on this machine" in at.info[0].value
+    at = open_page("capsules", model="seen")
+    at.session_state["texts_by"] = "Contribution"
+    assert "not on this machine" in open_tab(at, "Typical texts").info[0].value
     assert not at.error
+    at.session_state["texts_by"] = "Routing"  # of these there are excerpts
+    assert "High routing" in page_html(run(at))
+    (folder / "global_view" / "texts.json").unlink()
+    facts["blank"] += 0  # the view is read again
+    path.write_text(json.dumps(facts))
+    assert "not on this machine" in run(at).info[0].value
+
+
+def test_texts_of_high_middle_and_low_routing(report: GlobalReport) -> None:
+    i = most_used(report.view.tally)[1]
+    at = open_tab(open_page("capsules", model="seen", capsule=str(i)), "Typical texts")
+    routing = report.view.routing
+    assert routing is not None
+    html = page_html(at)
+    for level, some in routing.levels[i].items():
+        assert (f"{level.capitalize()} routing" in html) == bool(some)
+        for text in some:
+            excerpt = routing.excerpts[i, text.number]
+            assert f"Text {text.number}, class {excerpt.label}" in html
+            assert f"β {text.routing:.3f} to {report.served_classes[i]}" in html
+    first = routing.levels[i]["high"][0]
+    assert example(at) == routing.excerpts[i, first.number].text
+    at.button(key=f"open high {i} {first.number}").click()
+    run(at)
+    assert at.text_area(key="text").value == routing.excerpts[i, first.number].text
+
+
+def test_without_the_counted_texts_those_of_the_package_are_shown(
+    folder: Path, report: GlobalReport, monkeypatch: pytest.MonkeyPatch, data_file: Path
+) -> None:
+    (folder / "global_view" / "texts.json").unlink()
+    path = folder / "global_view" / "view.json"
+    facts = json.loads(path.read_text())
+    facts["origin"]["source"] = "ag_news"
+    path.write_text(json.dumps(facts))
+    monkeypatch.setattr(news_sample, "CLASSES", tuple(report.classes))
+    monkeypatch.setattr(news_sample, "FILE", data_file)
+    at = open_tab(open_page("capsules", model="seen"), "Typical texts")
+    assert any("that come with iCaps" in caption.value for caption in at.caption)
+    assert "High routing" in page_html(at)
+    assert at.button(key="task Download ag_news")
+    at.session_state["texts_by"] = "Contribution"
+    assert "not on this machine" in run(at).info[0].value
+    assert at.button(key="task Download ag_news")
+
+
+def test_a_text_of_ones_own(report: GlobalReport) -> None:
+    i = most_used(report.view.tally)[1]
+    at = open_tab(open_page("capsules", model="seen", capsule=str(i)), "Your text")
+    text = "Bread and soup from the oven, with garlic."
+    at.text_area(key="capsule text").set_value(text)
+    (explanation,) = report.classifier.explain([text], top_capsules=6, ranking="routing")
+    reason = next(one for one in explanation.capsules if one.capsule == i)
+    j = explanation.classes.index(explanation.predicted)
+    shown = {metric.label: metric.value for metric in run(at).metric}
+    assert shown[f"Routing to {explanation.predicted}"] == f"{reason.routing[j]:.3f}"
+    assert shown["Share"] == f"{reason.share:+.2f}"
+    ranks = sorted((one.routing[j] for one in explanation.capsules), reverse=True)
+    assert shown["Rank"] == f"{1 + ranks.index(reason.routing[j])} of 6"
+    assert example(at) == text
+    at.text_area(key="capsule text").set_value("")
+    assert "no words" in run(at).info[0].value
+
+
+def test_a_histogram_of_the_routing(folder: Path, report: GlobalReport) -> None:
+    j, i = most_used(report.view.tally)
+    at = open_page("capsules", model="seen", capsule=str(i))
+    table = as_table(at, f"routing of capsule {i}")
+    assert table.to_dict("list") == report.routing_bins(i).to_dict("list")
+    assert table["texts"].sum() == report.view.tally.frequency[j].sum()
+    at = open_page("capsules", model="seen", capsule=str(i), cell_class=report.classes[j - 1])
+    table = as_table(at, f"routing of capsule {i}")
+    assert table["texts"].sum() == report.view.tally.frequency[j - 1].sum()
+
+
+def test_a_toast_says_that_capsules_are_counted(
+    models: Path, interpreted: Path, data_file: Path
+) -> None:
+    at = open_page("capsules", model="small")
+    assert not at.get("vega_lite_chart")
+    shutil.copytree(interpreted / "global_view", models / "small" / "global_view")
+    run(at)
+    assert at.get("vega_lite_chart")
+    assert "are counted" in at.toast[0].value
+    assert "Next" in " ".join(line.value for line in at.markdown)
+    at.button(key="close counted").click()
+    assert "Next" not in " ".join(line.value for line in run(at).markdown)
+    assert not at.toast
+
+
+def test_many_classes_are_searched_and_sorted(
+    report: GlobalReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_FEW", 2)
+    at = open_page("capsules", model="seen", class_search="gard")
+    rows = chart(at)["layer"][0]["encoding"]["y"]["sort"]
+    assert rows == ["Gardens"]
+    at.text_input(key="class_search").set_value("")
+    at.selectbox(key="class_order").select("texts")
+    rows = chart(run(at))["layer"][0]["encoding"]["y"]["sort"]
+    wins = dict(zip(report.classes, report.view.tally.frequency.sum(1).tolist(), strict=True))
+    assert [wins[name] for name in rows] == sorted(wins.values(), reverse=True)
+    assert at.query_params["class_order"] == "texts"
 
 
 def test_accuracy_lost_without_a_capsule(report: GlobalReport) -> None:
@@ -225,7 +345,7 @@ def test_accuracy_lost_without_a_capsule(report: GlobalReport) -> None:
     open_tab(at, "Switched off")
     shown = {metric.label: metric.value for metric in at.metric}
     assert shown["Accuracy lost without it"] == f"{about['cost']:+.2%}"
-    assert shown["on the texts that it won"] == f"{about['own_cost']:+.2%}"
+    assert shown["on texts it won"] == f"{about['own_cost']:+.2%}"
 
 
 def test_a_capsule_name_is_stored_and_shown_everywhere(report: GlobalReport, folder: Path) -> None:
