@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dashboard import error_boundary, selection, url_state
-from dashboard.cache import data
+from dashboard.cache import data, leaks
 from dashboard.explore import duplicates, inputs, rows, text_map, view
 from dashboard.url_state import DATA_TABS
-from dashboard.widgets import background_task, data_picker, layout, sidebar
+from dashboard.widgets import background_task, data_picker, layout, result_warnings, sidebar
 from icaps.cli.request import reading_arguments
 
 
@@ -47,7 +47,19 @@ def main() -> None:
             duplicates.show_duplicates(index, arguments)
         else:
             predictions = rows.load_predictions(index, model, arguments)
-            chosen = inputs.ask_rows(index, predictions, model)
+            issues = data.label_issues(index)
+            chosen = inputs.ask_rows(index, predictions, model, issues)
+            if chosen.doubted and issues is None:
+                background_task.show(
+                    ["data", "issues", *arguments[1:]],
+                    "Look for label errors",
+                    "Five linear models, each fitted to four fifths of the rows, predict the rest.",
+                )
+                return
+            if predictions is not None and model is not None:
+                result_warnings.show_leak_of_rows(leaks.of_rows(model, index), len(index))
+            if chosen.doubted and issues is not None:
+                view.show_doubted(index, issues)
             st.caption(f"{len(chosen.rows):,} of {len(index):,} rows")
             on_map = name == "Map"
             if not len(chosen.on_map if on_map else chosen.rows):
@@ -55,7 +67,9 @@ def main() -> None:
             if on_map:
                 text_map.show_map(index, model, predictions, chosen.on_map)
             else:
-                rows.show_rows(index, model, predictions, chosen)
+                rows.show_rows(
+                    index, model, predictions, chosen, issues if chosen.doubted else None
+                )
             selection.show_actions(inputs.selected(choice, index, chosen), name, "datasets")
 
 

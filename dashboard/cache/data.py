@@ -26,13 +26,14 @@ from icaps.data.unlabelled import open_unlabelled
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index, index_artifact, make_index
-from icaps.explore.label_issues import row_predictions
+from icaps.explore.label_issues import LabelIssues, label_issues_artifact
 from icaps.explore.neighbours import (
     TrainingSample,
     directions,
     most_similar,
     sample_artifact,
 )
+from icaps.explore.predicted_rows import row_predictions
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
 from icaps.explore.text_projection import SAMPLE, project_texts, text_vectors
@@ -230,6 +231,23 @@ def row_predictions_of(data: Index, model: ModelFolder) -> Predictions | None:
     """
     artifact = row_predictions(models.load(model), models.fingerprint(model), data)
     return _row_predictions(artifact.home, model, artifact) if artifact.exists else None
+
+
+def label_issues(data: Index) -> LabelIssues | None:
+    """The rows whose label is doubted by models that did not see it; None if not computed yet.
+
+    Raises:
+        DataError: What is stored is damaged.
+    """
+    artifact = label_issues_artifact(data)
+    return _label_issues(artifact.home, artifact) if artifact.exists else None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _label_issues(home: Path, _artifact: Artifact[LabelIssues]) -> LabelIssues:
+    issues = _artifact.load()
+    assert issues is not None
+    return issues
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -18,7 +18,8 @@ from icaps.data.uploads import delete_upload, uploads
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
-from icaps.explore.label_issues import is_right, label_issues
+from icaps.explore.label_issues import LabelIssues
+from icaps.explore.predicted_rows import is_right
 from icaps.explore.search import Query
 from icaps.html import printable
 
@@ -36,12 +37,14 @@ class RowSelection(NamedTuple):
         on_map: Numbers of the rows that the map shows; `rows` are these, or those picked there.
         origin: The query and the filters, stored with a slice.
         what: The same in words; empty for all rows.
+        doubted: Whether they are the rows whose label is doubted.
     """
 
     rows: NDArray[np.int64]
     on_map: NDArray[np.int64]
     origin: dict[str, Any]
     what: str
+    doubted: bool = False
 
 
 def ask_delete(choice: Choice) -> None:
@@ -68,9 +71,14 @@ def ask_delete(choice: Choice) -> None:
 
 
 def ask_rows(
-    index: Index, predictions: Predictions | None, model: ModelFolder | None
+    index: Index,
+    predictions: Predictions | None,
+    model: ModelFolder | None,
+    issues: LabelIssues | None = None,
 ) -> RowSelection:
-    """Asks for rows by words, pattern, class, split, length and prediction.
+    """Asks for rows by words, pattern, class, split, length, prediction, and doubted labels.
+
+    Without `issues`, as they were not computed yet, no label is doubted.
 
     Raises:
         DataError: The pattern is not a regular expression.
@@ -80,22 +88,28 @@ def ask_rows(
         prediction = _ask_prediction(predictions)
     picked = _ask_picked(index)
     mask, name = None, ""
-    if prediction != ALL and predictions is not None and model is not None:
-        mask = _predicted(index, predictions, prediction)
+    doubted = prediction == LABEL_ISSUE
+    if prediction in (RIGHT, WRONG) and predictions is not None and model is not None:
+        right = is_right(predictions)
+        mask = right if prediction == RIGHT else ~right
         name = f"{prediction} {model.path} {model.stamp}"
     rows = data.rows(index, query, name, mask)
-    if prediction == LABEL_ISSUE and predictions is not None:  # the most suspicious first
-        ordered = label_issues(predictions)
+    if doubted:  # the surest first
+        ordered = np.zeros(0, np.int64) if issues is None else issues.rows
         rows = ordered[np.isin(ordered, rows)]
     origin: dict[str, Any] = {"query": query.to_dict()}
     what = describe(query)
-    if mask is not None and model is not None:
+    if doubted:
+        origin["judged"] = prediction
+        what = f"{prediction}{', ' * bool(what)}{what}"
+    elif mask is not None and model is not None:
         origin |= {"model": model.name, "judged": prediction}
         what = f"{prediction} with {model.name}{', ' * bool(what)}{what}"
     if not picked:
-        return RowSelection(rows, rows, origin, what)
+        return RowSelection(rows, rows, origin, what, doubted)
     what = f"picked on the map{', ' * bool(what)}{what}"
-    return RowSelection(rows[np.isin(rows, picked)], rows, origin | {"picked": len(picked)}, what)
+    origin["picked"] = len(picked)
+    return RowSelection(rows[np.isin(rows, picked)], rows, origin, what, doubted)
 
 
 def describe(query: Query) -> str:
@@ -195,14 +209,18 @@ def _ask_query(index: Index) -> Query:
 
 
 def _ask_prediction(predictions: Predictions | None) -> str:
-    """One of ALL, RIGHT, WRONG and LABEL_ISSUE; ALL without predictions."""
-    if predictions is None:
-        return ALL
+    """One of ALL and LABEL_ISSUE, and with predictions of RIGHT and WRONG."""
+    kinds = [ALL, *([] if predictions is None else [RIGHT, WRONG]), LABEL_ISSUE]
+    if st.session_state.get("rows judged", ALL) not in kinds:
+        st.session_state["rows judged"] = ALL
     chosen = st.segmented_control(
         "By prediction",
-        [ALL, RIGHT, WRONG, LABEL_ISSUE],
+        kinds,
         default=ALL,
         key="rows judged",
+        help="Possible label errors: five linear models, each trained on four fifths of the rows, "
+        "predict the rest. A label is doubted if a model that did not see it is as sure of another "
+        "class as it is on average of rows with that label (Northcutt et al. 2021).",
         persist_state="session",
     )
     return str(chosen or ALL)
@@ -217,13 +235,3 @@ def _ask_picked(index: Index) -> tuple[int, ...]:
     state[key] = state.pop("picked_anew", False) or state.get(key, True)
     only = st.toggle(f"Only the {len(rows):,} picked on the map", key=key, persist_state="session")
     return rows if only else ()
-
-
-def _predicted(index: Index, predictions: Predictions, prediction: str) -> NDArray[np.bool_]:
-    """The mask of the rows with a prediction of this kind, (rows,)."""
-    if prediction == LABEL_ISSUE:
-        mask = np.zeros(len(index), dtype=bool)
-        mask[label_issues(predictions)] = True
-        return mask
-    right = is_right(predictions)
-    return right if prediction == RIGHT else ~right

@@ -15,6 +15,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, layout, pager, shaded_text
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
+from icaps.explore.label_issues import LabelIssues
 from icaps.html import printable
 from icaps.reports.files import to_csv
 from icaps.results import Explanation
@@ -41,8 +42,7 @@ def load_predictions(
         background_task.show(
             [*arguments, "--judge", str(model.path)],
             f"Predict all rows with {model.name}",
-            f"Rows can then be filtered by whether {model.name} predicts them right, and possible "
-            "label errors are listed first.",
+            f"Rows can then be filtered by whether {model.name} predicts them right.",
         )
     return predictions
 
@@ -52,8 +52,12 @@ def show_rows(
     model: ModelFolder | None,
     predictions: Predictions | None,
     chosen: RowSelection,
+    issues: LabelIssues | None = None,
 ) -> None:
-    """A page of the rows, and beside it the one that is open."""
+    """A page of the rows, and beside it the one that is open.
+
+    With `issues`, the table has the probability of each label and the class that is suggested.
+    """
     master, detail = layout.master_detail("rows")
     with master:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -67,8 +71,8 @@ def show_rows(
             _show_shaded(model, texts, labels)
         else:
             inputs.keep_open(numbers)
-            show_table(index, numbers, texts, predictions, "rows table")
-        _show_files(index, predictions, chosen.rows)
+            show_table(index, numbers, texts, predictions, "rows table", issues)
+        _show_files(index, predictions, chosen.rows, issues)
     with detail:
         row = inputs.ask_row(numbers, texts)
         row_card.show_row(index, model, row)
@@ -80,12 +84,13 @@ def show_table(
     texts: Sequence[str],
     predictions: Predictions | None,
     key: str,
+    issues: LabelIssues | None = None,
 ) -> None:
     """A table of rows; the one that is selected in it is the open row."""
     open_row = st.session_state.get("open row")
     selected = np.flatnonzero(numbers == open_row).tolist() if open_row is not None else []
     st.session_state[key] = {"selection": {"rows": selected, "columns": [], "cells": []}}
-    table = row_table(index, numbers, texts, predictions)
+    table = row_table(index, numbers, texts, predictions, issues=issues)
     st.dataframe(
         table,
         width="stretch",
@@ -99,6 +104,8 @@ def show_table(
             "row": st.column_config.NumberColumn(width=60),
             "text": st.column_config.TextColumn(width="large"),
             "probability": st.column_config.NumberColumn(format="percent"),
+            "label probable": st.column_config.NumberColumn(format="percent"),
+            "suggested probable": st.column_config.NumberColumn(format="percent"),
         },
     )
 
@@ -109,6 +116,7 @@ def row_table(
     texts: Sequence[str],
     predictions: Predictions | None,
     whole: bool = False,
+    issues: LabelIssues | None = None,
 ) -> pd.DataFrame:
     """A row per text: number, text, class, prediction if there is one, words, split and line.
 
@@ -118,6 +126,7 @@ def row_table(
         texts: Their texts, which are cut unless `whole`.
         predictions: For all rows of the data set.
         whole: Whether texts are whole.
+        issues: For columns of the probability of each label and the suggested class.
     """
     table = pd.DataFrame(
         {
@@ -133,26 +142,41 @@ def row_table(
         names = np.array(predictions.classes, dtype=object)[predictions.predicted[rows]]
         table.insert(3, "predicted", np.where(predictions.blank[rows], "", names))
         table.insert(4, "probability", np.round(predictions.confidence[rows], 3))
+    if issues is not None:
+        names = np.array(index.classes, dtype=object)[issues.suggested[rows]]
+        table.insert(3, "label probable", np.round(issues.given[rows].astype(float), 3))
+        table.insert(4, "suggested", names)
+        table.insert(5, "suggested probable", np.round(issues.probability[rows].astype(float), 3))
     return table
 
 
-def to_csv_file(index: Index, numbers: NDArray[np.int64], predictions: Predictions | None) -> bytes:
+def to_csv_file(
+    index: Index,
+    numbers: NDArray[np.int64],
+    predictions: Predictions | None,
+    issues: LabelIssues | None = None,
+) -> bytes:
     """All rows with their whole texts as CSV; beside the file, some thousand are in memory."""
     file = io.BytesIO()
     for start in range(0, max(len(numbers), 1), _BLOCK):
         block = numbers[start : start + _BLOCK]
-        table = row_table(index, block, index.text(block), predictions, whole=True)
+        table = row_table(index, block, index.text(block), predictions, True, issues)
         file.write(to_csv(table, header=not start))
     return file.getvalue()
 
 
-def _show_files(index: Index, predictions: Predictions | None, numbers: NDArray[np.int64]) -> None:
+def _show_files(
+    index: Index,
+    predictions: Predictions | None,
+    numbers: NDArray[np.int64],
+    issues: LabelIssues | None,
+) -> None:
     count = len(numbers)
     label = f"CSV of all {count:,} rows"
     if count > MOST_IN_FILE:
         label = f"CSV of the first {MOST_IN_FILE:,} of {count:,} rows"
     downloads.show_csv(
-        lambda: to_csv_file(index, numbers[:MOST_IN_FILE], predictions), "rows", label
+        lambda: to_csv_file(index, numbers[:MOST_IN_FILE], predictions, issues), "rows", label
     )
 
 

@@ -12,6 +12,7 @@ from dashboard.widgets import chart_card
 from icaps.config import PRESETS
 from icaps.errors import VectorsError
 from icaps.explore.index import Index
+from icaps.explore.label_issues import LabelIssues
 from icaps.explore.statistics import SENTENCE_TEXTS
 from icaps.html import printable
 from icaps.reports.charts import class_colors, word_bars
@@ -144,4 +145,14 @@ def _show_shares(table: pd.DataFrame, columns: list[str]) -> None:
     percent = st.column_config.NumberColumn(format="percent")
     st.dataframe(
         table, width="stretch", hide_index=True, column_config=dict.fromkeys(columns, percent)
+    )
+
+
+def show_doubted(index: Index, issues: LabelIssues) -> None:
+    """How many labels are doubted, how many are wrong by the estimate, and by which models."""
+    st.caption(
+        f"{len(issues.rows):,} of {len(index):,} labels are doubted by linear models that did not "
+        f"see them and predict {issues.accuracy:.0%} of all labels; by this estimate about "
+        f"{issues.estimate:,.0f} are wrong. The surest come first. Some doubts are mistakes of the "
+        "models: look before you change a label."
     )

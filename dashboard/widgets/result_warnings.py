@@ -52,6 +52,13 @@ def show_leak(leak: Leak | None, split: str, held_out: int = 0) -> None:
         st.caption(str(leak))
 
 
+def show_leak_of_rows(leak: Leak | None, rows: int) -> None:
+    """As `show_leak` beside predictions of single rows, of which all or a sample were counted."""
+    if leak is not None and leak.serious:
+        drawn = "" if leak.texts == rows else f" Counted in {leak.texts:,} rows drawn at random."
+        st.warning(f"{leak.statement}{drawn}", icon=":material/warning:")
+
+
 def show_leaks(leaks: Mapping[str, Leak | None], split: str, held_out: int) -> None:
     """As `show_leak`, for models that are compared, by their names; `held_out` is of the first."""
     shares = {name: leak for name, leak in leaks.items() if leak is not None and leak.serious}

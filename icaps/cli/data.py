@@ -1,18 +1,20 @@
-"""The commands `icaps data check`, `icaps data fetch` and `icaps data list`."""
+"""The commands `icaps data check`, `fetch`, `issues` and `list`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from icaps.cli.data_options import add_reading_options, reading_options
+from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
 
 
 def add_parser(commands: Commands) -> None:
     """Adds `icaps data` with its subcommands."""
-    data = commands.add_parser("data", help="check, fetch and list data sets")
+    data = commands.add_parser("data", help="check, fetch and list data sets; find wrong labels")
     actions = data.add_subparsers(metavar="ACTION", required=True)
 
     _add_check(actions)
@@ -22,6 +24,7 @@ def add_parser(commands: Commands) -> None:
     )
     fetch.set_defaults(command=_fetch)
 
+    _add_issues(actions)
     listing = actions.add_parser("list", help="list the data sets that have a name")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(command=_list)
@@ -56,6 +59,66 @@ def _check(options: argparse.Namespace) -> int:
     report = check(train, test)
     print(json.dumps(report.to_dict()) if options.json else report.to_text())
     return 0 if report.usable else 2
+
+
+def _add_issues(commands: Commands) -> None:
+    issues = commands.add_parser(
+        "issues",
+        help="list rows whose label is probably wrong, by linear models that did not see it "
+        "(cross-validation, confident learning)",
+    )
+    issues.add_argument("data", metavar="DATA", help="as --data of icaps train")
+    issues.add_argument("--limit", type=int, default=20, metavar="N", help="rows to print (20)")
+    issues.add_argument("--csv", metavar="FILE", help="write all of them to a file")
+    issues.add_argument("--json", action="store_true", help="print JSON")
+    add_reading_options(issues)
+    issues.set_defaults(command=_issues)
+
+
+def _issues(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.data.resolve import resolve
+    from icaps.errors import DataError
+    from icaps.explore.index import make_index
+    from icaps.explore.label_issues import find_label_issues, issue_table
+    from icaps.reports.files import to_csv
+
+    progress = Progress(sys.stderr)
+    index = make_index(resolve(options.data, progress), reading_options(options), progress)
+    issues = find_label_issues(index, progress)
+    if options.csv:
+        try:
+            Path(options.csv).write_bytes(to_csv(issue_table(index, issues, issues.rows)))
+        except OSError as error:
+            raise DataError(f"{options.csv} cannot be written ({error}).") from error
+        progress.say(f"wrote {options.csv}")
+    listed = issue_table(index, issues, issues.rows[: max(options.limit, 0)]).to_dict("records")
+    if options.json:
+        facts = {
+            "data": options.data,
+            "rows": len(index),
+            "issues": len(issues.rows),
+            "estimate": issues.estimate,
+            "accuracy": issues.accuracy,
+            "joint": issues.joint.tolist(),
+            "classes": list(index.classes),
+            "listed": listed,
+        }
+        print(json.dumps(facts))
+        return 0
+    for row in listed:
+        print(
+            f"{row['row']}\t{row['split']}:{row['line']}\t{row['label']} "
+            f"{row['probability_of_label']:.0%} -> {row['suggested']} "
+            f"{row['probability_of_suggested']:.0%}\t{one_line(row['text'])}"
+        )
+    print(
+        f"{len(issues.rows):,} of {len(index):,} labels are doubted; about {issues.estimate:,.0f} "
+        "are wrong by this estimate. Linear models that did not see a label predict "
+        f"{issues.accuracy:.1%} of the labels.",
+        file=sys.stderr,
+    )
+    return 0
 
 
 def _fetch(options: argparse.Namespace) -> int:

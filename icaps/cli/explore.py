@@ -135,7 +135,7 @@ def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
 
 def _predict(index: Index, model: str, progress: Progress) -> None:
     from icaps.classifier import ICapsClassifier
-    from icaps.explore.label_issues import predict_rows
+    from icaps.explore.predicted_rows import predict_rows
     from icaps.train.checkpoint_files import weights_fingerprint
 
     classifier = ICapsClassifier.load(model)

@@ -37,7 +37,13 @@ class Leak:
         return self.share >= SERIOUS
 
     def __str__(self) -> str:
-        """A sentence, or two; empty if no text was in the training."""
+        """The statement, with what to use instead."""
+        advice = f" Use the held-out {self.held_out:,}." if self.serious and self.held_out else ""
+        return self.statement + advice
+
+    @property
+    def statement(self) -> str:
+        """What was counted, as a sentence; empty if no text was in the training."""
         if not self.training:
             return ""
         were = "was" if self.training == 1 else "were"
@@ -45,10 +51,7 @@ class Leak:
             f"{self.training:,} of {self.texts:,} texts ({percent(self.share)}) {were} in this "
             "model's training"
         )
-        if not self.serious:
-            return f"{told}."
-        advice = f" Use the held-out {self.held_out:,}." if self.held_out else ""
-        return f"{told}; scores on them say little.{advice}"
+        return f"{told}; scores on them say little." if self.serious else f"{told}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with the share and the sentence."""

@@ -30,8 +30,9 @@ from icaps.data.source import open_source
 from icaps.data.uploads import store_upload
 from icaps.errors import RunError
 from icaps.explore.index import make_index
-from icaps.explore.label_issues import predict_rows, row_predictions
+from icaps.explore.label_issues import find_label_issues
 from icaps.explore.near_duplicates import find_duplicates
+from icaps.explore.predicted_rows import predict_rows, row_predictions
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.explore.text_projection import text_vectors
 from icaps.html import escape, printable
@@ -440,7 +441,8 @@ def test_rows_by_prediction(
     predicted = classifier.predict(texts).tolist()
     right = [n for n in range(30) if predicted[n] == labels[n] and n != 10]
     at = open_data(place, "Rows")
-    assert "rows judged" not in at.session_state
+    kinds = at.button_group(key="rows judged").options
+    assert kinds == ["all", LABEL_ISSUE]
     judged_by(place, classifier, models)
     at = open_data(place, "Rows", **{"rows judged": RIGHT})
     assert rows_shown(at)["row"].tolist() == right[:PAGE]
@@ -449,26 +451,53 @@ def test_rows_by_prediction(
     assert rows_shown(run(at))["row"].tolist() == wrong
     blank = rows_shown(at).set_index("row").loc[10]
     assert blank["predicted"] == ""
-    at.button_group(key="rows judged").select(LABEL_ISSUE)
-    probabilities = classifier.predict_proba(texts)
-    classes = list(classifier.classes_)
-    margin = {
-        n: np.float32(probabilities[n].max()) - np.float32(probabilities[n, place])
-        for n in wrong
-        for place in (classes.index(labels[n]),)
-        if n != 10
-    }
-    doubted = sorted(margin, key=lambda n: -margin[n])
-    assert doubted != sorted(doubted)
-    assert rows_shown(run(at))["row"].tolist() == doubted
+
+
+def test_doubted_labels_are_not_the_wrong_predictions(
+    classifier: ICapsClassifier, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, labels = make_texts(200, 3)
+    mistakes = list(range(0, 200, 20))
+    for mistake in mistakes:
+        labels[mistake] = labels[mistake + 1]
+    place = small(tmp_path, list(zip(texts, labels, strict=True)))
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(commands, "start", started.append)
+    at = open_data(place, "Rows", **{"rows judged": LABEL_ISSUE})
+    at.button(key="task Look for label errors").click()
+    run(at)
+    assert started == [("data", "issues", str(place))]
+    make_parser().parse_args(started[0])
+    index = make_index(place, {})
+    issues = find_label_issues(index)
+    at = open_data(place, "Rows", **{"rows judged": LABEL_ISSUE})
+    shown = rows_shown(at)
+    assert shown["row"].tolist() == issues.rows[:PAGE].tolist()
+    assert len(set(mistakes) & set(shown["row"])) > 7
+    for row in shown.to_dict("records"):
+        assert row["class"] == labels[row["row"]]
+        assert row["label probable"] == pytest.approx(float(issues.given[row["row"]]), abs=1e-3)
+        assert row["suggested"] == index.classes[issues.suggested[row["row"]]] != row["class"]
+        assert row["suggested probable"] > row["label probable"]
+    told = f"{len(issues.rows)} of 200 labels are doubted by linear models that did not see them"
+    assert any(told in caption.value for caption in at.caption)
     save_as(at, "Rows", "doubted ones")
-    assert f"Saved {len(margin)} texts as the slice doubted ones." in map(plain, at.markdown)
     (saved,) = slices()
-    assert (saved.name, saved.rows) == ("doubted ones", len(margin))
+    assert (saved.name, saved.rows) == ("doubted ones", len(issues.rows))
     assert saved.origin["judged"] == LABEL_ISSUE
-    assert saved.origin["model"] == "small"
+    assert "model" not in saved.origin
     again = [record.text for record in open_source(saved.path)]
-    assert again == [texts[n] for n in doubted]
+    assert again == [texts[n] for n in issues.rows]
+
+
+def test_predictions_of_rows_that_were_trained_on(
+    classifier: ICapsClassifier, models: Path, tmp_path: Path
+) -> None:
+    place = small(tmp_path, list(zip(*make_texts(360, 1), strict=True)))  # as the small model's
+    judged_by(place, classifier, models)
+    at = open_data(place, "Rows")
+    told = "324 of 360 texts (90%) were in this model's training; scores on them say little."
+    assert [warning.value for warning in at.warning] == [told]
 
 
 def test_a_slice_is_a_data_set(data: Path) -> None:
