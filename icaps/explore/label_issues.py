@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from icaps.baselines.linear import fit_linear
 from icaps.data.cache import Artifact
 from icaps.data.reporting import SILENT, ProgressReporter
+from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 from icaps.explore.index import Index
-from icaps.train.text_hashes import text_hash
 
 FOLDS = 5
 _MAX_FITTED = 100_000  # rows that a fold is fitted to at most, drawn at random

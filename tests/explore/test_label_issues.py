@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from icaps.cli.main import main
+from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 from icaps.explore import label_issues as module
 from icaps.explore.index import Index
@@ -20,7 +21,6 @@ from icaps.explore.label_issues import (
     label_issues_artifact,
     load_label_issues,
 )
-from icaps.train.text_hashes import text_hash
 from tests.conftest import make_texts
 from tests.explore.indexed import indexed, write
 
