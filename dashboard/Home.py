@@ -18,7 +18,7 @@ from dashboard import server  # noqa: E402
 if __name__ == "__main__":
     st.set_page_config(page_title="iCaps", layout="wide")
     server.show_start()
-    from dashboard import auth, logs, nav, selection, url_state
+    from dashboard import auth, link_notes, logs, nav, selection, url_state
     from dashboard.train import job_bars, launcher
     from dashboard.widgets import layout
 
@@ -32,7 +32,10 @@ if __name__ == "__main__":
         with logs.timed(nav.name_of(page)):
             with st.sidebar:
                 selection.show_bar()
+            notes = st.container()
             page.run()
+            with notes:
+                link_notes.show(nav.name_of(page))
             bars = st.sidebar.container()
             launcher.show()
             with bars:  # after the form: if it refuses a name, its training is in the bars

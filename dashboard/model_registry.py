@@ -1,11 +1,12 @@
 """The trained models and baselines that the app can show."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from icaps.interpret.global_view import FOLDER, VIEW
+from icaps.runs.folder import RunFolder
 from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +54,18 @@ def find_models() -> list[ModelFolder]:
     A model's name is the shortest end of its path that is unique.
     """
     return _find(CONFIG, WEIGHTS)
+
+
+def default_model(models: Iterable[ModelFolder]) -> ModelFolder:
+    """The model of a visitor who has not chosen one; `models` are those of `find_models`.
+
+    It is the first one that is shipped, or else the newest that is not being trained, if any.
+    """
+    models = list(models)
+    shipped = next((model for model in models if model.shipped), None)
+    if shipped is not None:
+        return shipped
+    return next((m for m in models if not RunFolder(m.path).status().live), models[0])
 
 
 def find_baselines() -> list[ModelFolder]:

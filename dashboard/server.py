@@ -107,12 +107,12 @@ def warm_up() -> None:
     from dashboard import url_state
     from dashboard.cache import explanations
     from dashboard.explain import similar, trust, view, what_if  # noqa: F401
-    from dashboard.model_registry import find_models
+    from dashboard.model_registry import default_model, find_models
 
     folders = find_models()
     if folders:
         with suppress(ICapsError):  # each visitor sees it on the page
-            explanations.explain(folders[0], *url_state.landing_request())
+            explanations.explain(default_model(folders), *url_state.landing_request())
     gc.freeze()  # without a collection before: there is little garbage, and it takes half a second
 
 
@@ -169,7 +169,7 @@ def _check_health() -> dict[str, Any]:
     """Explains the default text with the default model, and counts models and trainings."""
     from dashboard import url_state
     from dashboard.cache import explanations
-    from dashboard.model_registry import find_models, runs_folder
+    from dashboard.model_registry import default_model, find_models, runs_folder
     from icaps.runs.folder import find_runs
 
     models = find_models()
@@ -177,7 +177,7 @@ def _check_health() -> dict[str, Any]:
     try:
         settings.current()
         if models:
-            explanations.explain(models[0], *url_state.landing_request())
+            explanations.explain(default_model(models), *url_state.landing_request())
     except ICapsError as raised:
         error = type(raised).__name__
     report: dict[str, Any] = {

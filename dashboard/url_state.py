@@ -5,13 +5,14 @@ an entry in the browser's history, so that Back leaves the app; and a link canno
 a page has in common with the previous one.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard import settings
+from dashboard import link_notes, settings
 from dashboard.example_texts import EXAMPLES
 from icaps.config import ACCOUNT, ExplainOptions
 from icaps.html import printable
@@ -20,6 +21,7 @@ from icaps.interpret.queries import PERPLEXITY, SPACES
 from icaps.interpret.tables import ORDERS, VALUES
 from icaps.reports.charts import SELECTED
 
+HASH_DIGITS = 8  # of the weights' hash in an address
 MAX_LINK = 2_000  # characters of a text in an address
 MAX_PATTERN = 300  # characters of a search for rows in an address
 PREDICTED = "the predicted class"
@@ -52,10 +54,11 @@ LAUNCH_PLACE = "launch"  # of the form that starts a training
 COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
 # The session state in the address of each page.
-EXPLAIN = ("text", "model", "target", "k1", "k2", "sentences", "ranking", "shading")
-MANY = ("lines", "model", "target", "k1", "k2", "sentences", "ranking")
+EXPLAIN = ("text", "model", "weights", "target", "k1", "k2", "sentences", "ranking", "shading")
+MANY = ("lines", "model", "weights", "target", "k1", "k2", "sentences", "ranking")
 CAPSULES = (
     "model",
+    "weights",
     "capsule",
     "cell_class",
     "cell_value",
@@ -65,14 +68,15 @@ CAPSULES = (
     "capsule_tab",
     "words_by",
 )
-QUERIES = ("model", "capsule", "space", "method", "perplexity", "map_seed")
+QUERIES = ("model", "weights", "capsule", "space", "method", "perplexity", "map_seed")
 TRAIN = ("run", "beside", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
 COMPARE = ("compared", "data", "part", "compare size", "compare_tab", "shaded")
-SHORTCUTS = ("data", "model", "part", "looked_at", "finding", "shaded")
+SHORTCUTS = ("data", "model", "weights", "part", "looked_at", "finding", "shaded")
 EVALUATE = (
     "data",
     "model",
+    "weights",
     "part",
     "evaluate_tab",
     "actual",
@@ -118,6 +122,7 @@ PARAMETERS = {
     "text": _text(next(iter(EXAMPLES.values()))),
     "lines": _text(),
     "model": _text(),
+    "weights": Parameter("", lambda text: text if _HASH.fullmatch(text) else None, always=True),
     "target": _text(PREDICTED),
     "k1": _number(*BOUNDS["k1"], 2),
     "k2": _number(*BOUNDS["k2"], 2),
@@ -160,6 +165,9 @@ PARAMETERS = {
 }
 
 
+_HASH = re.compile(rf"[0-9a-f]{{{HASH_DIGITS}}}|")
+
+
 def in_address(key: str) -> str:
     """The name of a parameter in an address."""
     return key.replace(" ", "_")
@@ -179,6 +187,7 @@ def restore() -> None:
         state.published, state.published_names = {}, EXPLAIN
         starts = {name: entry.default for name, entry in PARAMETERS.items() if entry.always}
         state.update(starts | _read(address))
+        _begin_notes(address)
     elif (
         address.keys() & _MARKS
         and address != state.published
@@ -190,6 +199,7 @@ def restore() -> None:
         entries = {name: PARAMETERS[name] for name in state.published_names}
         defaults = {name: entry.default for name, entry in entries.items() if not entry.always}
         state.update(defaults | _read(address))
+        _begin_notes(address)
         state.example = None
     if "started" in state:  # a training, by the launcher, which comes after the widget of `run`
         state.run = state.pop("started")
@@ -230,10 +240,38 @@ def set_default(key: str) -> None:
     st.session_state.setdefault(key, PARAMETERS[key].default)
 
 
-def choose_among(key: str, options: Sequence[Any]) -> None:
-    """Falls back to the first option if the current value is not an option."""
-    if st.session_state[key] not in options:
-        st.session_state[key] = options[0]
+def choose_among(
+    key: str, options: Sequence[Any], kind: str = "", instead: Any | None = None
+) -> None:
+    """Falls back to another option if the current value is not an option.
+
+    Args:
+        key: The key of the session state.
+        options: The values that it may have.
+        kind: What the options are, such as "model", for a note if a link asks for one that is not
+            here; none by default.
+        instead: The option to fall back to; by default the first one.
+    """
+    asked = st.session_state[key]
+    if asked in options:
+        return
+    chosen = options[0] if instead is None else instead
+    st.session_state[key] = chosen
+    if kind:
+        link_notes.replaced(key, kind, asked, str(chosen))
+
+
+def publish_weights(model_name: str, fingerprint: str) -> None:
+    """Puts the first digits of the weights' hash in the address; notes if a link had others."""
+    state, digits = st.session_state, fingerprint[:HASH_DIGITS]
+    asked = link_notes.asks("weights")
+    state.weights = digits
+    if asked and asked != digits and link_notes.asks("model") == model_name:
+        link_notes.changed(
+            "weights",
+            f"The model {model_name} has changed since this link was made: its weights are "
+            f"{digits}, and were {asked}. The results below may differ from those of then.",
+        )
 
 
 def text_fits_link() -> bool:
@@ -283,6 +321,14 @@ def _address(names: Sequence[str]) -> dict[str, str]:
 
 def _is_too_long(name: str) -> bool:
     return name in ("text", "lines") and len(st.session_state[name]) > MAX_LINK
+
+
+def _begin_notes(address: dict[str, str]) -> None:
+    """What the link asks for is known to the notes, as is what it cannot mean."""
+    asked = _read(address)
+    link_notes.begin(asked)
+    wrong = {in_address(name) for name in PARAMETERS.keys() - asked.keys()} & address.keys()
+    link_notes.invalid({name: printable(address[name])[:40] for name in sorted(wrong)})
 
 
 def _read(address: dict[str, str]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dashboard import url_state
+from dashboard import link_notes, url_state
 from dashboard.cache.evaluations import Sample
-from dashboard.model_registry import ModelFolder, find_baselines, find_models
+from dashboard.model_registry import ModelFolder, default_model, find_baselines, find_models
 from dashboard.url_state import SIZES
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
@@ -28,7 +28,9 @@ def all_models() -> dict[str, ModelFolder]:
 def ask_models(models: Mapping[str, ModelFolder]) -> dict[str, ModelFolder]:
     """Asks which models are compared; the first is the reference."""
     state = st.session_state
-    linked = [name for name in state.compared.split(",") if name in models][:MAX_MODELS]
+    asked = [name for name in state.compared.split(",") if name]
+    link_notes.missing("compared", "model", [name for name in asked if name not in models])
+    linked = [name for name in asked if name in models][:MAX_MODELS]
     if state.get("compare shown") != state.compared and linked:  # a link was opened
         state[_PICKED] = linked
     picked = [name for name in state.get(_PICKED, []) if name in models]
@@ -83,7 +85,10 @@ def _preselected(models: Mapping[str, ModelFolder]) -> list[str]:
     """The model of the sidebar, or else the first one, and others with the same classes."""
     if not models:
         return []
-    first = st.session_state.model if st.session_state.model in models else next(iter(models))
+    first = st.session_state.model
+    if first not in models:
+        default = default_model(models.values())
+        first = next(name for name, model in models.items() if model == default)
     classes = _classes(models[first])
     same = [name for name, model in models.items() if _classes(model) == classes != frozenset()]
     return [first, *(name for name in same if name != first)][:_PRESELECTED]

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import url_state
+from dashboard import link_notes, url_state
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import COUNTS, SHARES
 from dashboard.widgets.data_picker import Choice
@@ -57,6 +57,9 @@ def current_cell(predictions: Predictions) -> tuple[str, str]:
     """The chosen class and predicted class; at first the most frequent confusion."""
     state = st.session_state
     if not {state.actual, state.taken} <= set(predictions.classes):
+        for key in ("actual", "taken"):
+            if state[key] and state[key] not in predictions.classes:
+                link_notes.missing(key, "class", [state[key]])
         errors = predictions.confusion - np.diag(predictions.confusion.diagonal())
         row, column = np.unravel_index(errors.argmax(), errors.shape)
         state.actual, state.taken = predictions.classes[row], predictions.classes[column]
@@ -87,6 +90,6 @@ def ask_threshold() -> float:
 def ask_other(models: Sequence[ModelFolder]) -> ModelFolder:
     """Asks for the model to compare with."""
     names = [model.name for model in models]
-    url_state.choose_among("other", names)
+    url_state.choose_among("other", names, "model")
     name = st.selectbox("Second model", names, key="other", persist_state="session")
     return models[names.index(name)]

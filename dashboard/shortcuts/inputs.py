@@ -47,7 +47,7 @@ def ask_start(sample: Sample, model: ModelFolder) -> None:
 def ask_finding(shortcuts: Shortcuts) -> Finding:
     """Asks for a finding, as a click in the table does."""
     names = [finding_label(finding) for finding in shortcuts.findings]
-    url_state.choose_among("finding", names)
+    url_state.choose_among("finding", names, "finding")
     name = st.selectbox("Finding", names, key="finding", persist_state="session")
     return shortcuts.findings[names.index(name)]
 

@@ -16,7 +16,7 @@ MAX_SHOWN = 8  # trainings in one chart, one per colour
 def ask_run(runs: Sequence[Run]) -> Run:
     """Asks for a training; the newest at first."""
     names = [run.name for run in runs]
-    url_state.choose_among("run", names)
+    url_state.choose_among("run", names, "training")
     name = st.selectbox("Training", names, key="run", persist_state="session")
     return runs[names.index(name)]
 

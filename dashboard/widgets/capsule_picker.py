@@ -145,8 +145,8 @@ def link_to_count(*others: ModelFolder) -> None:
 
 def current_cell(report: GlobalReport) -> tuple[str | None, int]:
     """The chosen class (None: all) and capsule; at first the capsule that wins most texts."""
-    url_state.choose_among("cell_class", [url_state.EVERY, *report.classes])
-    url_state.choose_among("capsule", _by_wins(report))
+    url_state.choose_among("cell_class", [url_state.EVERY, *report.classes], "class")
+    url_state.choose_among("capsule", _by_wins(report), "capsule")
     return one_class(st.session_state.cell_class), st.session_state.capsule
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, file_access, quotas, url_state
+from dashboard import error_boundary, file_access, link_notes, quotas, url_state
 from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
@@ -99,7 +99,13 @@ def ask_on_page(place: str, model: ModelFolder | None = None) -> Choice | None:
         CheckpointError: The model is damaged.
     """
     if url_state.links_other_data():
-        take(place, st.session_state.data)
+        value = st.session_state.data
+        file_access.check_data(value)
+        if _exists(value):
+            take(place, value)
+        else:
+            link_notes.missing("data", "data", [value])
+            st.session_state.data = ""
     return ask(place, model)
 
 
@@ -278,6 +284,12 @@ def _follow_label(place: str, values: Mapping[str, str]) -> None:
         state[key] = labels.get(state.get(f"{place} data value", ""), state[key])
 
 
+def _exists(value: str) -> bool:
+    """Whether there is such a file or folder, or a data set of that name may exist."""
+    names = {row.name for row in available()}
+    return file_access.exists(Path(value)) or value in names or is_hub_name(value)
+
+
 def _is_here(value: str) -> bool:
     """Whether the data can be read without a download.
 
@@ -287,6 +299,6 @@ def _is_here(value: str) -> bool:
     if file_access.exists(Path(value)):
         return True
     row = next((row for row in available() if row.name == value), None)
-    if row is None and not is_hub_name(value):
+    if not _exists(value):
         raise DataError(f"There is no file or folder {value}, and no data set of that name.")
     return row is not None and (row.place is not None or row.synthetic)

@@ -52,7 +52,7 @@ def _sliders(model: ModelFolder) -> dict[str, str]:
 def _ask_target(model: ModelFolder, place: DeltaGenerator) -> str | None:
     """Asks for the class to explain; None is the predicted one."""
     targets = [url_state.PREDICTED, *map(str, models.load(model).classes_)]
-    url_state.choose_among("target", targets)
+    url_state.choose_among("target", targets, "class")
     target: str = place.selectbox(
         "Class to explain", targets, key="target", persist_state="session"
     )

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import url_state
 from dashboard.cache import models
-from dashboard.model_registry import ModelFolder, find_models
+from dashboard.model_registry import ModelFolder, default_model, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.html import escape
 from icaps.text.vocabulary import Vocabulary
@@ -22,7 +22,7 @@ def choose_model() -> ModelFolder | None:
     folders = {model.name: model for model in find_models()}
     if not folders:
         return None
-    url_state.choose_among("model", list(folders))
+    url_state.choose_among("model", list(folders), "model", default_model(folders.values()).name)
     with st.sidebar:
         st.html('<p class="side-title">Model</p>')
         name = st.selectbox(
@@ -34,6 +34,7 @@ def choose_model() -> ModelFolder | None:
         )
         model = folders[name]
         st.html(_facts(model, models.load(model)))
+    url_state.publish_weights(name, models.fingerprint(model))
     return model
 
 

@@ -110,6 +110,7 @@ def test_a_link_reopens_text_model_and_settings() -> None:
         "k2": "2",
         "sentences": "1",
         "ranking": "account",
+        "weights": at.query_params["weights"],
     }
     again = open_app(**address)
     assert again.text_area(key="text").value == COOKING
@@ -159,6 +160,7 @@ def test_a_wrong_address_is_ignored(address: dict[str, str]) -> None:
         "k2": "2",
         "sentences": "1",
         "ranking": "account",
+        "weights": at.query_params["weights"],
     }
 
 
