@@ -60,9 +60,8 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     from icaps.baselines.fit_baseline import SETTINGS, fit_baseline
     from icaps.baselines.storage import save_baseline
     from icaps.cli.progress import Progress
-    from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
-    from icaps.data.source import open_source
+    from icaps.data.source import open_source, open_test
     from icaps.evaluate.scores import evaluate
     from icaps.train.text_hashes import load_hashes
 
@@ -72,6 +71,7 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     place, reading = resolve(options.data, progress), reading_options(options)
     source = open_source(place, "train", **reading)
     held_out = load_hashes(options.held_out_of) if options.held_out_of else None
+    test = open_test(place, progress.say, **reading)
     settings = dataclasses.replace(SETTINGS, seed=options.seed)
     if options.name not in NETWORKS:
         status.begin_training()
@@ -86,8 +86,7 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     say_problems(source, "train")
     baseline.metrics_["data"] = options.data
     save_baseline(baseline, folder)  # before the test, which may fail
-    if has_part(place, "test"):
-        test = open_source(place, "test", **reading)
+    if test is not None:
         baseline.metrics_["test"] = evaluate(baseline, test.pairs())
         say_problems(test, "test")
         save_baseline(baseline, folder)

@@ -54,8 +54,10 @@ def _check(options: argparse.Namespace) -> int:
     place = resolve(options.data, Progress(sys.stderr))
     train = open_source(place, "train", **reading)
     test = None
-    if options.test or has_part(place, "test"):
-        test = open_source(options.test or place, "test", **reading)
+    if options.test:
+        test = open_source(options.test, "test", **reading, train=train)
+    elif has_part(place, "test"):
+        test = open_source(place, "test", **reading)
     report = check(train, test)
     print(json.dumps(report.to_dict()) if options.json else report.to_text())
     return 0 if report.usable else 2

@@ -139,9 +139,8 @@ def _fit_and_test(
 ) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
-    from icaps.data.part_files import has_part
     from icaps.data.resolve import resolve
-    from icaps.data.source import open_source
+    from icaps.data.source import open_source, open_test
     from icaps.data.unlabelled import open_unlabelled, unlabelled_reading
     from icaps.evaluate.scores import evaluate
     from icaps.interpret.global_view import DataReference, make_view, save_view
@@ -153,11 +152,13 @@ def _fit_and_test(
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     source = open_source(place, "train", **reading_options(options))
-    test = None
-    if has_part(place, "test"):
-        test = open_source(place, "test", **reading_options(options))
-        for _ in test:  # a bad row is reported before the training, not after it
-            pass
+    test = open_test(
+        place,
+        lambda line: None if distributed.rank() else progress.say(line),
+        **reading_options(options),
+    )
+    for _ in test or ():  # a bad row is reported before the training, not after it
+        pass
     unlabelled = None
     if options.unlabelled:
         unlabelled = open_unlabelled(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.data.problems import FileError, Problem, Problems
+from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
 from icaps.data.records import Record, sorted_labels
 from icaps.data.source import Description, Source
 
@@ -73,7 +73,7 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class DataFinding:
-    """A finding of the check; an error prevents training, a warning does not."""
+    """A finding of the check; an error prevents training, a warning or a note does not."""
 
     severity: str
     kind: str
@@ -211,7 +211,11 @@ class _SplitCheck:
         self._description = None
         try:
             self._description = source.describe()
+            for note in self._description.notes:
+                self.add("note", "note", note)
             self._read(source)
+        except NoLabelsError as error:
+            self.add("note" if name == "test" else "error", error.problem.kind, str(error))
         except FileError as error:
             self.add("error", error.problem.kind, str(error))
         self._duplicates, self._repeats = self.hashes.duplicates()
@@ -245,7 +249,7 @@ class _SplitCheck:
         for kind, count in self._problems.counts.items():
             first = self._problems.first[kind][0]
             self.add("error", kind, f"{kind}: {count:,}, the first: {first}")
-        if not self.classes and not self.findings:
+        if not self.classes and all(item.kind == "note" for item in self.findings):
             self.add("error", "empty file", "there is no row; add texts with labels.")
         if blank := self._lengths[0]:
             self.add("warning", "blank text", f"texts without a word: {blank:,}.")

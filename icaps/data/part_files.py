@@ -48,12 +48,14 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
     raise DataError(f"There is no file or folder {places}.")
 
 
-def has_part(place: str | Path, part: str) -> bool:
-    """Whether `place` is a folder with this part.
+def has_part(place: str | Path | Sequence[str | Path], part: str) -> bool:
+    """Whether `place` is a folder with this part; several places are none.
 
     Raises:
         DataError: The folder has some shards of the part, but not all.
     """
+    if not isinstance(place, (str, Path)):
+        return False
     return Path(place).is_dir() and bool(_in_folder(Path(place), part))
 
 

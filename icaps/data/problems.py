@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from icaps.errors import DataError
 
@@ -60,6 +63,82 @@ class FileError(DataError):
         error.problem = problem
         error.args = (str(problem),)
         return error
+
+
+class ColumnPair(NamedTuple):
+    """A choice of the text columns and the label column."""
+
+    text: tuple[str, ...]
+    label: str
+
+    def flags(self) -> str:
+        """The choice as options of the command line."""
+        options = [*(f"--text {shlex.quote(name)}" for name in self.text)]
+        return " ".join([*options, *([f"--label {shlex.quote(self.label)}"] if self.label else [])])
+
+    def keywords(self) -> str:
+        """The choice as keyword arguments."""
+        text = repr(self.text[0] if len(self.text) == 1 else list(self.text))
+        return ", ".join(
+            f"{name}={value}"
+            for name, value in (("text", text), ("label", repr(self.label)))
+            if value not in ("[]", "''")
+        )
+
+
+class UnclearColumnsError(FileError):
+    """The text and the label columns cannot be told with certainty, so that a user must choose.
+
+    Attributes:
+        columns: All columns of the file.
+        text_candidates: The columns that may hold the texts, the likeliest first.
+        label_candidates: The columns that may hold the labels, the likeliest first.
+        choices: The likeliest choices of both, at most two.
+        samples: The first values of each column, as strings.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        reason: str,
+        columns: Sequence[str],
+        text_candidates: Sequence[str] = (),
+        label_candidates: Sequence[str] = (),
+        choices: Sequence[ColumnPair] = (),
+        samples: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        super().__init__("unclear columns", file, reason)
+        self.columns = tuple(columns)
+        self.text_candidates = tuple(text_candidates)
+        self.label_candidates = tuple(label_candidates)
+        self.choices = tuple(choices)
+        self.samples = dict(samples or {})
+
+
+class NoLabelsError(FileError):
+    """The file has texts but no labels: it is for prediction, not for training or scores."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__("no labels", file, reason)
+
+
+class EncodingCandidate(NamedTuple):
+    """An encoding that fits the bytes of a file, and a line of the file decoded with it."""
+
+    encoding: str
+    sample: str
+
+
+class UnclearEncodingError(FileError):
+    """The bytes of a file fit several encodings, so that a user must choose.
+
+    Attributes:
+        candidates: The likeliest encodings, with a sample line of each, the likeliest first.
+    """
+
+    def __init__(self, file: str, reason: str, candidates: Sequence[EncodingCandidate]) -> None:
+        super().__init__("unknown encoding", file, reason)
+        self.candidates = tuple(candidates)
 
 
 @dataclass

@@ -33,6 +33,7 @@ class FileDescription:
         text: The text columns, which are joined by a space.
         label: The column of the class.
         classes: Class names, if labels are their numbers.
+        notes: What a user should know about how the file is read, as sentences.
     """
 
     file: str
@@ -48,6 +49,7 @@ class FileDescription:
     text: tuple[str, ...] = ()
     label: str = ""
     classes: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 class RawTable(Protocol):

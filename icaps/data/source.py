@@ -15,8 +15,8 @@ from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
 from icaps.data.label_file import load_corrections
-from icaps.data.part_files import find_files
-from icaps.data.problems import Problem, Problems
+from icaps.data.part_files import find_files, has_part
+from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
 from icaps.data.raw_table import FileDescription, RawTable
 from icaps.data.records import Record, record_maker, sorted_labels
 from icaps.data.text_hash import text_hash
@@ -30,6 +30,11 @@ class Description:
     """Format and columns of each file of a source, in reading order."""
 
     files: tuple[FileDescription, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the files are read, each after the file's name."""
+        return tuple(f"{file.file}: {note}" for file in self.files for note in file.notes)
 
     @property
     def classes(self) -> tuple[str, ...] | None:
@@ -56,6 +61,7 @@ class Source:
         label: str | None,
         on_bad_rows: str,
         corrections: Mapping[int, str] = MappingProxyType({}),
+        train: Callable[[], FileDescription | None] = lambda: None,
     ) -> None:
         self.problems = Problems()
         self._corrections = corrections
@@ -67,7 +73,7 @@ class Source:
         @cache
         def plan(number: int) -> tuple[RawTable, ColumnChoice]:
             table = tables[number]()
-            return table, choose_columns(table, text, label, folders[number])
+            return table, choose_columns(table, text, label, folders[number], train())
 
         self._plan = plan
 
@@ -106,7 +112,7 @@ class Source:
         """
         for number in range(self._count):
             table, choice = self._plan(number)
-            record = record_maker(table.about, choice)
+            record = record_maker(choice.described(table.about), choice)
             for row in table.rows((choice.label, *choice.text)):
                 item = row if isinstance(row, Problem) else record(*row)
                 if isinstance(item, Record):
@@ -155,6 +161,7 @@ def open_source(
     delimiter: str | None = None,
     on_bad_rows: str = "strict",
     corrections: str | Path | None = None,
+    train: Source | None = None,
 ) -> Source:
     """Opens a source of labelled texts.
 
@@ -170,6 +177,8 @@ def open_source(
         on_bad_rows: "strict" raises an error for a bad row; "skip" leaves it out and counts it in
             `Source.problems`.
         corrections: A file of labels (`label_file`) that replace those of the same texts here.
+        train: The training texts of the same data, if these are others: columns that are not
+            given are those of its first file. For a folder, its train part is found.
 
     Raises:
         DataError: The data or the corrections do not exist. What is wrong inside a file is raised
@@ -185,12 +194,52 @@ def open_source(
     corrected = load_corrections(corrections) if corrections else {}
     table = memory_table(path_or_data, part)
     if table is not None:
-        return Source([lambda: table], [None], texts, label, on_bad_rows, corrected)
+        trained = _columns_of(train)
+        return Source([lambda: table], [None], texts, label, on_bad_rows, corrected, trained)
     files = find_files(path_or_data, part)
     wanted = (*texts, *([label] if label else []))
     tables = [_opener(file, encoding, delimiter, wanted) for file in files]
     folders = [None if file.is_dir() else file.parent for file in files]
-    return Source(tables, folders, texts, label, on_bad_rows, corrected)
+    if train is None and part != "train" and has_part(path_or_data, "train"):
+        train = open_source(
+            path_or_data, "train", text=text, label=label, encoding=encoding, delimiter=delimiter
+        )
+    return Source(tables, folders, texts, label, on_bad_rows, corrected, _columns_of(train))
+
+
+def open_test(place: str | Path, log: Callable[[str], None], **options: Any) -> Source | None:
+    """Opens the test part of a folder; None if it has none, or one without labels.
+
+    Args:
+        place: A file, a folder or a pattern; files and patterns have no test part.
+        log: Called with a line if the test part has no labels.
+        options: Those of `open_source`.
+
+    Raises:
+        DataError: The test part cannot be read.
+    """
+    if not has_part(place, "test"):
+        return None
+    test = open_source(place, "test", **options)
+    try:
+        test.describe()
+    except NoLabelsError as error:
+        log(f"the test part is not scored: {error}")
+        return None
+    return test
+
+
+def _columns_of(train: Source | None) -> Callable[[], FileDescription | None]:
+    """A function that describes the first file of a source; None if there is none, or unclear."""
+
+    @cache
+    def describe() -> FileDescription | None:
+        try:
+            return None if train is None else train.describe().files[0]
+        except FileError:  # the columns of another part may be clear
+            return None
+
+    return describe
 
 
 def _opener(

@@ -66,11 +66,11 @@ class UnlabelledTexts:
     def _scan(self) -> Iterator[str | Problem]:
         for file in self._files:
             table = _open_table(file, self._text)
-            columns, label = choose_text(table, self._text, self._label)
+            about, label = choose_text(table, self._text, self._label)
             if label and not _is_folder_of_texts(file):
                 self._log(f"{file}: its labels ({label!r}) are not read")
-            for row in table.rows(columns):
-                yield row if isinstance(row, Problem) else text_of(*row, columns, table.about)
+            for row in table.rows(about.text):
+                yield row if isinstance(row, Problem) else text_of(*row, about.text, about)
 
 
 def open_unlabelled(

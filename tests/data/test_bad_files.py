@@ -262,13 +262,13 @@ FILES = {
     ),
     "columns.csv": (
         b"id,title,body,kind\n1,x,y,a\n2,x,y,b\n3,x,y,a\n4,x,y,b\n",
-        "it has the columns id, title, body, kind; name them with --text and --label",
+        "it has the columns id, title, body, kind; it is unclear which has the labels. Name",
     ),
     "twice.csv": (b"label,text,text\na,one,x\n", "2 columns are called 'text'; rename all but one"),
     "unclear.csv": (b"good,fine\nbad,awful\n", "it is unclear whether its first line .good, fine."),
     "no_header.csv": (
         b"good,fine day,x\nbad,it is,y\ngood,so it is,z\n",
-        "it has no header, so that its columns are 1, 2, 3; name them with",
+        "it has no header, so that its columns are 1, 2, 3; it is unclear which has the texts and",
     ),
     "cut.csv.gz": (compressed(GOOD.encode() * 99, ".gz")[:-9], "it cannot be read .* Copy or"),
     "cut.csv.xz": (compressed(GOOD.encode() * 99, ".xz")[:-20], "it cannot be read"),

@@ -37,8 +37,8 @@ def test_classes_without_names(tmp_path: Path) -> None:
     ("table", "message"),
     [
         (
-            TABLE.rename(columns={"text": "body"}).assign(more=1),
-            "has the columns label, body, more; name them with --text and --label",
+            TABLE.rename(columns={"text": "words"}).assign(more="so it is"),
+            "has the columns label, words, more; it is unclear which has the texts. Name",
         ),
         (TABLE.iloc[:0], "holds no rows"),
         (

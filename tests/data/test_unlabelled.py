@@ -74,10 +74,10 @@ def test_labels_are_not_read_and_that_is_said(tmp_path: Path) -> None:
 def test_other_columns_are_not_read(tmp_path: Path) -> None:
     table = {"id": ["1", "2", "3"], "date": ["x", "y", "z"], "review": TEXTS}
     assert read(write_csv(tmp_path / "texts.csv", table))[0] == TEXTS
-    table = {"id": ["1", "2", "3"], "date": ["x", "x", "x"], "words": TEXTS}
+    table = {"id": ["1", "2", "3"], "note": ["so it is"] * 3, "words": TEXTS}
     path = write_csv(tmp_path / "other.csv", table)
     assert read(path, text="words")[0] == TEXTS
-    with pytest.raises(DataError, match="id, date, words; name that of the texts with --text"):
+    with pytest.raises(DataError, match=r"id, note, words; .* texts. Name them: --text"):
         read(path)
 
 
