@@ -183,12 +183,12 @@ def test_unclear_columns_come_with_the_likeliest_ones_and_the_first_rows(tmp_pat
     lines = [
         f"{n},web,the review number {n} is long,{'good' if n % 2 else 'bad'}" for n in range(9)
     ]
-    path.write_text("\n".join(["id,source,review text,sentiment", *lines]))
+    path.write_text("\n".join(["id,source,review text,feeling", *lines]))
     unclear = preview(path, {}).unclear
     assert unclear is not None
     # The source has one value alone, so it is no class.
-    assert (unclear.text, unclear.label) == (("review text",), "sentiment")
-    assert unclear.names == ("id", "source", "review text", "sentiment")
+    assert (unclear.text, unclear.label) == (("review text",), "feeling")
+    assert unclear.names == ("id", "source", "review text", "feeling")
     assert unclear.rows[1] == ("1", "web", "the review number 1 is long", "good")
     chosen = preview(path, {"text": list(unclear.text), "label": unclear.label})
     assert chosen.unclear is None
