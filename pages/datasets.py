@@ -18,6 +18,8 @@ def main() -> None:
         wide=True,
     )
     model = sidebar.choose_model()
+    if model is not None:
+        data_picker.start_with(url_state.DATASET_PLACE, model)
     choice = data_picker.ask_on_page(url_state.DATASET_PLACE)
     if choice is None:
         return

@@ -11,6 +11,7 @@ def main() -> None:
         "Evaluate",
         "How often the model is right on labelled texts, how confident it is, which texts it gets "
         "wrong, and the words that misled it.",
+        wide=True,
     )
     model = sidebar.choose_model()
     if model is None:
@@ -30,6 +31,7 @@ def main() -> None:
                 inputs.command(model.path, choice, split),
                 f"Evaluate {model.name}",
                 "Predicts all texts once, in its own process.",
+                primary=True,
             )
         return
     result_warnings.show_leak(leaks.of_report(model, report), split)
@@ -39,11 +41,11 @@ def main() -> None:
             view.show_scores(report)
             view.show_model_card(model, report, choice.value, split)
         elif name == inputs.CONFUSION:
-            view.show_confusion(model, report)
+            view.show_confusion(model, report, choice, split)
         elif name == inputs.CALIBRATION:
             view.show_calibration(report)
         elif name == inputs.ERRORS:
-            view.show_errors(model, report)
+            view.show_errors(model, report, choice, split)
         elif name == inputs.TWO_MODELS:
             comparison.show_second_model(model, report, choice, split)
         else:

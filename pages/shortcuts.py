@@ -11,6 +11,7 @@ def main() -> None:
         "Shortcuts",
         "Words that a model relies on although they are not what the class is about: source tags, "
         "leftover HTML, names. Each is masked and inserted to measure its effect.",
+        wide=True,
     )
     model = sidebar.choose_model()
     if model is None:
@@ -25,19 +26,25 @@ def main() -> None:
         sample = inputs.ask_sample(choice, split, model)
         shortcuts = evaluations.shortcuts(sample, model)
         if shortcuts is None:
-            inputs.ask_start(sample, model)
+            shortcuts = inputs.ask_start(sample, model)
     if shortcuts is None:
         data_picker.show_preview(choice)
     else:
         result_warnings.show_leak(
             shortcuts.leak, sample.part, leaks.held_out_count(model, choice.key)
         )
-        view.show_findings(shortcuts)
-        if shortcuts.findings:
-            finding = inputs.ask_finding(shortcuts)
-            view.show_effect(finding)
-            view.show_files(choice, sample.part, shortcuts, finding)
-            view.show_texts(model, shortcuts, finding)
+        if not shortcuts.findings:
+            view.show_nothing_found(shortcuts)
+        if shortcuts.shown:
+            master, detail = layout.master_detail("shortcuts", 5, 3)
+            with detail:
+                finding = inputs.ask_finding(shortcuts)
+                view.show_effect(finding)
+                view.show_actions(choice, sample.part, shortcuts, finding)
+                view.show_texts(model, shortcuts, finding)
+            with master:
+                view.show_findings(shortcuts)
+                view.show_files(shortcuts)
     url_state.publish_data(choice.value, url_state.SHORTCUTS)
 
 

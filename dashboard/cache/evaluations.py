@@ -37,7 +37,7 @@ from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
 from icaps.evaluate.slices import SliceScore
 from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
-from icaps.shortcuts.find import Finding, find_shortcuts
+from icaps.shortcuts.find import Finding, find_shortcuts, strongest_words
 from icaps.shortcuts.predicted_texts import PredictedTexts, predict_texts
 from icaps.train.text_hashes import open_part
 
@@ -194,13 +194,20 @@ def shared(
 class Shortcuts(NamedTuple):
     """Texts with class names, what a model predicts for those it can read, and its shortcuts.
 
-    `leak` counts those that it was trained on; None if that is not known.
+    `strongest` are the words that add most to the scores where there is no shortcut. `leak` counts
+    the texts that it was trained on; None if that is not known.
     """
 
     labelled: list[tuple[str, str]]
     texts: PredictedTexts
     findings: list[Finding]
+    strongest: list[Finding]
     leak: Leak | None
+
+    @property
+    def shown(self) -> list[Finding]:
+        """The shortcuts, or else the strongest words."""
+        return self.findings or self.strongest
 
 
 def shortcuts(sample: Sample, model: ModelFolder) -> Shortcuts | None:
@@ -222,7 +229,8 @@ def find_model_shortcuts(
     read = predict_texts(models.load(model), labelled)
     findings = find_shortcuts(read, on_measured=on_measured)
     leak = seen_share(model.path, (text for text, _ in labelled))
-    result = Shortcuts(labelled, read, findings, leak)
+    strongest = [] if findings else strongest_words(read)
+    result = Shortcuts(labelled, read, findings, strongest, leak)
     _shortcuts().put((sample, model), result)
     return result
 

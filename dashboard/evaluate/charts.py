@@ -16,7 +16,10 @@ from icaps.evaluate.slices import LENGTH, UNKNOWN, SliceScore
 from icaps.reports.charts import ACCENT, GREY, ON_LARGE, PALETTE, RAMPS, SELECTED, class_colors
 
 CHOSEN = "#d55e00"
+MANY_CLASSES = 40  # with more, a cell is too small for labels, and the matrix can be zoomed
 _MOST_WRITTEN = 12  # with more classes, the cells have no room for numbers
+_STEEPNESS = 0.75  # exponent of the colour scale: a single error is visible, but not large
+_DARK = 0.35  # share of the largest value from which numbers have the colour for dark cells
 _LEAST_SHARE = 0.01  # of the texts, to be drawn; tables have all rows
 _PLAIN = {"ticks": False, "domain": False}
 
@@ -34,6 +37,12 @@ def confusion_table(confusion: NDArray[np.int64], classes: Sequence[str]) -> pd.
     )
 
 
+def confusions(table: pd.DataFrame) -> pd.DataFrame:
+    """The cells of `confusion_table` off the diagonal that have texts, the largest first."""
+    wrong = table[(table["class"] != table["predicted"]) & (table["texts"] > 0)]
+    return wrong.sort_values("texts", ascending=False, kind="stable", ignore_index=True)
+
+
 def confusion_chart(
     table: pd.DataFrame, value: str, chosen: tuple[str, str], ink: str
 ) -> alt.LayerChart:
@@ -47,6 +56,8 @@ def confusion_chart(
     """
     classes = list(dict.fromkeys(table["class"]))
     column, format_ = ("texts", ",d") if value == COUNTS else ("share", ".0%")
+    if len(classes) > MANY_CLASSES:
+        return _large_confusion_chart(table, column, chosen, ink)
     base = alt.Chart(table).encode(
         x=alt.X(
             "predicted:N",
@@ -54,7 +65,7 @@ def confusion_chart(
             title="predicted",
             axis=alt.Axis(
                 labelAngle=0 if len(classes) <= 5 else -55,
-                labelLimit=90,
+                labelLimit=180,
                 labelOverlap=False,
                 labelColor=ink,
                 **_PLAIN,
@@ -64,12 +75,12 @@ def confusion_chart(
             "class:N",
             sort=classes,
             title="class",
-            axis=alt.Axis(labelLimit=110, labelOverlap=False, labelColor=ink, **_PLAIN),
+            axis=alt.Axis(labelLimit=190, labelOverlap=False, labelColor=ink, **_PLAIN),
         ),
     )
     layers = [_confusion_cells(base, column, chosen, ink)]
     if len(classes) <= _MOST_WRITTEN:
-        dark = f"datum.{column} > {0.2 * max(float(table[column].max()), 1e-9)}"
+        dark = f"datum.{column} > {_DARK * max(float(table[column].max()), 1e-9)}"
         layers.append(
             base.transform_filter("datum.texts > 0")
             .mark_text(fontSize=12)
@@ -82,6 +93,34 @@ def confusion_chart(
     return alt.layer(*layers).properties(height=min(height, 1_000)).configure_view(stroke=None)
 
 
+def _large_confusion_chart(
+    table: pd.DataFrame, column: str, chosen: tuple[str, str], ink: str
+) -> alt.LayerChart:
+    """The confusion matrix of many classes: without labels, and it can be zoomed and moved."""
+    classes = list(dict.fromkeys(table["class"]))
+    place = {name: number for number, name in enumerate(classes)}
+    cells = table[table["texts"] > 0]
+    cells = cells.assign(row=cells["class"].map(place), column=cells["predicted"].map(place))
+    cells = cells.assign(row_end=cells["row"] + 1, column_end=cells["column"] + 1)
+    scale = alt.Scale(domain=[0, len(classes)], nice=False)
+    axis = alt.Axis(labels=False, grid=False, **_PLAIN)
+    base = alt.Chart(cells).encode(
+        x=alt.X("column:Q", title="predicted", scale=scale, axis=axis),
+        x2="column_end:Q",
+        y=alt.Y(
+            "row:Q",
+            title="class",
+            scale=alt.Scale(domain=[len(classes), 0], nice=False),
+            axis=axis,
+        ),
+        y2="row_end:Q",
+    )
+    layer = _confusion_cells(base, column, chosen, ink).add_params(
+        alt.selection_interval(name="zoom", bind="scales")
+    )
+    return alt.layer(layer).properties(height=560)
+
+
 def _confusion_cells(base: alt.Chart, column: str, chosen: tuple[str, str], ink: str) -> alt.Chart:
     """The coloured cells of the confusion matrix, which a click picks."""
     true, guess = map(json.dumps, chosen)
@@ -91,7 +130,7 @@ def _confusion_cells(base: alt.Chart, column: str, chosen: tuple[str, str], ink:
         .encode(
             color=alt.Color(
                 f"{column}:Q",
-                scale=alt.Scale(type="sqrt", range=RAMPS[ink], domainMin=0),
+                scale=alt.Scale(type="pow", exponent=_STEEPNESS, range=RAMPS[ink], domainMin=0),
                 legend=None,
             ),
             stroke=alt.condition(frame, alt.value(CHOSEN), alt.value("transparent")),

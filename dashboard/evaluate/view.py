@@ -1,6 +1,6 @@
 """Shows an evaluation: scores, confusion matrix, calibration and errors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
@@ -8,12 +8,14 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import error_boundary, url_state
+from dashboard import error_boundary, selection, url_state
 from dashboard.cache import evaluations, models
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
+from dashboard.selection import TextSelection
 from dashboard.url_state import BY_KGRAMS, BY_SHARE, CARD_LIMITS
-from dashboard.widgets import chart_card, downloads, pager, shaded_text
+from dashboard.widgets import chart_card, downloads, layout, pager, shaded_text
+from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
 from icaps.evaluate.misleading import add_misled_by
@@ -29,6 +31,9 @@ from icaps.stats import RESAMPLES
 PAGE = 5  # texts per page
 MAX_EXPLAINED = 1_000  # texts whose words are added up
 _WORDS = 10  # in the table
+_CONFUSIONS = 200  # in the list
+_LIST = "confusions"  # key of the list
+_LISTED_FROM = 13  # classes from which the confusions are listed as well
 _LABELS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
@@ -53,9 +58,12 @@ def show_scores(report: EvaluationReport) -> None:
         "are 95% intervals: Wilson's for accuracy, and for precision and recall of a class; by "
         f"{RESAMPLES:,} bootstrap resamples of the texts (seed {scores.seed}) for the others."
     )
-    _show_classes(report)
-    _show_slices(report)
-    _show_files(report)
+    left, right = layout.master_detail("scores", 5, 4)
+    with left:
+        _show_classes(report)
+        _show_files(report)
+    with right:
+        _show_slices(report)
 
 
 def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, split: str) -> None:
@@ -77,44 +85,76 @@ def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, spl
         downloads.show_report(to_bytes, STEM)
 
 
-def show_confusion(model: ModelFolder, report: EvaluationReport) -> None:
-    """The confusion matrix, and the texts of a cell."""
+def show_confusion(
+    model: ModelFolder, report: EvaluationReport, choice: Choice, split: str
+) -> None:
+    """The confusion matrix, and beside it the texts of a cell."""
     predictions = report.predictions
     value = inputs.ask_cell_values()
     cell = inputs.current_cell(predictions)
     table = charts.confusion_table(predictions.confusion, predictions.classes)
+    master, detail = layout.master_detail("confusion", 1, 1)
+    with detail:
+        actual, taken = inputs.ask_cell(predictions.classes)
+        rows = predictions.cell(actual, taken)
+        names = predictions.classes[actual], predictions.classes[taken]
+        what = f"{names[0]} predicted as {names[1]} by {model.name}"
+        show_texts(model, report, rows, "confusion", _selected(report, choice, split, rows, what))
+    with master:
+        many = len(predictions.classes) > charts.MANY_CLASSES
+        if many:
+            _show_confusions(table)
 
-    def draw(ink: str) -> alt.LayerChart:
-        return charts.confusion_chart(table, value, cell, ink)
+        def draw(ink: str) -> alt.LayerChart:
+            return charts.confusion_chart(table, value, cell, ink)
 
-    chart_card.show(
-        draw,
-        table,
-        "confusion",
-        f"The confusion matrix, {value}: classes as rows, predictions as columns",
-        key="confusion",
-        on_select=lambda: url_state.pick_confusion("confusion"),
-        selection_mode=SELECTED,
-    )
-    rows = predictions.cell(*inputs.ask_cell(predictions.classes))
-    show_texts(model, report, rows, "confusion page")
+        chart_card.show(
+            draw,
+            table,
+            "confusion",
+            f"The confusion matrix, {value}: classes as rows, predictions as columns",
+            key="confusion",
+            on_select=lambda: url_state.pick_confusion("confusion"),
+            selection_mode=SELECTED,
+        )
+        if many:
+            st.caption(
+                "Scroll to zoom, drag to move, double-click to see all. A click on a cell "
+                "shows its texts."
+            )
+        elif len(predictions.classes) >= _LISTED_FROM:
+            _show_confusions(table)
+        if len(rows):
+            _show_words(model, report, rows)
 
 
 def show_texts(
-    model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64], key: str
+    model: ModelFolder,
+    report: EvaluationReport,
+    rows: NDArray[np.int64],
+    key: str,
+    selected: TextSelection,
 ) -> None:
-    """Texts in the order given: the words that misled in all of them, then one by one."""
+    """Texts in the order given, what can be done with them, and a file of all of them.
+
+    Args:
+        model: The model that explains them.
+        report: The evaluation that they are from.
+        rows: Their numbers in it.
+        key: Prefix of the keys of the controls.
+        selected: The same texts.
+    """
     if not len(rows):
         st.caption("There is no such text.")
         return
-    _show_words(model, report, rows)
     plural = "" if len(rows) == 1 else "s"
     st.caption(f"{len(rows):,} text{plural}, the most confident predictions first")
+    selection.show_actions(selected, key, "evaluate")
     shaded = shaded_text.ask_shading()
     if shaded == BY_SHARE:
         rather = " rather than of the true one" if not report.predictions.correct[rows[0]] else ""
         st.caption(f"What each word adds to the score of the predicted class{rather}.")
-    table = report.table(rows[pager.ask_page(len(rows), PAGE, key)])
+    table = report.table(rows[pager.ask_page(len(rows), PAGE, f"{key} page")])
 
     def describe(n: int, explanation: Explanation) -> str:
         row = table.iloc[n]
@@ -133,6 +173,51 @@ def show_texts(
         return shaded_text.account_card(explanation, **misled)
 
     shaded_text.show_cards(model, table["text"].tolist(), describe, card=card)
+    downloads.show_csv(
+        lambda: add_misled_by(models.load(model), report.table(rows)),
+        key,
+        f"CSV of all {len(rows):,} text{plural}",
+    )
+
+
+def _selected(
+    report: EvaluationReport, choice: Choice, split: str, rows: NDArray[np.int64], what: str
+) -> TextSelection:
+    """Texts of an evaluation, for other pages."""
+    predictions = report.predictions
+
+    def labelled() -> Iterator[tuple[str, str]]:
+        labels = (predictions.classes[number] for number in predictions.labels[rows])
+        return zip(report.evaluation.texts.take(rows), labels, strict=True)
+
+    return TextSelection(choice.key, split, what, len(rows), labelled, {"evaluated": what})
+
+
+def _show_confusions(table: pd.DataFrame) -> None:
+    """The confusions as a list, the most frequent first; a click picks one."""
+    confusions = charts.confusions(table)
+    if confusions.empty:
+        return
+    st.html('<p class="chart-title">Most frequent confusions</p>')
+    st.dataframe(
+        confusions.head(_CONFUSIONS),
+        width="stretch",
+        height=min(38 + 35 * len(confusions), 318),
+        hide_index=True,
+        key=_LIST,
+        on_select=lambda: _pick_confusion(confusions),
+        selection_mode="single-row",
+        column_config={
+            "share": st.column_config.NumberColumn("share of the class", format="percent")
+        },
+    )
+
+
+def _pick_confusion(confusions: pd.DataFrame) -> None:
+    """Chooses the cell that was clicked in the list."""
+    for row in st.session_state[_LIST].selection.rows:
+        st.session_state.actual = confusions["class"].iloc[row]
+        st.session_state.taken = confusions["predicted"].iloc[row]
 
 
 def _show_words(model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]) -> None:
@@ -179,18 +264,53 @@ def _show_words(model: ModelFolder, report: EvaluationReport, rows: NDArray[np.i
 
 def show_calibration(report: EvaluationReport) -> None:
     """The reliability diagram with its error, and accuracy by the share of texts predicted."""
-    calibration = report.reliability
-    left, right = st.columns(2, gap="medium")
+    left, right = layout.master_detail("calibration", 1, 1)
     with left:
-        show_interval("Calibration error", calibration.error, width="stretch")
-    right.metric(
-        "of a perfectly calibrated model",
-        f"{calibration.perfect:.2%}",
-        delta=f"below {calibration.perfect_high:.2%} in 95% of samples",
+        _show_reliability(report)
+    with right:
+        _show_selective(report)
+
+
+def show_errors(model: ModelFolder, report: EvaluationReport, choice: Choice, split: str) -> None:
+    """The words that misled, and beside them the wrong predictions, the most confident first."""
+    rows = report.predictions.errors
+    if not len(rows):
+        st.success("All predictions are right.", icon=":material/check:")
+        return
+    master, detail = layout.master_detail("errors", 1, 1)
+    with detail:
+        selected = _selected(report, choice, split, rows, f"Errors of {model.name}")
+        show_texts(model, report, rows, "errors", selected)
+    with master:
+        _show_words(model, report, rows)
+
+
+def show_interval(label: str, score: Interval, width: int | str = 150) -> None:
+    """A score with its interval."""
+    st.metric(
+        label,
+        f"{score.value:.2%}",
+        delta=f"{100 * score.low:.1f} to {100 * score.high:.1f}%",
         delta_color="off",
         delta_arrow="off",
-        help="The control: the error that arises by chance with this number of texts.",
+        width=width,
     )
+
+
+def _show_reliability(report: EvaluationReport) -> None:
+    """The reliability diagram, and its error beside that of a calibrated model."""
+    calibration = report.reliability
+    with st.container(horizontal=True, gap="medium"):
+        show_interval("Calibration error", calibration.error, width=190)
+        st.metric(
+            "of a perfectly calibrated model",
+            f"{calibration.perfect:.2%}",
+            delta=f"below {calibration.perfect_high:.2%} in 95% of samples",
+            delta_color="off",
+            delta_arrow="off",
+            width=250,
+            help="The control: the error that arises by chance with this number of texts.",
+        )
     reliability = charts.reliability_table(calibration)
     chart_card.show(
         lambda ink: charts.reliability_chart(reliability, ink),
@@ -203,40 +323,20 @@ def show_calibration(report: EvaluationReport) -> None:
         "interval. On the dashed line the accuracy equals the confidence. The error (ECE) is the "
         "mean distance from the line (Guo et al. 2017)."
     )
+
+
+def _show_selective(report: EvaluationReport) -> None:
+    """The accuracy by the share of texts predicted, for a model that may abstain."""
     predictions = report.predictions
-    selection = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
-    st.write(error_boundary.plain(_selective_sentence(selection)))
+    chosen = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
+    st.write(error_boundary.plain(_selective_sentence(chosen)))
     curve = charts.selective_table(report.coverage)
     overall = report.scores.accuracy.value
     chart_card.show(
-        lambda ink: charts.selective_chart(curve, selection, overall, ink),
+        lambda ink: charts.selective_chart(curve, chosen, overall, ink),
         curve,
         "rejection",
         "Accuracy of the predictions, by the share of texts predicted",
-    )
-
-
-def show_errors(model: ModelFolder, report: EvaluationReport) -> None:
-    """The wrong predictions, the most confident first, and the file of them."""
-    rows = report.predictions.errors
-    show_texts(model, report, rows, "errors page")
-    downloads.show_csv(
-        lambda: add_misled_by(models.load(model), report.table(rows)),
-        "errors",
-        f"CSV of all {len(rows):,} errors",
-        disabled=not len(rows),
-    )
-
-
-def show_interval(label: str, score: Interval, width: int | str = 150) -> None:
-    """A score with its interval."""
-    st.metric(
-        label,
-        f"{score.value:.2%}",
-        delta=f"{100 * score.low:.1f} to {100 * score.high:.1f}%",
-        delta_color="off",
-        delta_arrow="off",
-        width=width,
     )
 
 

@@ -1,12 +1,16 @@
 """Asks on which texts shortcuts are looked for, and which finding is shown."""
 
+import time
+
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.cache import evaluations
+from dashboard.cache import at_once, evaluations
 from dashboard.cache.evaluations import Sample, Shortcuts
 from dashboard.model_registry import ModelFolder
+from dashboard.widgets import progress_bar
 from dashboard.widgets.data_picker import Choice
+from icaps.cli.formatting import duration
 from icaps.shortcuts.find import Finding
 from icaps.train.text_hashes import HELD_OUT
 
@@ -25,31 +29,40 @@ def ask_sample(choice: Choice, split: str, model: ModelFolder) -> Sample:
     return Sample(choice.key, split, int(limit.replace(",", "")), held_out)
 
 
-def ask_start(sample: Sample, model: ModelFolder) -> None:
-    """A button that looks for shortcuts, with a progress bar."""
-    st.caption(
-        "Takes words from explanations, and those that add most to the scores of the classes; "
-        "masks them in correct predictions, inserts them into texts of other classes, and compares "
-        "with random words."
-    )
-    if not st.button(f"Look for shortcuts of {error_boundary.plain(model.name)}", type="primary"):
-        return
-    bar = st.progress(0.0, "Reading the texts …")
+def ask_start(sample: Sample, model: ModelFolder) -> Shortcuts | None:
+    """A button that looks for shortcuts, with a progress bar; few texts need no button."""
+    button, bar = st.empty(), st.empty()
+    if not at_once.few(sample.open()):
+        with button.container():
+            st.caption(
+                "Takes words from explanations, and those that add most to the scores of the "
+                "classes; masks them in correct predictions, inserts them into texts of other "
+                "classes, and compares with random words."
+            )
+            name = error_boundary.plain(model.name)
+            if not st.button(f"Look for shortcuts of {name}", type="primary"):
+                return None
+    title, started = f"Shortcuts of {model.name}", time.monotonic()
+    progress_bar.show(title, "reading the texts …", None, bar)
 
     def on_measured(done: int, total: int) -> None:
-        bar.progress(done / total, f"{done} of {total} K-grams measured")
+        left = duration((time.monotonic() - started) * (total - done) / done)
+        detail = f"{done:,} of {total:,} K-grams measured, {left} left"
+        progress_bar.show(title, detail, done / total, bar)
 
-    evaluations.find_model_shortcuts(sample, model, on_measured)
+    shortcuts = evaluations.find_model_shortcuts(sample, model, on_measured)
+    button.empty()
     bar.empty()
-    st.rerun()
+    return shortcuts
 
 
 def ask_finding(shortcuts: Shortcuts) -> Finding:
     """Asks for a finding, as a click in the table does."""
-    names = [finding_label(finding) for finding in shortcuts.findings]
+    names = [finding_label(finding) for finding in shortcuts.shown]
     url_state.choose_among("finding", names, "finding")
-    name = st.selectbox("Finding", names, key="finding", persist_state="session")
-    return shortcuts.findings[names.index(name)]
+    label = "Finding" if shortcuts.findings else "Word"
+    name = st.selectbox(label, names, key="finding", persist_state="session")
+    return shortcuts.shown[names.index(name)]
 
 
 def finding_label(finding: Finding) -> str:

@@ -23,6 +23,27 @@ from icaps.shortcuts.interventions import Effect
 
 PAGE = 5  # texts per page
 _TABLE = "shortcut table"
+_SHOWN = (  # columns; the others are in the menu of the table, beside it, and in the files
+    "finding",
+    "class",
+    "texts",
+    "hang on it",
+    "flips masked",
+    "random masked",
+    "flips added",
+    "random added",
+)
+_OF_WORDS = ("finding", "class", "texts", "share", *_SHOWN[4:])
+_MEANING = {
+    True: "“Depend”: flips when masked, minus flips for random words.",
+    False: "“Share in all”: what the word adds to the score of the class in all texts that get it.",
+}
+_HELP = {
+    "hang on it": "Flips when masked, minus flips for random words.",
+    "masked": "Correct predictions that flip when the words are masked in texts that have them.",
+    "added": "Correct predictions of other classes that flip when the words are added.",
+    "random": "The same for random words.",
+}
 _EFFECTS = {
     "unk": "Flips masked (unknown)",
     "deletion": "Flips masked (deleted)",
@@ -30,40 +51,50 @@ _EFFECTS = {
 }
 
 
+def show_nothing_found(shortcuts: Shortcuts) -> None:
+    """Says that there is no finding, of how many texts, and what is shown instead."""
+    instead = " Below are the words that add most to the scores." if shortcuts.strongest else ""
+    st.success(
+        f"No shortcut was found. {_describe_texts(shortcuts)}{instead}", icon=":material/check:"
+    )
+
+
 def show_findings(shortcuts: Shortcuts) -> None:
     """A row per finding, the largest effect first; a click picks one."""
-    texts = shortcuts.texts
-    sample = f"{texts.right.mean():.1%} of {len(texts):,} texts are predicted right."
-    if not shortcuts.findings:
-        st.success(f"No shortcut was found. {sample}", icon=":material/check:")
-        return
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
-        findings_table(shortcuts.findings),
+        findings_table(shortcuts.shown),
         width="stretch",
         hide_index=True,
         key=_TABLE,
         on_select=lambda: _pick(shortcuts),
         selection_mode="single-row",
+        column_order=_SHOWN if shortcuts.findings else _OF_WORDS,
         column_config={
-            "why": st.column_config.TextColumn(width="medium"),
-            "tied": st.column_config.NumberColumn("predicted as it", format="percent"),
-            "share per text": st.column_config.NumberColumn(format="%+.3f"),
-            "share": st.column_config.NumberColumn("share in all", format="%+.2f"),
-            "hang on it": st.column_config.NumberColumn("depend on it"),
-            "flips masked": st.column_config.NumberColumn(format="percent"),
-            "random masked": st.column_config.NumberColumn(format="percent"),
-            "flips added": st.column_config.NumberColumn(format="percent"),
-            "random added": st.column_config.NumberColumn(format="percent"),
+            "class": text(width=80),
+            "texts": number(width=55),
+            "why": text(width="large"),
+            "tied": number("predicted as it", format="percent"),
+            "share per text": number(format="%+.3f"),
+            "share": number("share in all", width=95, format="%+.2f"),
+            "hang on it": number("depend", width=70, help=_HELP["hang on it"]),
+            "flips masked": number("masked", width=75, format="percent", help=_HELP["masked"]),
+            "random masked": number("random", width=70, format="percent", help=_HELP["random"]),
+            "flips added": number("added", width=70, format="percent", help=_HELP["added"]),
+            "random added": number("random", width=70, format="percent", help=_HELP["random"]),
         },
     )
     st.caption(
-        f"{sample} “Predicted as it”: share of the texts with the words that get the class. "
-        "“Share”: what the words add to its score, per text that gets it and in all of them. "
-        "“Flips”: correct predictions that change when the words are masked in texts that have "
-        "them, or added to texts of other classes; “random”: the same for random words. “Depend "
-        "on it”: number of flips when masked, minus that for random words. Whether a finding is a "
-        "shortcut or what the class is about is up to you."
+        f"{_describe_texts(shortcuts)} {_MEANING[bool(shortcuts.findings)]} “Masked”: share of the "
+        "correct predictions that flip when the words are masked in texts that have them. “Added”: "
+        "share that flips when they are added to texts of other classes. “Random”: the same for "
+        "random words. Whether a finding is a shortcut or what the class is about is up to you."
     )
+
+
+def _describe_texts(shortcuts: Shortcuts) -> str:
+    texts = shortcuts.texts
+    return f"{texts.right.mean():.1%} of {len(texts):,} texts are predicted right."
 
 
 def show_effect(finding: Finding) -> None:
@@ -75,7 +106,8 @@ def show_effect(finding: Finding) -> None:
     st.write(
         error_boundary.plain(
             f"It adds {share.mean:+.2f} to the score of {finding.label} per text, "
-            f"{share.total:+.2f} in the {share.texts:,} texts that get the class."
+            f"{share.total:+.2f} in the {share.texts:,} texts that get the class: "
+            f"{finding.tied:.1%} of the texts with it."
         )
     )
     control = "random words" if finding.capsule is None else "other capsules"
@@ -92,16 +124,20 @@ def show_effect(finding: Finding) -> None:
         )
 
 
-def show_files(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> None:
-    """What can be done with the texts; the findings as a check file and as tables."""
+def show_actions(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> None:
+    """What can be done with the texts of a finding."""
     selection.show_actions(selected(choice, split, shortcuts, finding), "finding", "shortcuts")
+
+
+def show_files(shortcuts: Shortcuts) -> None:
+    """The findings as a check file and as tables."""
     with st.container(horizontal=True):
         checks = make_checks(shortcuts.findings)
         downloads.show_file(
             dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
         )
-        downloads.show_csv(findings_table(shortcuts.findings), "shortcuts")
-        rows = [finding.to_dict() for finding in shortcuts.findings]
+        downloads.show_csv(findings_table(shortcuts.shown), "shortcuts")
+        rows = [finding.to_dict() for finding in shortcuts.shown]
         content = json.dumps(rows, ensure_ascii=False, indent=1)
         downloads.show_file(content, "shortcuts.json", "JSON")
     st.caption(
@@ -167,4 +203,4 @@ def _show_share(label: str, effect: Effect, control: str) -> None:
 def _pick(shortcuts: Shortcuts) -> None:
     """Chooses the row that was clicked in the table."""
     for row in st.session_state[_TABLE].selection.rows:
-        st.session_state.finding = inputs.finding_label(shortcuts.findings[row])
+        st.session_state.finding = inputs.finding_label(shortcuts.shown[row])

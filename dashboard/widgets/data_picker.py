@@ -90,6 +90,24 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     return Choice(key, preview, misfit)
 
 
+def start_with(place: str, model: ModelFolder) -> None:
+    """Chooses the data that suits a model, unless there is none or the visitor has chosen some.
+
+    Args:
+        place: Prefix of the keys of the widgets.
+        model: The model; other data is listed as well.
+
+    Raises:
+        CheckpointError: The model is damaged.
+    """
+    state = st.session_state
+    if f"{place} data" in state or state.data:
+        return
+    start = data_list.listed(model).start
+    if start != UPLOAD:
+        state[f"{place} data"] = state[f"{place} data start"] = start
+
+
 def ask_on_page(place: str, model: ModelFolder | None = None) -> Choice | None:
     """As `ask`; a data set in the address of the page, or from another page, comes first.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from icaps.faithfulness.perturbation import REMOVALS
-from icaps.shortcuts.candidates import Candidate, candidates, parts
+from icaps.shortcuts.candidates import Candidate, candidates, parts, words_by_share
 from icaps.shortcuts.heuristics import Sign
 from icaps.shortcuts.interventions import (
     DRAWS,
@@ -31,6 +31,7 @@ from icaps.shortcuts.predicted_texts import Numbers, PredictedTexts, ShareTotal
 KGRAM, CAPSULE = "K-gram", "capsule"
 FEWEST = 10  # texts that a capsule must win at least
 MASKED, INSERTED = 300, 200  # texts that are changed at most, drawn at random
+STRONGEST = 15  # words that are measured whether they are shortcuts or not
 # Largest share that may flip, above the control's, without being a finding.
 MASKED_MOST, INSERTED_MOST = 0.05, 0.10
 ALONE = 0.3  # share of right predictions that depend on a K-gram alone, which is itself a sign
@@ -126,6 +127,23 @@ def find_shortcuts(
     return sorted(findings, key=_sort_key)
 
 
+def strongest_words(texts: PredictedTexts, count: int = STRONGEST, seed: int = 0) -> list[Finding]:
+    """The words that add most to the scores of the predicted classes, with their effects.
+
+    They are candidates of `find_shortcuts`, measured whether they are shortcuts or not: what a
+    model relies on where no shortcut was found. Their `signs` are empty or weak ones.
+
+    Args:
+        texts: Labelled texts and the model's predictions.
+        count: Number of words at most.
+        seed: Seed of the sample of texts, and of the random words.
+    """
+    return [
+        _finding(texts, candidate, candidate.signs, *measure_effects(texts, candidate, seed))
+        for candidate in words_by_share(texts)[:count]
+    ]
+
+
 def measure_effects(
     texts: PredictedTexts, candidate: Candidate, seed: int = 0
 ) -> tuple[dict[str, Effect], Effect]:
@@ -138,7 +156,7 @@ def measure_effects(
 
 def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding | None:
     """A finding if the effect is well above the control's and there is a sign, else None."""
-    words, target, rows, own_signs = candidate
+    own_signs = candidate.signs
     if not _may_decide(texts, candidate, seed):
         return None
     masked, inserted = measure_effects(texts, candidate, seed)
@@ -151,6 +169,17 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         own_signs = (Sign(alone), *own_signs)
     if not own_signs:
         return None
+    return _finding(texts, candidate, own_signs, masked, inserted)
+
+
+def _finding(
+    texts: PredictedTexts,
+    candidate: Candidate,
+    signs: tuple[Sign, ...],
+    masked: dict[str, Effect],
+    inserted: Effect,
+) -> Finding:
+    words, target, rows, _ = candidate
     right = int((texts.right[rows] & (texts.labels[rows] == target)).sum())
     return Finding(
         kind=KGRAM,
@@ -160,7 +189,7 @@ def _measure(texts: PredictedTexts, candidate: Candidate, seed: int) -> Finding 
         rows=texts.numbers[rows],
         tied=float((texts.predicted[rows] == target).mean()),
         share=texts.share_of(words, target),
-        signs=own_signs,
+        signs=signs,
         masked=masked,
         inserted=inserted,
         lost=right * float(np.mean([effect.above.value for effect in masked.values()])),

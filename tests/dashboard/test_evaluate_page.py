@@ -33,7 +33,7 @@ from icaps.evaluate.slices import LENGTH, SAVED, UNKNOWN, score_slice
 from icaps.explore.index import make_index
 from icaps.explore.search import save_slice
 from icaps.html import p_value
-from icaps.reports.charts import INK, image
+from icaps.reports.charts import INK, SELECTED, image
 from icaps.reports.files import to_csv
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import MODEL, TRAIN, make_texts
@@ -422,6 +422,34 @@ def test_every_chart_can_be_drawn(report: EvaluationReport, ink: str) -> None:
     ]
     for chart in drawn:
         assert len(image(chart.properties(width=300), "svg")) > 2_000
+
+
+def large_confusion() -> pd.DataFrame:
+    """Of 150 classes with ten texts each, of which class 3 has seven as class 5, class 9 one."""
+    counts = 10 * np.eye(150, dtype=np.int64)
+    counts[3, [3, 5]] = 3, 7
+    counts[9, [9, 8]] = 9, 1
+    return charts.confusion_table(counts, [f"class {number}" for number in range(150)])
+
+
+def test_confusions_come_by_their_number() -> None:
+    found = charts.confusions(large_confusion())
+    assert found.to_numpy().tolist() == [
+        ["class 3", "class 5", 7, 0.7],
+        ["class 9", "class 8", 1, 0.1],
+    ]
+
+
+@pytest.mark.parametrize("ink", INK.values())
+def test_a_matrix_of_many_classes_has_a_place_per_class_and_can_be_zoomed(ink: str) -> None:
+    chart = charts.confusion_chart(large_confusion(), COUNTS, ("class 3", "class 5"), ink)
+    plain = chart.to_dict()
+    (cells,) = (rows for rows in plain["datasets"].values() if "column_end" in rows[0])
+    assert len(cells) == 152  # empty ones are left out
+    (cell,) = (row for row in cells if row["texts"] == 7)
+    assert (cell["row"], cell["row_end"], cell["column"], cell["column_end"]) == (3, 4, 5, 6)
+    assert {"zoom", SELECTED} <= {param["name"] for param in plain["params"]}
+    assert len(image(chart.properties(width=300), "svg")) > 2_000
 
 
 def test_shares_of_the_confusion_are_of_rows() -> None:

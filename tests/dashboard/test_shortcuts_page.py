@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import error_boundary, selection
-from dashboard.cache import evaluations
+from dashboard.cache import at_once, evaluations
 from dashboard.cache.data import key_of
 from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import find_models
@@ -21,6 +21,7 @@ from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
+from icaps.shortcuts.find import STRONGEST
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import page_html, shown_text
@@ -64,7 +65,10 @@ def press(at: AppTest, label: str) -> AppTest:
     return run(at)
 
 
-def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
+def test_a_planted_token_is_found_and_its_texts_are_shown(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_once, "TEXTS", 0)
     at = opened(data)
     assert not [found for found in at.selectbox if found.key == "finding"]
     at = press(at, "Look for shortcuts of misled")
@@ -73,7 +77,7 @@ def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
     total, texts = table.loc[0, "share"], round(table.loc[0, "tied"] * table.loc[0, "texts"])
     assert table.loc[0, "share per text"] == pytest.approx(total / texts)
     told = f"It adds {total / texts:+.2f} to the score of Gardens per text, {total:+.2f} in the "
-    told += f"{texts} texts that get the class."
+    told += f"{texts} texts that get the class: {table.loc[0, 'tied']:.1%} of the texts with it."
     assert error_boundary.plain(told) in [markdown.value for markdown in at.markdown]
     assert at.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
     assert at.query_params["finding"] == f"{TOKEN} (Gardens)"
@@ -89,14 +93,20 @@ def test_a_planted_token_is_found_and_its_texts_are_shown(data: Path) -> None:
     assert again.selectbox(key="finding").value == f"{TOKEN} (Gardens)"
 
 
-def test_a_clean_model_has_none(data: Path) -> None:
-    at = press(opened(data, "small"), "Look for shortcuts of small")
+def test_a_clean_model_has_none_and_its_strongest_words_are_shown(data: Path) -> None:
+    at = opened(data, "small")  # few texts, so without a button
     assert "No shortcut was found" in at.success[0].value
-    assert not at.metric
+    table = at.dataframe[0].value
+    assert 5 < len(table) <= STRONGEST
+    assert table["share"].tolist() == sorted(table["share"], reverse=True)
+    first = table.loc[0, "finding"]
+    assert at.selectbox(key="finding").value == f"{first} ({table.loc[0, 'class']})"
+    assert first in shown_text(at)
+    assert {"Flips masked (unknown)", "Flips added to others"} <= {m.label for m in at.metric}
 
 
 def test_its_texts_are_saved_as_a_slice(data: Path) -> None:
-    at = press(opened(data), "Look for shortcuts of misled")
+    at = opened(data)
     at.button(key="finding slice").click()
     run(at).text_input(key="slice name").set_value("tagged")
     at.button(key="save slice").click()
@@ -113,7 +123,7 @@ def test_nothing_is_saved_in_read_only_mode(
 ) -> None:
     (tmp_path / "settings.toml").write_text(f'read_only = true\ndata_roots = ["{tmp_path}"]\n')
     monkeypatch.setenv("ICAPS_SETTINGS", str(tmp_path / "settings.toml"))
-    at = press(opened(data), "Look for shortcuts of misled")
+    at = opened(data)
     assert not [button for button in at.button if button.label.startswith("Save ")]
     model = next(model for model in find_models() if model.name == "misled")
     kept = evaluations.find_model_shortcuts(

@@ -20,7 +20,7 @@ from icaps.errors import ConfigError, DataError
 from icaps.shortcuts import find, interventions
 from icaps.shortcuts.candidates import Candidate, candidates
 from icaps.shortcuts.checks import Check, dump_checks, load_checks, make_checks, run_checks
-from icaps.shortcuts.find import KGRAM, find_shortcuts
+from icaps.shortcuts.find import KGRAM, find_shortcuts, strongest_words
 from icaps.shortcuts.findings_table import findings_lines, findings_table
 from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
@@ -104,6 +104,18 @@ def test_a_planted_token_is_the_first_finding(misled: ICapsClassifier) -> None:
 def test_a_clean_model_has_none(classifier: ICapsClassifier) -> None:
     for labelled in (planted(240, seed=7), list(zip(*make_texts(180, seed=8), strict=True))):
         assert find_shortcuts(predict_texts(classifier, labelled)) == []
+
+
+def test_the_strongest_words_are_measured_as_they_are(misled: ICapsClassifier) -> None:
+    read = predict_texts(misled, planted(240, seed=7))
+    words = strongest_words(read, count=4)
+    assert len(words) == 4
+    totals = [finding.share.total for finding in words]
+    assert totals == sorted(totals, reverse=True)
+    (finding,) = (finding for finding in words if finding.words == (TOKEN,))
+    shortcut = find_shortcuts(read)[0]
+    assert (finding.masked, finding.inserted) == (shortcut.masked, shortcut.inserted)
+    assert (finding.lost, finding.tied) == (shortcut.lost, shortcut.tied)
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"kernel_size": 2}])
