@@ -279,12 +279,6 @@ def text_fits_link() -> bool:
     return not _is_too_long("text")
 
 
-def take_example() -> None:
-    """Puts the selected example in the text box."""
-    if st.session_state.example:
-        st.session_state.text = EXAMPLES[st.session_state.example]
-
-
 def forget_example() -> None:
     """Deselects the example, as the visitor has changed the text."""
     st.session_state.example = None

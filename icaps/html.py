@@ -7,7 +7,7 @@ The templates are in `templates/`; what they insert is escaped unless it is `Mar
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 SHADING_STYLE = (TEMPLATES / "shading.css").read_text(encoding="utf-8")  # of `shaded_text`
 MAX_LEVEL = 4  # shades; a word under more marks than this is no darker
 FAINT = 0.01  # neighbouring sentences with a smaller weight share a row
+_LONG = 600  # characters; a text of fewer needs no scrolling
 _FAINTEST, _DARKEST = 0.02, 0.62  # part of the largest attention; opacity of the largest
 MISSING = "–"  # shown for a number that is not known
 
@@ -170,11 +171,12 @@ def _fenced(text: str) -> Markup:
 
 
 class Mark(NamedTuple):
-    """A shaded part of a text, and the line of its tooltip."""
+    """A shaded part of a text, the line of its tooltip, and a class that links it with its row."""
 
     start: int
     end: int
     tip: str
+    key: str = ""
 
 
 class Row(NamedTuple):
@@ -228,7 +230,12 @@ def segments(
 
 
 def shaded_text(
-    text: str, words: Sequence[tuple[int, int]], marks: Sequence[Mark], rows: Sequence[Row] = ()
+    text: str,
+    words: Sequence[tuple[int, int]],
+    marks: Sequence[Mark],
+    rows: Sequence[Row] = (),
+    unknown: Collection[tuple[int, int]] = frozenset(),
+    unread: int | None = None,
 ) -> str:
     """A text as an HTML fragment, darker where marks overlap; the page needs `SHADING_STYLE`.
 
@@ -240,12 +247,32 @@ def shaded_text(
         marks: Spans of the text; their ends are ends of words.
         rows: From `sentence_rows`: each row gets a bar as long as its weight. Without rows the text
             is one block.
+        unknown: Start and end of each word that the model does not know, which is dotted.
+        unread: Where the part of the text begins that was not read, which is faint; None: nowhere.
     """
+    rest = () if unread is None else ((unread, len(text)),)
+    notes = dict.fromkeys(unknown, ("unknown", "unknown to the model"))
+    notes |= dict.fromkeys(rest, ("icaps-unread", "not read"))
+    cuts = sorted({*words, *notes})
     if rows:
-        pieces = [_row_html(row, _shaded(text, words, marks, row.start, row.end)) for row in rows]
+        shaded = [_shaded(text, cuts, marks, notes, row.start, row.end) for row in rows]
+        pieces = [_row_html(row, piece) for row, piece in zip(rows, shaded, strict=True)]
     else:
-        pieces = [_shaded(text, words, marks, 0, len(text))]
-    return f'<div class="icaps-text" dir="auto">{"".join(pieces)}</div>'
+        pieces = [_shaded(text, cuts, marks, notes, 0, len(text))]
+    return text_block("".join(pieces), len(text), has_stops=bool(marks))
+
+
+def text_block(content: str, length: int, name: str = "icaps-text", has_stops: bool = True) -> str:
+    """A text in its block; a long one without stops for the keyboard is one, so that it scrolls.
+
+    Args:
+        content: The text as HTML.
+        length: Its characters.
+        name: Classes of the block.
+        has_stops: Whether words of it can be focused.
+    """
+    stop = "" if has_stops or length < _LONG else ' tabindex="0" role="group" aria-label="the text"'
+    return f'<div class="{name}" dir="auto"{stop}>{content}</div>'
 
 
 def attention_text(text: str, words: Sequence[tuple[int, int]], weights: Sequence[float]) -> str:
@@ -268,7 +295,7 @@ def attention_text(text: str, words: Sequence[tuple[int, int]], weights: Sequenc
         )
         place = end
     parts.append(escape(text[place:]))
-    return f'<div class="icaps-text icaps-attention" dir="auto">{"".join(parts)}</div>'
+    return text_block("".join(parts), len(text), "icaps-text icaps-attention", has_stops=False)
 
 
 def _row_html(row: Row, shaded: str) -> str:
@@ -281,20 +308,28 @@ def _row_html(row: Row, shaded: str) -> str:
 
 
 def _shaded(
-    text: str, words: Sequence[tuple[int, int]], marks: Sequence[Mark], start: int, end: int
+    text: str,
+    words: Sequence[tuple[int, int]],
+    marks: Sequence[Mark],
+    notes: Mapping[tuple[int, int], tuple[str, str]],
+    start: int,
+    end: int,
 ) -> str:
     parts = []
     for first, last, over in segments(words, marks, start, end):
         piece = text[first:last]
-        level = min(len(over), MAX_LEVEL)
+        name, note = notes.get((first, last), ("", ""))
+        keys = " ".join([f"l{min(len(over), MAX_LEVEL)}", *(mark.key for mark in over), name])
+        keys = " ".join(keys.split())
         if not over:
-            parts.append(escape(piece))
+            shown = escape(piece)
+            parts.append(f'<span class="{name}" title="{note}">{shown}</span>' if name else shown)
         elif piece.isspace():
-            parts.append(f'<mark class="l{level}">{escape(piece)}</mark>')
+            parts.append(f'<mark class="{keys}">{escape(piece)}</mark>')
         else:
-            tip = "\n".join(mark.tip for mark in over)
+            tip = "\n".join([*(mark.tip for mark in over), *([note] if note else [])])
             parts.append(
-                f'<mark class="l{level}" tabindex="0">{escape(piece)}'
+                f'<mark class="{keys}" tabindex="0">{escape(piece)}'
                 f'<span class="icaps-tip" role="tooltip">{escape(tip)}</span></mark>'
             )
     return "".join(parts)

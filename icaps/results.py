@@ -355,6 +355,12 @@ class Explanation:
         return sentence + "."
 
     @property
+    def ranked_classes(self) -> list[tuple[str, float, float]]:
+        """Name, probability and norm of each class, the largest norm first."""
+        rows = zip(self.classes, self.probabilities, self.scores, strict=True)
+        return sorted(rows, key=lambda row: -row[2])
+
+    @property
     def notices(self) -> list[str]:
         """Caveats of the explanation, one sentence each: words not read, unknown words, regions."""
         lines = []
@@ -417,8 +423,13 @@ class Explanation:
         return html.shaded_text(
             self.text,
             words=[(word.start, word.end) for word in self.words if word.count],
-            marks=[html.Mark(kgram.start, kgram.end, kgram.summary) for kgram in self.kgrams],
+            marks=[
+                html.Mark(kgram.start, kgram.end, kgram.summary, f"k{n}")
+                for n, kgram in enumerate(self.kgrams)
+            ],
             rows=self.sentence_rows(),
+            unknown=[(word.start, word.end) for word in self.words if not word.known],
+            unread=self.words[-1].end if self.truncated and self.words else None,
         )
 
     def word_account(
@@ -470,6 +481,7 @@ class Explanation:
             unknown=frozenset(n for n, word in enumerate(self.words) if not word.known),
             is_cut=self.truncated,
             is_difference=rather_than is not None,
+            kgrams=[(kgram.start, kgram.end) for kgram in self.kgrams],
         )
 
     def contrast(self, other: str) -> Contrast:

@@ -26,6 +26,10 @@ MAX_WORDS = 10  # rows of words in the list of bars
 MAX_CAPSULES = 5  # rows of capsules
 _TIP_CAPSULES = 3  # capsules in the tip of a word
 _SERIES = (1, 2, 5)  # times a power of ten: the numbers of the scale
+_SCORE = (
+    "The score is the norm (length) of the class capsule; the probability follows from the norms."
+)
+_DIFFERENCE = "The difference is that of the norms (lengths) of the two class capsules."
 _PERCENT_UP_TO = 1.2  # more than this part of the score is shown in points alone
 
 
@@ -71,6 +75,8 @@ class WordAccount:
         unknown: Numbers of the words that the model does not know.
         is_cut: Whether words after the last one were not read.
         is_difference: Whether the score is the difference of two classes' scores.
+        kgrams: Start and end of each K-gram of the explanation, which marks its words when its row
+            in the table of evidence is pointed at.
     """
 
     text: str
@@ -86,6 +92,7 @@ class WordAccount:
     unknown: Collection[int] = frozenset()
     is_cut: bool = False
     is_difference: bool = False
+    kgrams: Sequence[tuple[int, int]] = ()
 
     @cached_property
     def scale(self) -> list[float]:
@@ -309,6 +316,7 @@ class WordAccount:
             lists=[(each, self._bar_places(each.rows)) for each in lists],
             total=html.decimals(self.score, self.digits),
             total_name=self._total_name,
+            meaning=_DIFFERENCE if self.is_difference else _SCORE,
             digits=self.digits,
             long=bool(self.sentences),
         )
@@ -344,6 +352,10 @@ class WordAccount:
             for row in rows:
                 for number in row.words:
                     keys[number] += f" {prefix}{row.key}"
+        starts = [start for start, _ in self.spans]
+        for n, (start, end) in enumerate(self.kgrams):
+            for number in range(bisect_left(starts, start), bisect_left(starts, end)):
+                keys[number] += f" k{n}"
         return keys
 
     def _text_html(self) -> str:
@@ -364,7 +376,7 @@ class WordAccount:
                     f'<div dir="auto">{words}</div></div>'
                 )
             pieces.append(words)
-        return f'<div class="icaps-text" dir="auto">{"".join(pieces)}</div>'
+        return html.text_block("".join(pieces), len(self.text), has_stops=bool(self.levels.any()))
 
     def _words_html(self, first: int, last: int, start: int, end: int) -> str:
         """The words `first` to before `last` within a part of the text, and all between them."""
@@ -385,6 +397,7 @@ class WordAccount:
                 )
             else:
                 title = self._signed(float(self.shares[number]), 1)
+                title += ", unknown to the model" if number in self.unknown else ""
                 parts.append(f'<span class="{keys[1:]}" title="{title}">{word}</span>')
         rest = html.escape(text[place:end])
         if self.is_cut and end == len(text):

@@ -20,7 +20,7 @@ def main() -> None:
     with st.container(key="explain"):  # two columns on a wide screen, by style.css
         left, right = st.container(key="explain_text"), st.container(key="explain_reasons")
     with left:
-        text = inputs.ask_text()
+        text = inputs.ask_text(model)
         answer = st.container()  # before the options, which a visitor needs less
         with st.container(horizontal=True, vertical_alignment="bottom", key="explain_options"):
             switch = st.container(width="content")

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import quotas, training_jobs
+from dashboard.example_texts import EXAMPLES
 from dashboard.model_registry import ModelFolder
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
@@ -32,6 +33,7 @@ from icaps.reports.files import ModelName, model_name
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
 from icaps.train.checkpoint_files import BASELINE, weights_fingerprint
+from icaps.train.examples import load_examples
 from icaps.train.result_warnings import CHANCE, COLLAPSE, FEW, METRIC, ResultWarning, warnings_of
 
 
@@ -97,6 +99,12 @@ def report(model: ModelFolder) -> GlobalReport | None:
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(model.path, *shape)
     return None if view is None else GlobalReport(classifier, view)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def examples(model: ModelFolder) -> dict[str, str]:
+    """Texts to start from, by title: the model's own, or news if it has none."""
+    return dict(load_examples(model.path)) or EXAMPLES
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -10,8 +10,7 @@ _RARE = 0.01  # classes of a smaller probability are counted
 
 def drawn_classes(explanation: Explanation) -> list[str]:
     """The classes that are shown, the most probable first; the explained one is among them."""
-    order = sorted(range(len(explanation.classes)), key=lambda j: -explanation.scores[j])
-    ranked = [explanation.classes[j] for j in order]
+    ranked = [name for name, _, _ in explanation.ranked_classes]
     if explanation.target in ranked[:MAX_CLASSES]:
         return ranked[:MAX_CLASSES]
     return [*ranked[: MAX_CLASSES - 1], explanation.target]

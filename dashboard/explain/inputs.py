@@ -1,20 +1,27 @@
 """Asks for the text to explain, and how it is shaded."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from dashboard import error_boundary, quotas, settings, url_state
-from dashboard.example_texts import EXAMPLES
+from dashboard.cache import models
+from dashboard.model_registry import ModelFolder
 from dashboard.widgets import live_text
 from icaps.html import printable
 from icaps.results import Explanation
 
 
-def ask_text() -> str:
-    """Asks for a text, typed or one of the examples; control characters become U+FFFD.
+def ask_text(model: ModelFolder) -> str:
+    """Asks for a text, typed or one of the model's examples; control characters become U+FFFD.
+
+    A visitor who typed nothing starts from the first example of the model.
 
     Raises:
         NotAllowedError: It is too long.
     """
+    examples = models.examples(model)
+    _follow_model(examples)
     text = st.text_area(
         "Your text",
         key="text",
@@ -26,9 +33,11 @@ def ask_text() -> str:
     )
     st.pills(
         "Examples",
-        list(EXAMPLES),
+        list(examples),
+        format_func=error_boundary.plain,
         key="example",
-        on_change=url_state.take_example,
+        on_change=_take_example,
+        args=(examples,),
         label_visibility="collapsed",
     )
     live_text.apply_while_typing("Your text")
@@ -38,6 +47,25 @@ def ask_text() -> str:
         )
     quotas.text(text)
     return printable(text)
+
+
+def _follow_model(examples: Mapping[str, str]) -> None:
+    """Replaces an example of another model by the first of this one, and selects the shown one."""
+    state = st.session_state
+    if "examples shown" not in state:  # a new session, whose address may have a text
+        state["examples shown"] = [] if "text" in st.query_params else [state.text]
+    others = state["examples shown"]
+    titles = {text: title for title, text in examples.items()}
+    if state.text in others and state.text not in titles:
+        state.text = next(iter(titles))
+    state["examples shown"] = list(titles)
+    state.example = titles.get(state.text)
+
+
+def _take_example(examples: Mapping[str, str]) -> None:
+    """Puts the selected example in the text box."""
+    if st.session_state.example:
+        st.session_state.text = examples[st.session_state.example]
 
 
 def ask_shading(explanation: Explanation) -> str:

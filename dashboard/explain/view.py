@@ -126,8 +126,7 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _confidence(explanation: Explanation) -> str:
-    norms = zip(explanation.scores, explanation.classes, explanation.probabilities, strict=True)
-    (_, _, first), (_, runner_up, second) = sorted(norms, key=lambda row: -row[0])[:2]
+    (_, first, _), (runner_up, second, _) = explanation.ranked_classes[:2]
     line = f"{chance(first)} probability, {runner_up} {chance(second)}"
     if explanation.target != explanation.predicted:
         line += f" · shown is the evidence for {explanation.target}"

@@ -94,6 +94,16 @@ def _legend(explanation: Explanation) -> str:
     return legend_row(explanation) if explanation.kgrams else ""
 
 
+def _notes(explanation: Explanation) -> str:
+    """What marks unknown words and words that were not read, if there are any; HTML."""
+    notes = ""
+    if any(not word.known for word in explanation.words):
+        notes += ' <span class="unknown">unknown word</span>'
+    if explanation.truncated:
+        notes += ' <span class="icaps-unread">not read</span>'
+    return notes
+
+
 def legend_row(explanation: Explanation) -> str:
     """What each shade means: how many K-grams cover the word; HTML."""
     highest = max(min(word.count, MAX_LEVEL) for word in explanation.words)
@@ -105,6 +115,7 @@ def legend_row(explanation: Explanation) -> str:
         f'<mark class="l{level}">{label}</mark>' for level, label in enumerate(labels, start=1)
     )
     return (
-        f'<p class="legend icaps-text">Number of K-grams covering the word {marks}'
+        '<p class="legend icaps-text">Number of K-grams covering the word '
+        f"{marks}{_notes(explanation)}"
         '<span class="hint">Hover, tap or tab to a shaded word for details.</span></p>'
     )

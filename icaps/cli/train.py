@@ -147,7 +147,9 @@ def _fit_and_test(
     from icaps.nn import distributed
     from icaps.runs.snapshots import SnapshotWriter
     from icaps.train.callbacks import Callback
+    from icaps.train.examples import choose_examples, save_examples
     from icaps.train.resume import delete_state
+    from icaps.train.text_hashes import HELD_OUT, open_part
 
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
@@ -204,5 +206,8 @@ def _fit_and_test(
     counted = source if test is None else test
     view = make_view(classifier, options.out, data, counted, progress.on_texts)
     if first:
+        unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
+        classes = list(map(str, classifier.classes_))
+        save_examples(choose_examples(unseen, classes), options.out)
         save_view(view, options.out)
     return 0

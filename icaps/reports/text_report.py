@@ -12,7 +12,7 @@ import pandas as pd
 
 from icaps.config import ACCOUNT, ExplainOptions
 from icaps.data.encoding import replace_surrogates
-from icaps.html import Table, decimals, percent, plain, render_html, render_markdown
+from icaps.html import Table, decimals, percent, render_html, render_markdown
 from icaps.reports.files import DIGITS, ModelName, check_format, rounded, to_csv, to_json
 from icaps.results import Explanation
 
@@ -139,8 +139,7 @@ class TextReport:
         return {
             "explanation": self._rounded,
             "model": self.model,
-            "trust": [] if self.trust is None else self.trust.get("sentences", []),
-            "checks": None if self.trust is None else _checks(self.trust),
+            "trust": self.trust,
             "command": self._command(),
         }
 
@@ -190,31 +189,9 @@ def _words(explanation: Explanation) -> Table | None:
 
 def _scores(explanation: Explanation) -> Table:
     rows = [
-        (name, decimals(norm, 3), percent(probability, 1))
-        for name, norm, probability in zip(
-            explanation.classes, explanation.scores, explanation.probabilities, strict=True
-        )
+        (name, percent(probability, 1), decimals(norm, 3))
+        for name, probability, norm in explanation.ranked_classes
     ]
-    columns = ("Class", "Norm", "Probability")
-    return Table("Norms of the class capsules", columns, rows, words=columns[:1])
-
-
-def _checks(trust: Mapping[str, Any]) -> Table:
-    rows = [
-        (name.replace("_", " "), _plain(value))
-        for name, value in trust.items()
-        if name != "sentences"
-    ]
-    columns = ("Check", "Result")
-    return Table("What was checked", columns, rows, words=columns)
-
-
-def _plain(value: Any) -> str:
-    """A result of a check, which may be nested, in one line."""
-    if isinstance(value, Mapping):
-        if "text" in value:  # a K-gram
-            return str(value["text"])
-        return ", ".join(f"{name.replace('_', ' ')} {_plain(part)}" for name, part in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_plain, value))
-    return str(value) if type(value) is int else plain(value, digits=3)
+    columns = ("Class", "Probability", "Norm")
+    caption = "Probability of each class, and norm (length) of its capsule"
+    return Table(caption, columns, rows, words=columns[:1])

@@ -9,6 +9,7 @@
     metrics.json       seed, sizes, validation and test scores
     history.jsonl      a record per epoch
     capsules.json      names that users gave to primary capsules
+    examples.json      a few short texts to start from (`train.examples`)
     edits.json         what is neutral (`interpret.edits`); only if something is
     texts.safetensors  hashes of the texts of the training, see `text_hashes`
     baseline.json      in place of config.json: the folder is that of a baseline
@@ -28,6 +29,7 @@ from icaps.errors import CheckpointError, DataError
 
 CONFIG, BASELINE = "config.json", "baseline.json"
 VOCABULARY, CLASSES = "vocabulary.txt", "classes.txt"
+EXAMPLES = "examples.json"
 WEIGHTS, METRICS = "model.safetensors", "metrics.json"
 HISTORY, CAPSULES, EDITS = "history.jsonl", "capsules.json", "edits.json"
 TEXTS = "texts.safetensors"

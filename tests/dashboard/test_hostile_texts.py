@@ -21,7 +21,7 @@ from tests.dashboard.visitor import (
 )
 
 NOTHING_KNOWN = "The model knows none of the words, so no class is predicted."
-NO_WORDS = "The text has no words, so no class is predicted."
+NO_WORDS = "Type some text to see a prediction."
 HOSTILE = {
     "script": "x<script>alert(1)</script>",
     "attribute": '" onmouseover="x',
@@ -58,7 +58,7 @@ def test_a_hostile_text(text: str, known: str, classifier: ICapsClassifier) -> N
         assert [row[0] for row in evidence(at)] == [kgram.text for kgram in expected.kgrams]
         assert all("<" not in t["text"].replace("<br>", "") for t in routing_lines(at))
         open_tab(at, "Attention")
-        assert "Capsule" in page_html(at)
+        assert "icaps-attention" in page_html(at)
     again = open_app(**at.query_params)
     assert shown_text(again) == printable(text)
     by_word = Reader(page_html(type_text(open_app(), text)))

@@ -5,11 +5,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dashboard import glossary
 from dashboard.example_texts import EXAMPLES
 from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
-from icaps.html import chance
+from icaps.html import chance, escape
 from icaps.results import KGram
+from icaps.train.examples import Example, save_examples
 from tests.dashboard import visitor
 from tests.dashboard.visitor import (
     choose,
@@ -233,3 +235,55 @@ def test_text_and_options_survive_a_visit_to_another_page() -> None:
     run(at.switch_page("../pages/explain.py"))
     assert shown_text(at) == COOKING
     assert at.selectbox(key="target").value == "Gardens"
+
+
+def test_examples_are_those_of_the_model(models: Path, classifier: ICapsClassifier) -> None:
+    classifier.save(models / "own")
+    save_examples([Example("Sea", SAILING), Example("<b>Kitchen", COOKING)], models / "own")
+    at = open_app(model="own")
+    assert shown_text(at) == SAILING
+    assert at.button_group(key="example").value == "Sea"
+    at.button_group(key="example").select("<b>Kitchen")
+    assert shown_text(run(at)) == COOKING
+    again = open_app(**at.query_params)  # after a reload the example is chosen
+    assert again.button_group(key="example").value == "<b>Kitchen"
+    choose(at, "model", "small")  # has none of its own
+    assert shown_text(at) == FIRST
+    type_text(at, "bread of my own")
+    choose(at, "model", "own")
+    assert shown_text(at) == "bread of my own"
+    assert at.button_group(key="example").value is None
+    assert shown_text(open_app(model="own", text=FIRST)) == FIRST  # a link has its text
+
+
+def test_an_empty_text_has_no_answer() -> None:
+    at = type_text(open_app(), "")
+    assert verdict(at) == "Type some text to see a prediction."
+    assert at.text_area(key="text").placeholder
+    page = page_html(at)
+    assert 'class="classes"' not in page
+    assert "Link to this explanation" not in page
+    assert all(button.proto.disabled for button in at.get("download_button"))
+    assert not any(b.proto.disabled for b in type_text(at, COOKING).get("download_button"))
+
+
+def test_terms_have_a_sentence_at_hand() -> None:
+    at = open_app()
+    (fold,) = (box for box in at.expander if box.label == "How to read this")
+    assert not fold.proto.expanded
+    for term in ("capsule", "K-gram", "routing", "attention", "norm", "share", "bias", "k₁", "k₂"):
+        assert f"<dt>{term}</dt><dd>{escape(glossary.sentence(term))}</dd>" in page_html(at)
+    assert at.slider(key="k1").help == glossary.sentence("k₁")
+
+
+def test_all_scores_are_in_a_tab_of_their_own(classifier: ICapsClassifier) -> None:
+    at = visitor.open_tab(type_text(open_app(), COOKING), "Scores")
+    (expected,) = classifier.explain([COOKING], ranking="account")
+    table = at.dataframe[0].value
+    names, *columns = zip(*expected.ranked_classes, strict=True)
+    assert table["class"].tolist() == list(names)
+    for name, column in zip(("probability", "norm"), columns, strict=True):
+        assert table[name].tolist() == pytest.approx(column, abs=1e-6)
+    assert (table["norm"] - table["bias"]).iloc[0] == pytest.approx(
+        sum(word.share for word in expected.words), abs=1e-5
+    )

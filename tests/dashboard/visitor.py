@@ -101,7 +101,9 @@ def verdict(at: AppTest) -> str:
 def evidence(at: AppTest) -> list[list[str]]:
     """The table of evidence: K-gram, capsule, routing, attention."""
     open_tab(at, "Evidence")
-    rows = re.findall(r'<tr><td dir="auto">(.*?)(?=<tr>|</tbody>)', page_html(at), flags=re.DOTALL)
+    rows = re.findall(
+        r'<tr class="k.*?"><td dir="auto">(.*?)(?=<tr|</tbody>)', page_html(at), flags=re.DOTALL
+    )
     cell = r'<td(?: class="\w+")?>'
     return [[unescape(text).strip() for text in re.split(cell, row)] for row in rows]
 

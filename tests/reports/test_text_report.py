@@ -31,11 +31,14 @@ def report(explanation: Explanation, **options: object) -> TextReport:
 
 
 def test_the_page_loads_and_runs_nothing(explanation: Explanation) -> None:
-    content = report(explanation, trust={"decides": True, "<i>": "<script>"}).to_bytes("html")
+    trust = {"sentences": ["<script>"], "shaded": 2, "words": 1_000, "draws": 50, "seed": 3}
+    content = report(explanation, trust=trust | {"exhaustive": False}).to_bytes("html")
     page = Page(content)
     assert b"<script" not in content
     assert b"<b>small" not in content
     assert "alert" in page.text
+    assert "The K-grams are 2 of the 1,000 words." in page.text
+    assert "50 sets of as many words of the text, drawn with seed 3." in " ".join(page.text.split())
     assert "default-src 'none'" in content.decode()
     assert "icaps explain --model '<b>small</b>' --top-capsules 2" in page.text
 
