@@ -1,4 +1,4 @@
-"""What if words were removed, or capsules switched off? Their scores and the original ones."""
+"""What if words were removed, or capsules switched off? Probabilities, beside the original ones."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from dashboard.widgets.shaded_text import text_card
 from icaps.config import ROUTING, ExplainOptions
 from icaps.faithfulness.reason_results import Flip, flip_sentence
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
-from icaps.html import printable
+from icaps.html import chance, printable
 from icaps.results import Explanation
 
 MAX_WORDS = 300  # of a text, for its words to be offered one by one
@@ -42,15 +42,17 @@ def show_words_removed(
     edit = _ask_words(explanation)
     if edit.words:
         scores = explanations.norms_after(model, explanation, edit.words, edit.action)
-        show_change(explanation, scores, "original", _COLUMNS[edit.action])
+        _show_change(model, explanation, scores, "original", _COLUMNS[edit.action])
     else:
-        st.caption("Choose K-grams or words to see how the scores change.")
+        st.caption("Choose K-grams or words to see how the probabilities change.")
+    if not st.toggle("Compare with an edited text", key="try edited"):
+        return
     text = _ask_edited_text(explanation)
     if text == explanation.text:
-        st.caption("Edit the text to compare its scores with the original.")
+        st.caption("Edit the text to compare its probabilities with the original.")
         return
     edited = explanations.explain(model, text, options)
-    show_change(explanation, edited.scores, "original", "as edited")
+    _show_change(model, explanation, edited.scores, "original", "as edited")
     if text:
         st.html(text_card(edited))
 
@@ -58,30 +60,50 @@ def show_words_removed(
 def show_capsules_off(
     model: ModelFolder, explanation: Explanation, options: ExplainOptions
 ) -> None:
-    """The scores with some capsules switched off."""
+    """The probabilities with some capsules switched off."""
     muted = _ask_muted(model)
-    without = explanation
-    if muted:
-        without = explanations.explain(model, explanation.text, options, muted)
-    show_change(explanation, without.scores, "with all", "without them")
+    if not muted:
+        st.caption("Choose capsules to see how the probabilities change without them.")
+        return
+    without = explanations.explain(model, explanation.text, options, muted)
+    labels = models.load(model).capsule_labels_
+    names = ", ".join(labels[number] for number in muted)
+    _show_change(model, explanation, without.scores, "with all", "without them", f"Without {names}")
 
 
-def show_change(explanation: Explanation, scores: Sequence[float], before: str, after: str) -> None:
-    """The class norms beside those of a change, and whether the predicted class changes.
+def _show_change(
+    model: ModelFolder,
+    explanation: Explanation,
+    norms: Sequence[float],
+    before: str,
+    after: str,
+    subject: str = "",
+) -> None:
+    """The probabilities beside those of a change, and whether the predicted class changes.
 
     Args:
+        model: The model.
         explanation: The explanation of the original text.
-        scores: The norms after the change, (J,); all 0 if no known word is left.
-        before: Column of the original norms.
-        after: Column of the norms after the change; begins the sentence "... it is CLASS".
+        norms: The class norms after the change, (J,); all 0 if no known word is left.
+        before: Column of the original probabilities.
+        after: Column of the probabilities after the change.
+        subject: Begins the sentence "... it is CLASS"; `after` if empty.
     """
-    table = pd.DataFrame({"class": explanation.classes, before: explanation.scores, after: scores})
+    chances = models.load(model).calibrated(np.array([norms]))[0]
+    columns = {before: explanation.probabilities, after: chances}
+    table = pd.DataFrame({"class": explanation.classes, **columns})
     table["change"] = table[after] - table[before]
-    predicted = explanation.classes[int(np.argmax(scores))] if any(scores) else "no class"
+    predicted = explanation.classes[int(np.argmax(norms))] if any(norms) else "no class"
+    subject = subject or after.capitalize()
     if predicted != explanation.predicted:
-        line = f"{after.capitalize()} it is {predicted}, not {explanation.predicted}."
+        line = f"{subject} it is {predicted}, not {explanation.predicted}."
         st.warning(error_boundary.plain(line), icon=":material/swap_horiz:")
-    numbers = dict.fromkeys((before, after), "{:.3f}") | {"change": "{:+.3f}"}
+    else:
+        place = explanation.classes.index(predicted)
+        first, second = (chance(column[place]) for column in columns.values())
+        st.write(error_boundary.plain(f"{subject} it stays {predicted}: {first}, then {second}."))
+    table = table.sort_values(before, ascending=False, kind="stable")
+    numbers = dict.fromkeys((before, after), "{:.1%}") | {"change": "{:+.1%}"}
     st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
 
 

@@ -399,13 +399,17 @@ def test_an_error_is_shown_for_a_damaged_view(folder: Path) -> None:
 def test_a_capsule_switched_off_for_one_text(report: GlobalReport) -> None:
     at = open_app()
     at.session_state["what_if"] = True
-    table = run(at).dataframe[0].value
-    assert table["with all"].tolist() == table["without them"].tolist()
+    assert not run(at).dataframe  # nothing is switched off yet
+    labels = at.multiselect(key="muted").options
+    assert labels == report.labelled_capsules["label"].tolist()
     at.multiselect(key="muted").set_value([2])
-    table = run(at).dataframe[0].value
+    table = run(at).dataframe[0].value.set_index("class")
     text = at.text_area(key="text").value
-    expected = report.classifier.without([2]).class_norms([text])[0]
-    assert table["without them"].tolist() == pytest.approx(expected.tolist())
+    without = report.classifier.without([2])
+    expected = dict(zip(report.classes, without.predict_proba([text])[0], strict=True))
+    assert table["without them"].to_dict() == pytest.approx(expected)
+    said = [*(line.value for line in at.warning), *(line.value for line in at.markdown)]
+    assert any(f"Without {labels[2]} it " in line for line in said)
 
 
 def test_two_models_side_by_side(folder: Path, models: Path) -> None:

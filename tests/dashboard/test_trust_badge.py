@@ -1,9 +1,12 @@
 """The trust box and the what-if tools of the page Explain."""
 
 import re
+from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.explain.trust import STYLES
@@ -105,14 +108,28 @@ def test_words_are_deleted_or_kept_alone(text: str, classifier: ICapsClassifier)
         at.radio(key=widget_key("action", explanation)).set_value(action)
         table = run(at).dataframe[0].value
         expected = scores_after(classifier, explanation, chosen, action)
-        assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
-        assert table["original"].tolist() == pytest.approx(explanation.scores)
+        assert after(table) == pytest.approx(chances(classifier, expected), abs=1e-6)
+        original = table.set_index("class")["original"]
+        assert original.to_dict() == pytest.approx(
+            dict(zip(explanation.classes, explanation.probabilities, strict=True)), abs=1e-6
+        )
     at.button_group(key=widget_key("words", explanation)).set_value([])
     at.button_group(key=widget_key("kgrams", explanation)).set_value([0])
     table = run(at).dataframe[0].value
     under = words_under(explanation, explanation.kgrams[:1])
     expected = scores_after(classifier, explanation, under, KEEP)
-    assert table.iloc[:, 2].tolist() == pytest.approx(expected, abs=1e-6)
+    assert after(table) == pytest.approx(chances(classifier, expected), abs=1e-6)
+
+
+def after(table: pd.DataFrame) -> dict[str, float]:
+    """The probability of each class after a change."""
+    return dict(zip(table["class"], table.iloc[:, 2], strict=True))
+
+
+def chances(classifier: ICapsClassifier, norms: Sequence[float]) -> dict[str, float]:
+    """The calibrated probability of each class."""
+    (row,) = classifier.calibrated(np.array([norms]))
+    return dict(zip(map(str, classifier.classes_), row.tolist(), strict=True))
 
 
 def test_a_button_deletes_the_flipping_set(classifier: ICapsClassifier) -> None:
@@ -130,13 +147,16 @@ def test_an_edited_text_is_compared_with_the_original(classifier: ICapsClassifie
     at.session_state["try_words"] = True
     run(at)
     (before,) = classifier.explain([text], ranking="account")
-    (after,) = classifier.explain(["sail before the tide"])
+    (edited,) = classifier.explain(["sail before the tide"])
+    assert [area.key for area in at.text_area] == ["text"]  # one box until one asks for another
+    at.toggle(key="try edited").set_value(True)
+    run(at)
     at.text_area(key=widget_key("edited", before)).set_value("sail before the tide")
-    table = run(at).dataframe[0].value
-    assert table["original"].tolist() == pytest.approx(before.scores)
-    assert table["as edited"].tolist() == pytest.approx(after.scores)
+    table = run(at).dataframe[0].value.set_index("class")
+    for column, expected in (("original", before), ("as edited", edited)):
+        assert table[column].to_dict() == pytest.approx(chances(classifier, expected.scores))
     (change,) = (line.value for line in at.warning if line.icon == ":material/swap_horiz:")
-    assert after.predicted in change
+    assert edited.predicted in change
     assert at.text_area(key="text").value == text
     type_text(at, "the crew raised the mast")  # another text is changed anew
     (other,) = classifier.explain(["the crew raised the mast"], ranking="account")
