@@ -401,7 +401,8 @@ def test_a_capsule_switched_off_for_one_text(report: GlobalReport) -> None:
     at.session_state["what_if"] = True
     assert not run(at).dataframe  # nothing is switched off yet
     labels = at.multiselect(key="muted").options
-    assert labels == report.labelled_capsules["label"].tolist()
+    names = report.labelled_capsules["label"]
+    assert labels == [f"capsule {label}" if label.isdigit() else label for label in names]
     at.multiselect(key="muted").set_value([2])
     table = run(at).dataframe[0].value.set_index("class")
     text = at.text_area(key="text").value
