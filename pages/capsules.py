@@ -31,9 +31,11 @@ def main() -> None:
     view.show_facts(report)
     matrix, card = layout.master_detail("capsules", 5, 4)
     with matrix:
+        chart = st.container()  # before what it is asked by
         value, order = inputs.ask_heatmap(report)
         classes = inputs.ask_classes(report, order)
-        view.show_heatmap(report, value, order, classes, capsule_picker.current_cell(report))
+        with chart:
+            view.show_heatmap(report, value, order, classes, capsule_picker.current_cell(report))
     with card:
         show_card(model, report, order)
     url_state.publish(url_state.CAPSULES)

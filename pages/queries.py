@@ -1,5 +1,7 @@
 """The queries of the capsules as a map, and the words that each one looks for."""
 
+import streamlit as st
+
 from dashboard import error_boundary, url_state
 from dashboard.cache import models
 from dashboard.queries import inputs, view
@@ -20,9 +22,11 @@ def main() -> None:
     result_warnings.show(report.warnings)
     master, card = layout.master_detail("queries", 1, 1)
     with master:
+        chart = st.container()  # before what it is asked by
         query_map = models.query_map(model, *inputs.ask_map())
         capsule_picker.current_cell(report)
-        view.show_map(report, query_map)
+        with chart:
+            view.show_map(report, query_map)
     with card:
         capsule = capsule_picker.ask_capsule(report)
         capsule_card.show_headline(report, capsule)

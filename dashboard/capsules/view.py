@@ -256,7 +256,10 @@ def show_own_text(model: ModelFolder, report: GlobalReport, capsule: int, text: 
         help=f"What it adds to the score {explanation.score:.2f} of the class.",
     )
     words = capsule_text.words_through(explanation, capsule)
-    sentences = [f"Through it most is added by {words}."] if words else []
+    own = max(range(len(reason.routing)), key=reason.routing.__getitem__)
+    sentences = [f"It is routed to {explanation.classes[own]} most (β {reason.routing[own]:.2f})."]
+    if words:
+        sentences.append(f"Through it most is added by {words}.")
     if report.view.routing is not None:
         counts = report.view.routing.counts[j, capsule]
         below = counts[EDGES[1:] <= routing].sum()

@@ -6,6 +6,7 @@ import streamlit as st
 from dashboard import nav, url_state
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import chart_card
+from icaps.html import escape
 from icaps.interpret import tables
 from icaps.interpret.projection import NEIGHBOURS
 from icaps.interpret.queries import QueryMap, cosines, query_vectors
@@ -18,7 +19,7 @@ def show_map(report: GlobalReport, query_map: QueryMap) -> None:
     points = tables.query_points(query_map, report.labelled_capsules)
     capsule = st.session_state.capsule
     chart_card.show(
-        lambda ink: charts.query_map(points, report.classes, capsule, ink),
+        lambda ink: charts.query_map(points, report.classes, capsule, ink, has_legend=False),
         points,
         "queries",
         "The queries on a plane, coloured by the class they serve",
@@ -26,6 +27,7 @@ def show_map(report: GlobalReport, query_map: QueryMap) -> None:
         on_select=lambda: url_state.pick_capsule("query map"),
         selection_mode=charts.SELECTED,
     )
+    st.html(_legend(report, points))
     st.caption(
         f"{_trustworthiness(query_map)} {_settings(query_map)} Grey capsules never win (dead); "
         "larger ones win more texts. Names are shown where there is room, and on hover."
@@ -75,6 +77,17 @@ def _trustworthiness(query_map: QueryMap) -> str:
         f"({_neighbours(query_map.preservation)}; {NEIGHBOURS} of each capsule were compared; "
         f"with shuffled points it is {query_map.shuffled:.2f})."
     )
+
+
+def _legend(report: GlobalReport, points: pd.DataFrame) -> str:
+    """The colours of the classes that a capsule serves, as a paragraph that wraps; HTML."""
+    served, colors = set(points["main_class"]), charts.class_colors(report.classes)
+    names = "".join(
+        f'<span style="--class: {colors[name]}">{escape(name)}</span>'
+        for name in report.classes
+        if name in served
+    )
+    return f'<p class="class-legend">{names}</p>'
 
 
 def _neighbours(score: float) -> str:

@@ -48,7 +48,8 @@ SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900
 _UPWARDS = 150  # pixels of labels that are written upwards
 _MAP_WIDTHS = (280, 420, 560, 760)  # pixels, for which the labels of a map are placed
-_MAP_HEIGHT, _PLOT_HEIGHT = 600, 480  # with a large legend, and without it
+_MAP_HEIGHT = 520  # of it, without its legend
+_COLUMNS = 4  # of a legend
 _DOT_AREAS = (40, 900)  # pixels, from no text to the most
 # Inside a page, the picture's caption says the same in words, and style classes and namespaces are
 # not used.
@@ -294,6 +295,7 @@ def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
             ),
             x2="high:Q",
             y=alt.Y("texts:Q", title="texts", axis=alt.Axis(tickCount=3, format=",d")),
+            y2=alt.Y2Datum(0),
             opacity=alt.Opacity(
                 "level:N",
                 scale=alt.Scale(domain=list(opacity), range=list(opacity.values())),
@@ -306,14 +308,18 @@ def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
                 alt.Tooltip("level:N", title="Third of the range"),
             ],
         )
-        .properties(height=130)
+        .properties(height=180)
         .configure_view(stroke=None)
     )
     return chart
 
 
 def query_map(
-    points: pd.DataFrame, classes: Sequence[str], chosen: int | None, ink: str
+    points: pd.DataFrame,
+    classes: Sequence[str],
+    chosen: int | None,
+    ink: str,
+    has_legend: bool = True,
 ) -> alt.LayerChart:
     """Queries in the plane, coloured by their main class and sized by the texts they won.
 
@@ -325,6 +331,7 @@ def query_map(
         classes: All classes of the model.
         chosen: The capsule to frame.
         ink: Colour of labels, one of `INK`.
+        has_legend: Whether it names the classes; the page may do so in a way that wraps.
     """
     colors = class_colors(classes)
     served = [name for name in classes if name in set(points["main_class"])]
@@ -334,10 +341,10 @@ def query_map(
         y=alt.Y("y:Q", title=None, axis=None, scale=alt.Scale(domain=domains[1], nice=False)),
     )
     picked = alt.selection_point(name=SELECTED, fields=["capsule"], on="click")
-    legend = None  # an empty legend would have no size
-    if served:
-        columns = alt.ExprRef("max(1, floor(width / 170))")
-        legend = alt.Legend(orient="top", symbolLimit=40, columns=columns, labelLimit=150)
+    legend, height = None, _MAP_HEIGHT  # an empty legend would have no size
+    if served and has_legend:
+        legend = alt.Legend(orient="top", symbolLimit=40, columns=_COLUMNS, labelLimit=150)
+        height += 40 + 20 * (len(served) // _COLUMNS)
     dots = (
         base.mark_circle(opacity=0.85, strokeWidth=3)
         .encode(
@@ -378,9 +385,7 @@ def query_map(
     names = base.mark_text(
         fontSize=11, color=ink, text=_by_width("label"), dx=_by_width("dx"), dy=_by_width("dy")
     )
-    chart: alt.LayerChart = (
-        (dots + names).properties(height=_MAP_HEIGHT).configure_view(stroke=None)
-    )
+    chart: alt.LayerChart = (dots + names).properties(height=height).configure_view(stroke=None)
     return chart
 
 
@@ -412,7 +417,7 @@ def _with_labels(
     columns: dict[str, Any] = {}
     for width in _MAP_WIDTHS:
         xs = (points["x"] - left) / (right - left) * width
-        ys = (top - points["y"]) / (top - bottom) * _PLOT_HEIGHT
+        ys = (top - points["y"]) / (top - bottom) * (_MAP_HEIGHT - 20)
         places = np.stack([xs, ys], axis=1)
         order = by_size
         if chosen in numbers:
