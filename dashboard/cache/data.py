@@ -36,8 +36,7 @@ from icaps.explore.neighbours import (
 from icaps.explore.predicted_rows import row_predictions
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
-from icaps.explore.text_projection import SAMPLE, project_texts, text_vectors
-from icaps.interpret.projection import PlaneMap
+from icaps.explore.text_projection import SAMPLE, text_vectors
 from icaps.text.vectors import load_vectors
 from icaps.train.estimate import Estimate, estimate, suggest_settings
 from icaps.train.recipe import Recipe
@@ -257,16 +256,6 @@ def _row_predictions(
     predictions = _artifact.load()
     assert predictions is not None
     return predictions
-
-
-@st.cache_data(max_entries=8, show_spinner="Projecting the texts …", hash_funcs={Index: _folder_of})
-def text_map(
-    data: Index, model: ModelFolder, numbers: tuple[int, ...], space: str, method: str
-) -> PlaneMap:
-    """Some rows in two dimensions, by the capsules that a model computes for them."""
-    quotas.request()
-    texts = data.text(numbers)
-    return project_texts(text_vectors(models.load(model), texts, space), method)
 
 
 def random_rows(count: int) -> Rows:

@@ -6,15 +6,19 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from dashboard.widgets.chart_card import plotly_text
 from icaps.config import PRESETS
+from icaps.explore.cluster_labels import ClusterLabel
 from icaps.explore.statistics import Facts, Lengths
-from icaps.reports.charts import ACCENT, GREY, class_colors
+from icaps.reports.charts import ACCENT, GREY, INK, class_colors
 
 BINS = 50
 _MOST_CLASSES = 40  # in the chart; the table has all
 _SPLITS = (ACCENT, GREY)
+_POINT = ("row", "x", "y", "class", "predicted", "text")
+_LABEL_GROUND = ("rgba(255,255,255,0.8)", "rgba(17,24,29,0.8)")  # on a light and a dark page
 
 
 def class_table(facts: Facts) -> pd.DataFrame:
@@ -167,29 +171,44 @@ def cut_table(facts: Facts) -> pd.DataFrame:
 
 
 def text_map(
-    table: pd.DataFrame, color: str, colors: Mapping[str, str], ringed: int | None, ink: str
+    table: pd.DataFrame,
+    color: str,
+    colors: Mapping[str, str],
+    ringed: int | None,
+    ink: str,
+    clusters: Sequence[ClusterLabel] = (),
+    matching: NDArray[np.bool_] | None = None,
 ) -> go.Figure:
     """A point per text.
 
     Args:
-        table: Its columns are row, x, y, class, predicted, text.
+        table: Its columns are row, x, y, class, predicted, text, and that of `color`.
         color: The column that colours the points.
         colors: A colour per value of that column.
         ringed: The row that is marked by a ring.
         ink: The text colour.
+        clusters: Clusters to name.
+        matching: A mask of the points that stand out; None if all are alike.
     """
     figure = go.Figure()
+    strong = np.ones(len(table), dtype=bool) if matching is None else matching
     for name in [name for name in colors if (table[color] == name).any()]:
-        part = table[table[color] == name]
+        mask = (table[color] == name).to_numpy()
+        part = table[mask]
         figure.add_scattergl(
             x=part["x"],
             y=part["y"],
             mode="markers",
             name=plotly_text(name),
             customdata=part["row"],
-            hovertext=[_tip(row) for row in part.itertuples(index=False)],
+            hovertext=[_tip(row) for row in part[list(_POINT)].itertuples(index=False)],
             hoverinfo="text",
-            marker={"size": 7, "opacity": 0.75, "color": colors[name]},
+            marker={
+                "size": np.where(strong[mask], 7 if matching is None else 9, 5),
+                "opacity": np.where(strong[mask], 0.75, 0.15),
+                "color": colors[name],
+                "line": {"width": 0},
+            },
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.12}},
         )
@@ -203,9 +222,19 @@ def text_map(
             showlegend=False,
             marker={"size": 18, "color": "rgba(0,0,0,0)", "line": {"width": 2.5, "color": ink}},
         )
+    for label in _apart(table, clusters):
+        figure.add_annotation(
+            x=label.x,
+            y=label.y,
+            text=plotly_text(", ".join(label.words), 40),
+            showarrow=False,
+            font={"size": 13, "color": ink},
+            bgcolor=_LABEL_GROUND[ink == INK["dark"]],
+            borderpad=2,
+        )
     axis = {"visible": False}
     figure.update_layout(
-        height=460,
+        height=560,
         margin={"l": 0, "r": 0, "t": 0, "b": 0},
         xaxis=axis,
         yaxis=axis | {"scaleanchor": "x"},
@@ -214,8 +243,22 @@ def text_map(
         font={"color": ink},
         legend={"orientation": "h", "y": -0.02},
         dragmode="lasso",
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": ACCENT},
     )
     return figure
+
+
+def _apart(table: pd.DataFrame, clusters: Sequence[ClusterLabel]) -> list[ClusterLabel]:
+    """The labels that do not cover each other; those of larger clusters come first."""
+    wide, high = (max(float(np.ptp(table[axis])), 1e-9) for axis in ("x", "y"))
+    shown: list[ClusterLabel] = []
+    for label in clusters:
+        if all(
+            abs(label.x - other.x) > 0.25 * wide or abs(label.y - other.y) > 0.05 * high
+            for other in shown
+        ):
+            shown.append(label)
+    return shown
 
 
 def map_colors(names: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,6 @@ from icaps.results import Explanation
 PAGE = 25  # rows per page
 MOST_IN_FILE = 200_000  # rows
 _BLOCK = 1_000  # rows of a file in memory at a time
-_HEIGHT = 640  # pixels of the table
 _MAX_CHARACTERS = 400  # of a text in a table
 
 
@@ -85,6 +84,7 @@ def show_table(
     predictions: Predictions | None,
     key: str,
     issues: LabelIssues | None = None,
+    height: int = 640,
 ) -> None:
     """A table of rows; the one that is selected in it is the open row."""
     open_row = st.session_state.get("open row")
@@ -94,7 +94,7 @@ def show_table(
     st.dataframe(
         table,
         width="stretch",
-        height=min(38 + 35 * len(table), _HEIGHT),
+        height=min(38 + 35 * len(table), height),
         hide_index=True,
         key=key,
         on_select=lambda: _open_selected(key, numbers),

@@ -1,5 +1,6 @@
 """Shows texts on a map, by the capsules that a model computes for them; picks rows from it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,19 +8,26 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard.cache import data, models
-from dashboard.explore import charts
-from dashboard.explore.rows import row_table
+from dashboard.cache import data, maps, models
+from dashboard.cache.maps import MapTask, TextMap
+from dashboard.explore import charts, inputs, row_card
+from dashboard.explore.rows import show_table
 from dashboard.model_registry import ModelFolder
+from dashboard.widgets import layout, progress_bar
 from dashboard.widgets.chart_card import ink
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
+from icaps.explore.search import Query
 from icaps.explore.text_projection import SAMPLE
 from icaps.html import printable
-from icaps.interpret.projection import PlaneMap
 
 _SPACES = {"class capsules": "class", "primary capsules": "primary"}
 _METHODS = {"t-SNE": "tsne", "PCA": "pca"}
+MOST_COLORS = 8  # in the legend
+_POLL = 0.2  # seconds between two looks at a map that is being computed
+_LISTED = 500  # picked rows in the table
+_HEIGHT = 250  # pixels of that table
+_SEEN, _CLEARED = "map selection", "maps cleared"  # in the session
 _SEED = 0  # of the sample
 _NO_CLASS = "none"  # of a text without a known word
 _MAX_CHARACTERS = 400  # of a text
@@ -29,6 +37,7 @@ class _Options(NamedTuple):
     space: str
     method: str
     color: str
+    words: str  # that are highlighted
 
 
 def show_map(
@@ -37,7 +46,7 @@ def show_map(
     predictions: Predictions | None,
     rows: NDArray[np.int64],
 ) -> None:
-    """A point per row, for a sample of the rows; what is picked can be shown in Rows."""
+    """A point per row, for a sample of the rows, and beside it the picked rows and the open one."""
     if model is None:
         st.caption("A map needs a model; train one first.")
         return
@@ -46,64 +55,183 @@ def show_map(
     if len(sample) < 2:
         st.caption("A map needs two rows or more; choose others in Rows.")
         return
-    projected = data.text_map(index, model, tuple(sample.tolist()), options.space, options.method)
-    table = _point_table(index, model, predictions, sample, projected.points)
-    colors = charts.map_colors(_color_names(index, model, options.color))
-    figure = charts.text_map(table, options.color, colors, st.session_state.get("open row"), ink())
-    event = st.plotly_chart(
-        figure,
-        width="stretch",
-        key="text map",
-        on_select="rerun",
-        selection_mode=("lasso", "box", "points"),
-        config={"displaylogo": False, "scrollZoom": True},
-        alt=f"{len(sample):,} texts on a plane, coloured by {options.color}",
-    )
-    _show_caption(projected, len(sample), len(rows))
+    drawn = _compute(maps.text_map(index, model, sample, options.space, options.method))
+    table = _point_table(index, model, predictions, sample, drawn.plane.points)
+    group, colors = _groups(table[options.color], _color_names(index, model, options.color))
+    table["group"] = group
+    matching = _matching(index, sample, options.words)
+    master, detail = layout.master_detail("map")
+    with master:
+        figure = charts.text_map(
+            table,
+            "group",
+            colors,
+            st.session_state.get("open row"),
+            ink(),
+            clusters=[label for label in drawn.clusters if _ask_labels()],
+            matching=matching,
+        )
+        st.caption(
+            "Draw a line around points (lasso) or a box to pick rows; click a point to open it; "
+            "scroll to zoom."
+        )
+        event = st.plotly_chart(
+            figure,
+            width="stretch",
+            key=f"text map {st.session_state.get(_CLEARED, 0)}",
+            on_select="rerun",
+            selection_mode=("lasso", "box", "points"),
+            config={"displaylogo": False, "scrollZoom": True, "displayModeBar": True},
+            alt=f"{len(sample):,} texts on a plane, coloured by {options.color}",
+        )
+        _show_caption(drawn, len(sample), len(rows))
+        if matching is not None:
+            _show_matching(index, sample[matching])
     points = event.selection["points"]
-    picked = sorted({int(point["customdata"]) for point in points if "customdata" in point})
-    _show_picked(index, predictions, picked)
+    _follow(index, sorted({int(point["customdata"]) for point in points if "customdata" in point}))
+    with detail:
+        _show_picked(index, model, predictions, sample)
 
 
 def _ask_options() -> _Options:
-    left, middle, right = st.columns(3, gap="medium")
-    space = left.selectbox(
-        "Texts by their", list(_SPACES), key="map space", persist_state="session"
-    )
-    method = middle.selectbox(
-        "Projection", list(_METHODS), key="map method", persist_state="session"
-    )
-    color = right.selectbox(
-        "Coloured by", ["class", "predicted"], key="map color", persist_state="session"
-    )
-    return _Options(_SPACES[space], _METHODS[method], color)
+    with st.container(horizontal=True, key="map options"):
+        space = st.selectbox(
+            "Texts by their", list(_SPACES), key="map space", persist_state="session", width=190
+        )
+        method = st.selectbox(
+            "Projection", list(_METHODS), key="map method", persist_state="session", width=120
+        )
+        color = st.selectbox(
+            "Coloured by",
+            ["class", "predicted"],
+            key="map color",
+            persist_state="session",
+            width=150,
+        )
+        words = st.text_input(
+            "Highlight words",
+            key="map words",
+            persist_state="session",
+            help="The texts with all of these words stand out; the map stays as it is.",
+            width=220,
+        )
+    return _Options(_SPACES[space], _METHODS[method], color, words)
 
 
-def _show_picked(index: Index, predictions: Predictions | None, picked: list[int]) -> None:
-    """The picked rows; a new selection reruns the page, whose inputs come before the map."""
-    state = st.session_state
-    if picked:
-        stored = (str(index.folder), tuple(picked))
-        if state.get("picked") != stored:
-            state.picked, state.picked_anew = stored, True
-            st.rerun()
-        rows = np.array(picked, dtype=np.int64)
-        shown = "; *Rows* shows only these" if state["rows picked"] else ""
-        st.write(f"{len(picked):,} picked{shown}.")
-        st.dataframe(row_table(index, rows, index.text(rows), predictions), hide_index=True)
-    elif state.get("picked") and st.button("Clear the selection", key="unpick"):
-        del state.picked
+def _ask_labels() -> bool:
+    """Whether the names of the clusters are drawn; the toggle is below the map."""
+    return bool(st.session_state.get("map labels", True))
+
+
+def _compute(task: MapTask) -> TextMap:
+    """Waits for a map, with a progress bar."""
+    place = st.empty()
+    while (drawn := task.wait(_POLL)) is None:
+        progress_bar.show("Map", *task.progress, place)
+    place.empty()
+    return drawn
+
+
+def _groups(names: "pd.Series[str]", order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """What the points are coloured by: the most frequent names, and one group of all others.
+
+    Returns:
+        The group of each point, and a colour per group, the most frequent first.
+    """
+    colors = charts.map_colors(order)
+    frequent = list(names.value_counts().index)
+    if len(frequent) <= MOST_COLORS:
+        return names.tolist(), {name: colors[name] for name in order if name in set(frequent)}
+    shown = frequent[:MOST_COLORS]
+    others = f"{len(frequent) - MOST_COLORS:,} others"
+    while others in shown:
+        others += " "
+    groups = names.where(names.isin(shown), others).tolist()
+    return groups, {**{name: colors[name] for name in shown}, others: charts.GREY}
+
+
+def _matching(index: Index, sample: NDArray[np.int64], words: str) -> NDArray[np.bool_] | None:
+    """The mask of the points whose texts have these words (n,); None without words."""
+    if not words.strip():
+        return None
+    return np.isin(sample, data.rows(index, Query(words=words), "", None))
+
+
+def _show_matching(index: Index, rows: NDArray[np.int64]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        count = len(rows)
+        st.caption(f"{count:,} of the points {'has' if count == 1 else 'have'} the words.")
+        if count and st.button(f"Pick {'it' if count == 1 else 'them'}", key="pick matching"):
+            _pick(index, rows.tolist())
+
+
+def _follow(index: Index, selected: list[int]) -> None:
+    """Opens a point that was clicked, and picks points that were drawn around."""
+    state, selection = st.session_state, (str(index.folder), tuple(selected))
+    if state.get(_SEEN) == selection:
+        return
+    state[_SEEN] = selection
+    if len(selected) == 1:
+        (state["open row"],) = selected
         st.rerun()
+    if selected:
+        _pick(index, selected)
 
 
-def _show_caption(projected: PlaneMap, drawn: int, count: int) -> None:
-    parts = [f"A random sample of {drawn:,} of {count:,} rows."] if drawn < count else []
-    if projected.preservation is not None and projected.shuffled is not None:
+def _pick(index: Index, rows: list[int]) -> None:
+    """Picks rows; the page is run again, as its inputs come before the map."""
+    st.session_state.picked = (str(index.folder), tuple(rows))
+    st.session_state.picked_anew = True
+    st.rerun()
+
+
+def _clear() -> None:
+    """Picks no rows, on a map of a new key, since the old one still has its selection."""
+    state = st.session_state
+    state[_CLEARED] = state.get(_CLEARED, 0) + 1
+    state.pop("picked", None)
+    state.pop(_SEEN, None)
+
+
+def _show_picked(
+    index: Index,
+    model: ModelFolder,
+    predictions: Predictions | None,
+    sample: NDArray[np.int64],
+) -> None:
+    """The picked rows, and the open row."""
+    state = st.session_state
+    folder, picked = state.get("picked", ("", ()))
+    picked = picked if folder == str(index.folder) else ()
+    if picked:
+        shown = "; *Rows* shows only these" if state.get("rows picked") else ""
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.write(f"{len(picked):,} picked{shown}.")
+            st.button("Clear the selection", key="unpick", type="tertiary", on_click=_clear)
+        listed = np.array(picked[:_LISTED], dtype=np.int64)
+        show_table(index, listed, index.text(listed), predictions, "picked table", height=_HEIGHT)
+        if len(picked) > _LISTED:
+            st.caption(f"The first {_LISTED:,}; *Rows* has all.")
+    inputs.keep_open(sample)
+    row_card.show_row(index, model, state["open row"])
+
+
+def _show_caption(drawn: TextMap, shown: int, count: int) -> None:
+    parts = [f"A random sample of {shown:,} of {count:,} rows."] if shown < count else []
+    plane = drawn.plane
+    if plane.preservation is not None and plane.shuffled is not None:
         parts.append(
-            f"Trustworthiness {projected.preservation:.2f} (1: all neighbours on the map are "
-            f"neighbours in the model's space; shuffled points: {projected.shuffled:.2f})."
+            f"Trustworthiness {plane.preservation:.2f} (1: all neighbours on the map are "
+            f"neighbours in the model's space; shuffled points: {plane.shuffled:.2f})."
+        )
+    if drawn.clusters:
+        parts.append(
+            f"The labels are the most distinctive words of {len(drawn.clusters)} clusters of "
+            "points (k-means)."
         )
     st.caption(" ".join(parts))
+    if drawn.clusters:
+        st.toggle("Labels of clusters", value=True, key="map labels", persist_state="session")
 
 
 def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:

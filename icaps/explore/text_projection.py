@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,10 @@ _CONTROLS = 3  # shuffles of the points
 
 
 def text_vectors(
-    classifier: ICapsClassifier, texts: Sequence[str], space: str = "class"
+    classifier: ICapsClassifier,
+    texts: Sequence[str],
+    space: str = "class",
+    on_texts: Callable[[int], None] = lambda _: None,
 ) -> NDArray[np.float32]:
     """The capsules of texts as vectors, a row per text; zeros for a text without a known word.
 
@@ -27,6 +30,7 @@ def text_vectors(
         texts: The texts, in memory.
         space: "class", the class capsules (texts, J d_c), whose lengths are the scores; or
             "primary", the primary capsules (texts, I d_p), which do not depend on the classes.
+        on_texts: Called with the number of texts that were read since the last call.
 
     Raises:
         ConfigError: There is no such space.
@@ -45,6 +49,7 @@ def text_vectors(
             capsules_of_texts = batch.activity.primary_capsules * mask[:, None]
         known = ~batch.blank
         vectors[batch.numbers[known]] = capsules_of_texts.flatten(1).numpy()[known]
+        on_texts(len(batch.numbers))
     return vectors
 
 
