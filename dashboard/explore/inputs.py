@@ -189,11 +189,13 @@ def _ask_query(index: Index) -> Query:
             persist_state="session",
             width=130,
         )
+    if st.session_state.get("rows longest") != longest:  # other data: its lengths are other ones
+        st.session_state["rows longest"] = longest
+        st.session_state["rows length"] = (0, longest)
     low, high = st.slider(
         "Words per text",
         0,
         longest,
-        (0, longest),
         key="rows length",
         persist_state="session",
         width=_FIELD,
