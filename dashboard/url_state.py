@@ -39,6 +39,7 @@ SHADINGS = EVERY_WORD, KGRAMS, CONTRAST = "words", "kgrams", "contrast"  # of th
 WORD_MEASURES = BY_SCORE, BY_COUNT = "share", "count"  # by which words of a capsule are ordered
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Your text", "Switched off")
 CLASS_ORDERS = ("class", "capsules", "texts", "name")  # of the rows of C
+TRAIN_VIEWS = NEW_TRAINING, TRAININGS = "New training", "Trainings"
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
 DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
 COMPARE_TABS = (
@@ -69,7 +70,7 @@ CAPSULES = (
     "words_by",
 )
 QUERIES = ("model", "weights", "capsule", "space", "method", "perplexity", "map_seed")
-TRAIN = ("run", "beside", "train_tabs")
+TRAIN = ("run", "beside", "train_view", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
 COMPARE = ("compared", "data", "part", "compare size", "compare_tab", "shaded")
 SHORTCUTS = ("data", "model", "weights", "part", "looked_at", "finding", "shaded")
@@ -87,7 +88,13 @@ EVALUATE = (
     "shaded",
     "card limit",
 )
-_MARKS = {"model", "run", "data", "compared"}  # each address that a page publishes has one of them
+_MARKS = {
+    "model",
+    "run",
+    "data",
+    "compared",
+    "train_view",
+}  # each address that a page publishes has one of them
 
 
 class Parameter(NamedTuple):
@@ -143,6 +150,7 @@ PARAMETERS = {
     "map_seed": _one_of(range(10_000)),
     "run": _text(),
     "beside": Parameter([], lambda text: printable(text).split(","), ",".join),
+    "train_view": _one_of(TRAIN_VIEWS, TRAININGS),
     "train_tabs": _one_of(TRAIN_TABS),
     "data": _text(),
     "data_tabs": _one_of(DATA_TABS),
@@ -202,7 +210,7 @@ def restore() -> None:
         _begin_notes(address)
         state.example = None
     if "started" in state:  # a training, by the launcher, which comes after the widget of `run`
-        state.run = state.pop("started")
+        state.run, state.train_view = state.pop("started"), TRAININGS
 
 
 def publish(names: Sequence[str]) -> None:

@@ -1,10 +1,10 @@
-"""The page Train: the progress of trainings, and their comparison."""
+"""The page Train: a new training, the progress of trainings, and their comparison."""
 
 import streamlit as st
 
-from dashboard import error_boundary, url_state
-from dashboard.train import inputs, view
-from dashboard.url_state import TRAIN_TABS
+from dashboard import error_boundary, quotas, url_state
+from dashboard.train import form, inputs, next_steps, view
+from dashboard.url_state import NEW_TRAINING, TRAIN_TABS
 from dashboard.widgets import layout
 
 
@@ -12,10 +12,20 @@ def main() -> None:
     layout.show_title(
         "Train",
         "A training is a process of its own: it continues when this page is closed.",
+        wide=True,
     )
     runs = view.all_runs()
+    if inputs.ask_view(runs) == NEW_TRAINING:
+        url_state.publish(url_state.TRAIN)
+        if quotas.read_only():
+            view.show_example()
+        else:
+            with error_boundary.shown():
+                form.show(view.show_example if not runs else lambda: None)
+        return
     if not runs:
         view.show_how_to_start()
+        view.show_example()
         return
     left, right = st.columns(2, gap="medium")
     with left:
@@ -37,8 +47,8 @@ def show(name: str, others: list[str]) -> None:
         run, shown = runs[name], [runs[n] for n in (name, *others) if n in runs]
         view.show_now(run)
         view.show_warnings(run)
+        next_steps.show(run)
         inputs.show_actions(run)
-        view.link_model(run)
         curves, reasons, settings, log = st.tabs(TRAIN_TABS, key="train_tabs", on_change="rerun")
         if curves.open:
             with curves:

@@ -40,6 +40,7 @@ from icaps.explore.text_projection import SAMPLE, text_vectors
 from icaps.text.vectors import load_vectors
 from icaps.train.estimate import Estimate, estimate, suggest_settings
 from icaps.train.recipe import Recipe
+from icaps.train.self_training import MAX_TEXTS
 
 Rows = NDArray[np.int64]
 _COUNTING_SECONDS = 1.5
@@ -122,6 +123,23 @@ def first_unlabelled(data: DataKey) -> list[str]:
     """
     quotas.request()
     return list(islice(open_unlabelled(resolve(data.value), **data.reading), 3))
+
+
+@st.cache_data(max_entries=20, show_spinner="Counting the texts …")
+def unlabelled_count(data: DataKey) -> int:
+    """The number of texts without labels that a training uses, counted for a short time at most.
+
+    Of more texts than can be counted in the time, the training is taken to use as many as it may.
+
+    Raises:
+        DataError: It has no texts.
+    """
+    quotas.request()
+    end = time.monotonic() + _COUNTING_SECONDS
+    for n, _ in enumerate(open_unlabelled(resolve(data.value), **data.reading), start=1):
+        if n == MAX_TEXTS or time.monotonic() > end:
+            return MAX_TEXTS
+    return n
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")

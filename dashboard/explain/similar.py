@@ -69,8 +69,10 @@ def _show_nearest(nearest: Nearest) -> None:
         'capsules</caption><thead><tr><th>Text<th class="name">Class'
         f'<th class="n">Cosine similarity</thead><tbody>{rows}</tbody></table></div>'
     )
+    sample = f"a random sample of {nearest.sampled:,} of {nearest.texts:,}"
+    every = f"all {nearest.texts:,}"
     st.caption(
-        f"From a random sample of {nearest.sampled:,} of {nearest.texts:,} training texts. The "
+        f"From {sample if nearest.sampled < nearest.texts else every} training texts. The "
         f"mean cosine similarity of two random texts is {nearest.random:.3f}, of two texts of the "
         f"same class {nearest.random_alike:.3f}. Class capsules show which class a text has and "
         "how strongly, not what it is about."

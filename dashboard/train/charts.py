@@ -28,9 +28,15 @@ CURVES = {
     "loss": Curve("loss", "Loss", ".3f"),
     "accuracy": Curve("validation_accuracy", "Validation accuracy", ".1%", of_epochs=True),
     "macro_f1": Curve("validation_macro_f1", "Validation macro F1", ".1%", of_epochs=True),
-    "rate": Curve("learning_rate", "Learning rate", ".2~g"),
+    "rate": Curve("learning_rate", "Learning rate", ".2~r"),
     "speed": Curve("texts_per_second", "Texts per second", ",.0f"),
     "memory": Curve("memory", "Memory, GB", ".2f"),
+}
+
+EXAMPLE = {  # of a model that comes with the app, whose steps were not recorded
+    "accuracy": CURVES["accuracy"],
+    "loss": Curve("loss", "Loss on the training texts", ".3f", of_epochs=True),
+    "validation_loss": Curve("validation_loss", "Validation loss", ".3f", of_epochs=True),
 }
 
 

@@ -6,11 +6,28 @@ import streamlit as st
 
 from dashboard import error_boundary, quotas, training_jobs, url_state
 from dashboard.model_registry import runs_folder
-from dashboard.train import launcher
+from dashboard.train import draft
+from dashboard.url_state import NEW_TRAINING, TRAIN_VIEWS, TRAININGS
 from icaps.runs import jobs
 from icaps.runs.folder import DONE, STOPPING, Run
 
 MAX_SHOWN = 8  # trainings in one chart, one per colour
+
+
+def ask_view(runs: Sequence[Run]) -> str:
+    """Asks for a new training or those that there are; the form at first if there are none."""
+    state = st.session_state
+    if state.get("train_view") is None:
+        state.train_view = TRAININGS if runs else NEW_TRAINING
+    view: str = st.segmented_control(
+        "View",
+        TRAIN_VIEWS,
+        key="train_view",
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    return view
 
 
 def ask_run(runs: Sequence[Run]) -> Run:
@@ -69,8 +86,8 @@ def show_actions(run: Run) -> None:
             st.button(
                 "Duplicate with changes",
                 icon=":material/content_copy:",
-                help="Opens the form in the sidebar with its settings.",
-                on_click=launcher.fill_from,
+                help="Opens the form of a new training with its settings.",
+                on_click=draft.fill_from,
                 args=(run,),
                 key="duplicate",
             )

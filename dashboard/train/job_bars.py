@@ -1,14 +1,18 @@
 """Progress bars of the running trainings, in the sidebar of every page."""
 
+from urllib.parse import quote, urlencode
+
 import streamlit as st
 
 from dashboard import error_boundary, nav
 from dashboard.model_registry import runs_folder
+from dashboard.url_state import TRAININGS
 from icaps.html import escape
 from icaps.runs.folder import DONE, FAILED, TRAINING, Run, Status, find_runs
 
 # Seconds between two reads of the run folders while a training runs; each is a run of the script.
 POLL = 4.0
+_MOST_ENDED = 2  # ended trainings that the sidebar shows
 _ICONS = {DONE: ":material/check_circle:", FAILED: ":material/error:"}
 
 
@@ -16,9 +20,15 @@ def show() -> None:
     """Shows a bar per running training, and a message when one has ended."""
     live = [run for run in find_runs(runs_folder()) if run.status.live]
     _notify_of_ended(live)
+    _show_ended()
     if live:
         st.html('<p class="side-title">Training now</p>')
         st.fragment(_bars, run_every=POLL)(tuple(run.name for run in live))
+
+
+def address(name: str) -> str:
+    """The address of a training on the page Train, relative to any page."""
+    return f"train?{urlencode({'run': name, 'train_view': TRAININGS}, quote_via=quote)}"
 
 
 def duration(seconds: float) -> str:
@@ -58,7 +68,12 @@ def _bar(run: Run) -> None:
         f'aria-valuemax="100" aria-valuenow="{percent:.0f}">'
         f'<i style="width:{percent:.1f}%"></i></div></div>'
     )
-    st.page_link(nav.page("train"), label="Watch", query_params={"run": run.name})
+    _link(run.name, "Watch")
+
+
+def _link(name: str, label: str) -> None:
+    parameters = {"run": name, "train_view": TRAININGS}
+    st.page_link(nav.page("train"), label=label, query_params=parameters)
 
 
 def _notify_of_ended(live: list[Run]) -> None:
@@ -72,4 +87,23 @@ def _notify_of_ended(live: list[Run]) -> None:
         if run.name in ended:
             message = run.status.error or run.status.state
             icon = _ICONS.get(run.status.state, ":material/stop_circle:")
-            st.toast(error_boundary.plain(f"{run.name}: {message}"), icon=icon, duration="long")
+            text = error_boundary.plain(f"{run.name}: {message}")
+            if run.status.state == DONE:
+                text += f" [What next?]({address(run.name)})"
+                state.jobs_ended = [*state.get("jobs_ended", []), run.name][-_MOST_ENDED:]
+            st.toast(text, icon=icon, duration="long")
+
+
+def _show_ended() -> None:
+    """The trainings that have ended, until the visitor has looked at them."""
+    state = st.session_state
+    looked_at = state.get("run") if state.get("train_view") == TRAININGS else None
+    folder = runs_folder()
+    state.jobs_ended = [
+        name
+        for name in state.get("jobs_ended", [])
+        if name != looked_at and name not in state.jobs_alive and (folder / name).exists()
+    ]
+    for name in state.jobs_ended:
+        st.html(f'<div class="job"><p><b>{escape(name)}</b><span>done</span></p></div>')
+        _link(name, "What next?")

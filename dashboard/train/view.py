@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, nav
+from dashboard import error_boundary
 from dashboard.model_registry import ModelFolder, find_models, runs_folder
 from dashboard.train import charts, job_bars
 from dashboard.training_jobs import capsule_warning_of, command_line, is_snapshot
@@ -23,20 +23,60 @@ from icaps.errors import ICapsError, RunError
 from icaps.html import printable
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
-from icaps.runs.folder import FAILED, PROGRESS, SNAPSHOTS, Run, find_runs
+from icaps.runs.folder import FAILED, PROGRESS, SNAPSHOTS, Run, RunFolder, find_runs
 from icaps.text.vectors import list_sources
-from icaps.train.checkpoint_files import CONFIG, METRICS
+from icaps.train.checkpoint_files import CONFIG, HISTORY, METRICS
 from icaps.train.result_warnings import CHANCE, COLLAPSE, FEW, warnings_of
 
 POLL = 2.0  # seconds between two reads of the trainings that are shown
+_EXAMPLE = "ag_news"  # the model whose training is shown while there is none of one's own
 _SHADINGS = ("Every word", "K-grams")  # of the watched text
 
 
 def show_how_to_start() -> None:
     """What to do if there is no training yet."""
     st.subheader("There is no training yet", anchor=False)
-    st.write("Open *Train a model* in the sidebar, or use the command line:")
+    st.write("Open *New training* above, or *Train a model* in the sidebar, or type in a terminal:")
     st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+
+
+def show_example() -> None:
+    """What a training looks like: how a model that comes with the app was trained."""
+    shipped = [model for model in find_models() if model.shipped]
+    if not shipped:
+        return
+    model = next((model for model in shipped if model.name == _EXAMPLE), shipped[0])
+    records = RunFolder(model.path).records(HISTORY)
+    metrics = _read_object(model.path / METRICS)
+    facts = metrics if isinstance(metrics, dict) else {}
+    if not records:
+        return
+    st.subheader(f"How the model {model.name} was trained", anchor=False)
+    st.caption(error_boundary.plain(_describe_example(records, facts)))
+    for name, curve in charts.EXAMPLE.items():
+        table = charts.curve_table({model.name: records}, curve)
+        if table.empty:
+            continue
+
+        def draw(ink: str, table=table, curve=curve) -> alt.LayerChart:
+            return charts.draw(table, curve, [model.name], ink)
+
+        chart_card.show(draw, table, f"example-{name}", f"{curve.title} over the epochs")
+
+
+def _describe_example(records: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> str:
+    """Texts, epochs, time and scores of the training of a model; metrics are free-form."""
+    parts = [f"{len(records)} epochs"]
+    match metrics:
+        case {"training_texts": int(texts)}:
+            parts.insert(0, f"{texts:,} texts")
+    seconds = [record.get("seconds") for record in records]
+    if all(isinstance(value, float) for value in seconds):
+        parts.append(job_bars.duration(sum(seconds)))
+    match metrics:
+        case {"test": {"accuracy": float(accuracy)}}:
+            parts.append(f"{accuracy:.1%} of the test texts right")
+    return f"{', '.join(parts)}. Your own training is shown like this while it runs."
 
 
 def show_now(run: Run) -> None:
@@ -82,18 +122,6 @@ def show_warnings(run: Run) -> None:
         result_warnings.show(warnings)
 
 
-def link_model(run: Run) -> None:
-    """A link to the model of a training, once there is one."""
-    model = model_of(run)
-    if model is not None:
-        st.page_link(
-            nav.page("explain"),
-            label="Open in Explain",
-            icon=":material/format_ink_highlighter:",
-            query_params={"model": model.name},
-        )
-
-
 def model_of(run: Run) -> ModelFolder | None:
     """The current model of a training; None before the end of its first epoch."""
     if not run.has_model:
@@ -106,8 +134,12 @@ def show_curves(runs: Sequence[Run]) -> None:
     """The curves of some trainings in the same charts."""
     records = {run.name: run.folder.records(PROGRESS) for run in runs}
     if not any(records.values()):
-        live = any(run.status.live for run in runs)
-        st.caption("The curves start with the first step." if live else "No curves were recorded.")
+        if all(run.request is not None and run.request.is_baseline for run in runs):
+            st.caption("A baseline is fitted in one step, so there are no curves over epochs.")
+        elif any(run.status.live for run in runs):
+            st.caption("The curves start with the first step.")
+        else:
+            st.caption("No curves were recorded.")
         return
     names = list(records)
     tables = {key: charts.curve_table(records, curve) for key, curve in charts.CURVES.items()}

@@ -78,7 +78,7 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     if _is_here(value):
         if model is None:
             upload_box.ask_test_file(place, value)
-        key = key.read_with(reading_options.ask(place, key))
+        key = _ask_reading(place, key)
         preview = data.first_rows(key)
     misfit = None if model is None else data_list.misfit(value, preview, model)
     if misfit is not None:
@@ -106,6 +106,39 @@ def start_with(place: str, model: ModelFolder) -> None:
     start = data_list.listed(model).start
     if start != UPLOAD:
         state[f"{place} data"] = state[f"{place} data start"] = start
+
+
+def ask_short(place: str) -> Choice | None:
+    """As `ask`, in the sidebar: without parsing options, unless the data can't be read without.
+
+    Those that were set in the whole form hold here as well.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
+    """
+    value = _ask_value(place, None)
+    if not value:
+        return None
+    file_access.check_data(value)
+    key = data.key_of(value, {})
+    if not _is_here(value):
+        return Choice(key, None)
+    key = key.read_with(st.session_state.get(f"{place} reading {value}", {}))
+    preview = data.first_rows(key)
+    if preview.trouble or preview.unclear is not None:
+        key = _ask_reading(place, key)
+        preview = data.first_rows(key)
+        if preview.trouble and preview.unclear is None:
+            st.error(error_boundary.message(preview.trouble), icon=":material/error:")
+    return Choice(key, preview)
+
+
+def _ask_reading(place: str, key: DataKey) -> DataKey:
+    """Asks how the data is read, for the short form as well."""
+    reading = reading_options.ask(place, key.read_with({}))
+    st.session_state[f"{place} reading {key.value}"] = reading
+    return key.read_with(reading)
 
 
 def ask_on_page(place: str, model: ModelFolder | None = None) -> Choice | None:
@@ -211,6 +244,14 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
     if reading is None:
         return
     reading_options.take(place, value, reading)
+
+
+def remember_reading(place: str, value: str, reading: Mapping[str, Any]) -> None:
+    """Sets the columns of data that were chosen elsewhere, unless others were chosen here."""
+    text, label = reading.get("text"), reading.get("label")
+    for name, entry in (("text", text and list(text)), ("label", label)):
+        if entry:
+            st.session_state.setdefault(f"{place} {name} {value}", entry)
 
 
 def take_unlabelled(place: str, value: str) -> None:

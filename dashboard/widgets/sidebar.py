@@ -33,9 +33,21 @@ def choose_model() -> ModelFolder | None:
             persist_state="session",
         )
         model = folders[name]
-        st.html(_facts(model, models.load(model)))
+        classifier = models.load(model)
+        with st.popover(
+            _short(classifier), type="tertiary", icon=":material/info:", key="model_facts"
+        ):
+            st.html(_facts(model, classifier))
     url_state.publish_weights(name, models.fingerprint(model))
     return model
+
+
+def _short(classifier: ICapsClassifier) -> str:
+    """The number of classes and the accuracy, in one line."""
+    classes = len(classifier.classes_)
+    scores = _scores(classifier.metrics_)
+    accuracy = f", {scores['Accuracy'].split(' ')[0]} right" if "Accuracy" in scores else ""
+    return f"{classes} classes{accuracy}"
 
 
 def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:

@@ -147,9 +147,7 @@ def fit_self_training(
         log("self-training: the model without these texts is returned")
         return _with_metrics(first, {"unlabelled": facts | {"kept": False}})
     extra = ExtraTexts([unlabelled.texts[n] for n in accepted], predicted[accepted])
-    # In one epoch there are more texts than before, so fewer epochs have as many steps.
-    epochs = -(-config.epochs * len(data.training) // (len(data.training) + len(extra.texts)))
-    epochs = min(config.epochs, max(epochs, MIN_EPOCHS))
+    epochs = _second_epochs(config.epochs, len(data.training), len(extra.texts))
     second_config = dataclasses.replace(config, epochs=epochs)
     second = fit_checkpoint(
         _repeat_labelled(prepare(model, second_config, extra), len(extra.texts)),
@@ -186,10 +184,34 @@ def _repeat_labelled(data: TrainingData, accepted: int) -> TrainingData:
     """The data with labelled training texts repeated, so that they count more than predictions."""
     texts = data.training.texts  # the accepted ones are the last
     labelled, predicted = texts[:-accepted], texts[-accepted:]
-    wanted = LABELLED_SHARE / (1 - LABELLED_SHARE) * accepted / len(labelled)
-    repeats = min(max(round(wanted), 1), MAX_REPEATS)
-    both = np.concatenate([*[labelled] * repeats, predicted])
+    both = np.concatenate([*[labelled] * _repeats(len(labelled), accepted), predicted])
     return dataclasses.replace(data, training=dataclasses.replace(data.training, texts=both))
+
+
+def _second_epochs(epochs: int, labelled: int, accepted: int) -> int:
+    """Epochs of the second training: each has more texts, so fewer have as many steps."""
+    as_many_steps = -(-epochs * labelled // (labelled + accepted))
+    return min(epochs, max(as_many_steps, MIN_EPOCHS))
+
+
+def _repeats(labelled: int, accepted: int) -> int:
+    """How often the second training has each labelled text in an epoch."""
+    wanted = LABELLED_SHARE / (1 - LABELLED_SHARE) * accepted / labelled
+    return min(max(round(wanted), 1), MAX_REPEATS)
+
+
+def second_training_seconds(per_epoch: float, epochs: int, labelled: int, unlabelled: int) -> float:
+    """The duration of the second training if all predictions are accepted.
+
+    Args:
+        per_epoch: Seconds per epoch of the first training.
+        epochs: Maximum epochs of the first training.
+        labelled: Number of labelled texts.
+        unlabelled: Number of texts without labels, of which at most `MAX_TEXTS` are used.
+    """
+    accepted = min(unlabelled, MAX_TEXTS)
+    texts = _repeats(labelled, accepted) * labelled + accepted
+    return per_epoch * texts / labelled * _second_epochs(epochs, labelled, accepted)
 
 
 def _score(config: TrainConfig) -> str:

@@ -87,6 +87,7 @@ def test_a_training_outlives_pages_windows_and_the_server(browser: Any, shop: Wo
         form = open_launcher(page)
         expect(form.get_by_role("combobox", name="Data")).to_have_value("synthetic")
         make_small(page, form, epochs=7)
+        go_to(page, "Explain", "Why this class?")
         start(page, "trial")
         job(page, "trial").wait_for()
         expect(name_field(page)).to_have_value("synthetic")  # the next one is another
@@ -166,9 +167,9 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
         form.get_by_role("button", name="Start training").wait_for()
         wait_for_rest(page)
         expect(name_field(page)).to_have_value("Meldungen")
+        form = make_small(page, form, epochs=6)
         watched = form.get_by_role("textbox", name="Text to watch").input_value()
         assert watched.startswith("Größe;")
-        make_small(page, form, epochs=6)
         words = command(page, form, "region_dim=32")
         columns = ["--text", "Meldung", "--text", "Überschrift", "--label", "Rubrik"]
         assert words[6:12] == columns
@@ -181,13 +182,16 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
         assert metrics["training_texts"] == 216  # no row is lost in its line ends
         expect(page.get_by_test_id("stToast")).to_contain_text("Meldungen:")
         choose(page, side(page).get_by_role("combobox", name="Model"), "Meldungen")
-        expect(side(page).locator(".facts")).to_contain_text("Gärten, Häfen & Öl, Küche")
+        side(page).get_by_role("button", name="3 classes").click()
+        expect(page.locator(".facts")).to_contain_text("Gärten, Häfen & Öl, Küche")
+        page.keyboard.press("Escape")
         type_text(page, 'Größe;\n"bake bread with butter"')
         expect(page.locator(".verdict")).to_have_text(re.compile("|".join(GERMAN.values())))
         assert page.locator(".verdict").inner_text() in GERMAN.values()
         go_to(page, "Train", "Train")
         main(page).get_by_role("button", name="Duplicate with changes").click()
-        expect(name_field(page)).to_have_value("Meldungen 2")
+        expect(form.get_by_role("textbox", name="Name", exact=True)).to_have_value("Meldungen 2")
+        wait_for_rest(page)
         again = command(page, form, "region_dim=32")
         assert set(again) ^ set(words) == {str(run.path), f"{run.path} 2"}
         assert alerts(page) == []

@@ -277,7 +277,7 @@ def fill(field: Locator, text: str) -> None:
 
 
 def open_launcher(page: Page) -> Locator:
-    """The form in the sidebar; opens it unless it is open."""
+    """The short form in the sidebar; opens it unless it is open."""
     form = side(page).locator(".st-key-launcher")
     if not form.get_by_role("combobox", name="Data").count():
         form.get_by_text("Train a model").click()
@@ -286,14 +286,29 @@ def open_launcher(page: Page) -> Locator:
     return form
 
 
-def make_small(page: Page, form: Locator, epochs: int) -> None:
-    """Settings of a network that learns in seconds."""
+def open_form(page: Page) -> Locator:
+    """The whole form on the page Train, with what the short one in the sidebar has so far."""
+    form = main(page).locator(".st-key-training_form")
+    if not form.count():
+        if not side(page).get_by_role("link", name="All settings").count():
+            side(page).get_by_text("Train a model").click()
+        side(page).get_by_role("link", name="All settings").click()
+    form.get_by_role("button", name="Start training").wait_for()
+    wait_for_rest(page)
+    return form
+
+
+def make_small(page: Page, form: Locator, epochs: int) -> Locator:
+    """Settings of a network that learns in seconds; returns the whole form, which has them."""
+    if not form.get_by_role("spinbutton", name="Epochs").count():
+        form = open_form(page)
     fill(form.get_by_role("spinbutton", name="Epochs"), str(epochs))
-    form.get_by_text("All settings").click()
+    form.get_by_text("More about words").click()
     small = {"Fixed dim": 0, "Region dim": 32}  # without word vectors, and of 4 capsules
     for name, value in small.items():
         fill(form.get_by_role("spinbutton", name=name), str(value))
     wait_for_rest(page)
+    return form
 
 
 def command(page: Page, form: Locator, part: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""One real training, from the form in the sidebar to its curves and its settings taken over."""
+"""One real training, from the form to its curves and its settings taken over."""
 
 import time
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from dashboard.model_registry import runs_folder
+from dashboard.url_state import NEW_TRAINING
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.cli.request import TrainRequest, read_arguments
@@ -23,20 +24,19 @@ SMALL = {
 WATCHED = "--we bake bread"
 
 
-def test_a_training_that_is_started_in_the_sidebar(tmp_path: Path) -> None:
+def test_a_training_that_is_started_on_the_page(tmp_path: Path) -> None:
     path = tmp_path / "my texts.csv"
     texts, labels = make_texts(120, 1)
     pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
     at = open_page("train", data=str(path))
-    at.session_state["launcher"] = True
-    run(at)
+    assert at.session_state["train_view"] == NEW_TRAINING
     fields = {(w.key or "").split(" ")[1]: w for w in at.number_input}
     for name, value in SMALL.items():
         fields[name].set_value(value)
     at.text_input(key="launch watch").set_value(WATCHED)
     run(at)
     assert not at.error
-    assert any("per epoch, up to" in caption.value for caption in at.caption)
+    assert any("in total" in caption.value for caption in at.caption)
     at.button(key="launch start").click()
     run(at)
     assert not at.error
@@ -73,8 +73,7 @@ def test_nothing_changed_trains_the_model_of_command_line_and_estimator(
     texts, labels = make_texts(60, 1)
     pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
     at = open_page("train", data=str(path))
-    at.session_state["launcher"] = True
-    run(at)
+    assert at.session_state["train_view"] == NEW_TRAINING
     assert not at.error
     at.button(key="launch start").click()
     assert not run(at).error

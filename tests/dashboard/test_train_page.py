@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.model_registry import SHIPPED
 from dashboard.train import charts, job_bars, view
 from dashboard.train.charts import CURVES, MAX_POINTS, curve_table, use_table
+from dashboard.url_state import NEW_TRAINING, TRAININGS
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.reports.charts import PALETTE, class_colors
@@ -117,11 +119,30 @@ def history(at: AppTest) -> pd.DataFrame:
     return at.dataframe[-1].value
 
 
-def test_without_a_training_the_page_says_how() -> None:
+def test_without_a_training_the_page_has_the_form() -> None:
     at = open_page("train")
+    assert at.session_state["train_view"] == NEW_TRAINING
+    assert at.button(key="launch start").label == "Start training"
+    at.session_state["train_view"] = TRAININGS
+    run(at)
     assert at.subheader[0].value == "There is no training yet"
-    assert "Open *Train a model* in the sidebar" in at.markdown[-1].value
+    assert "Open *New training* above, or *Train a model* in the sidebar" in at.markdown[-1].value
     assert not at.dataframe
+
+
+def test_a_fresh_clone_shows_how_its_model_was_trained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ICAPS_MODELS", f"{SHIPPED}:{tmp_path / 'none'}")
+    at = open_page("train")
+    assert at.subheader[-1].value == "How the model ag_news was trained"
+    captions = [caption.value.replace("\\", "") for caption in at.caption]
+    about = "44,580 texts, 5 epochs, 2 min, 91.9% of the test texts right."
+    assert [caption for caption in captions if caption.startswith(about)]
+    assert len(at.get("vega_lite_chart")) == 4  # classes; accuracy and two losses by epoch
+    at.toggle(key="table example-accuracy").set_value(True)
+    shares = run(at).dataframe[-1].value["validation_accuracy"]
+    assert [round(share, 3) for share in shares] == [0.911, 0.922, 0.922, 0.928, 0.929]
 
 
 LIVE = {"stop", "duplicate"}
@@ -681,12 +702,12 @@ def test_resuming_where_the_folder_of_the_command_is_gone(place: Path) -> None:
     assert "which no longer exists" in errors(press(open_page("train"), "resume", "one"))[0]
 
 
-def test_duplicating_opens_the_launcher(place: Path) -> None:
+def test_duplicating_opens_the_form(place: Path) -> None:
     write_run(place, "one", done(), arguments=["train", "--data", "synthetic", *SETTINGS])
     at = open_page("train")
     at.button(key="duplicate").click()
     run(at)
-    assert at.session_state["launcher"]
+    assert at.session_state["train_view"] == NEW_TRAINING
     assert at.text_input(key="launch name").value == "one 2"
     values = {(w.key or "").split(" ")[1]: w.value for w in at.number_input}
     assert (values["fixed_dim"], values["epochs"]) == (8, 3)
@@ -701,14 +722,19 @@ def test_who_watches_is_told_of_an_end(place: Path) -> None:
         with ExitStack() as ending:
             for name in ("a", "b", "c"):
                 ending.enter_context(at_work(folders[name]))
-            at = open_page("train")
+            at = open_page("train", run="b")
             assert [p for p in "abcd" if f"<b>{p}</b>" in page_html(at)] == [*"abcd"]
             assert not at.toast
         folders["a"].write_status(done())
         folders["b"].write_status(Status(FAILED, 1, error=HTML))
         jobs.delete(place, "c")
         toasts = [plain(toast) for toast in run(at).toast]
-        assert sorted(toasts) == ["a: done", f"b: {HTML}"]
+        next_steps = "[What next?](train?run=a&train_view=Trainings)"
+        assert sorted(toasts) == [f"a: done {next_steps}", f"b: {HTML}"]
+        # The sidebar keeps what has ended well, until it is looked at.
+        assert [p for p in "abcd" if f"<b>{p}</b>" in page_html(at)] == ["a", "d"]
+        at.selectbox(key="run").select("a")
+        run(at)
         assert [p for p in "abcd" if f"<b>{p}</b>" in page_html(at)] == ["d"]
         assert not run(at).toast  # once
         assert not open_page("train").toast  # who comes later has missed it

@@ -134,5 +134,6 @@ def test_two_forms_have_their_own_uploads(at: AppTest) -> None:
     run(at)
     at.file_uploader(key="launch file").set_value(("b.csv", CSV + b"third,a\n", "text/csv"))
     run(at)
-    assert [len(frame.value) for frame in at.dataframe] == [2, 3]
+    assert [len(frame.value) for frame in at.dataframe] == [2]
+    assert at.text_input(key="launch name").value == "b"
     assert {stored.name for stored in uploads()} == {"a.csv", "b.csv"}

@@ -22,7 +22,7 @@ from icaps.runs.folder import RunFolder
 from icaps.train import self_training
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import ExtraTexts, prepare_stream, prepare_texts
-from icaps.train.self_training import MAX_CHARACTERS, sample_texts
+from icaps.train.self_training import MAX_CHARACTERS, sample_texts, second_training_seconds
 from tests.conftest import MODEL, TRAIN, make_texts
 
 FEW = dataclasses.replace(TRAIN, epochs=12, patience=12, batch_size=16, validation_share=0.3)
@@ -301,3 +301,13 @@ def test_the_command_reports_a_bad_file(
     shown = capsys.readouterr().err
     assert message in shown
     assert "epoch 1" not in shown
+
+
+def test_the_second_training_takes_as_long_as_its_texts() -> None:
+    """100 labelled texts and 900 others: 1,000 in an epoch, 3 epochs at least, 10 at most."""
+    assert second_training_seconds(2.0, 10, 100, 900) == 2.0 * 10 * 3
+    assert second_training_seconds(2.0, 2, 100, 900) == 2.0 * 10 * 2
+    # 9,900 others: each labelled text is repeated 10 times, as 11 times is more than allowed.
+    assert second_training_seconds(2.0, 10, 100, 9_900) == pytest.approx(2.0 * 109 * 3)
+    # Of more than 50,000 others a sample is used: (6 * 1,000 + 50,000) / 1,000 epochs' time.
+    assert second_training_seconds(1.0, 10, 1_000, 10**9) == pytest.approx(56.0 * 3)
