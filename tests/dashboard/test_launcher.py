@@ -404,9 +404,8 @@ def test_texts_and_columns_that_look_like_options(started: Started, tmp_path: Pa
     path = tmp_path / "dashes.jsonl"
     rows = [{"--text": "--seed=5", "-label": "-a"}, {"--text": "-x\0\ud800", "-label": "--b"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    at = open_launcher(
-        str(path), **{f"launch text {path}": ["--text"], f"launch label {path}": "-label"}
-    )
+    columns = {f"launch text {path}": ["--text"], f"launch label {path}": "-label"}
+    at = open_launcher(str(path), **columns, **{f"launch columns chosen {path}": True})
     arguments = arguments_of(at, started)
     options = read_arguments(arguments)
     assert (options.watch, options.text, options.label) == ("--seed=5", ["--text"], "-label")
