@@ -28,6 +28,7 @@ def main() -> None:
         result_warnings.show(models.warnings(model))
         return
     result_warnings.show(report.warnings)
+    result_warnings.show_leak_of_rows(report.leak)
     view.show_facts(report)
     matrix, card = layout.master_detail("capsules", 5, 4)
     with matrix:

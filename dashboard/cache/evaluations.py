@@ -99,7 +99,8 @@ def card(
     """
     classifier = models.load(model)
     faithfulness = measure_faithfulness(classifier, report.evaluation, limit) if limit else None
-    tested = evaluated_data(value, resolve(value), part, report)
+    leak = seen_share(model.path, report.evaluation.texts)
+    tested = evaluated_data(value, resolve(value), part, report, leak)
     return make_card(classifier, str(model.path), tested, models.report(model), faithfulness)
 
 

@@ -4,11 +4,12 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary
-from dashboard.cache import evaluations, models
+from dashboard.cache import evaluations, leaks, models
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder, find_models
 from dashboard.widgets import background_task, chart_card
 from dashboard.widgets.data_picker import Choice
+from icaps.evaluate.compare import unfair_models
 from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.report import EvaluationReport
 from icaps.html import p_value
@@ -35,6 +36,8 @@ def show_second_model(
         background_task.show(arguments, f"Evaluate {other.name}, too", "On the same texts.")
         return
     comparison = evaluations.comparison(report, second)
+    read = {one.name: leaks.of_report(one, report) for one in (model, other)}
+    unfair = sorted(unfair_models(read))
     with st.container(horizontal=True, gap="medium"):
         for label, gain in (("Accuracy", comparison.accuracy), ("Macro F1", comparison.macro_f1)):
             st.metric(
@@ -45,7 +48,16 @@ def show_second_model(
                 delta_arrow="off",
                 width=210,
             )
-        st.metric("McNemar’s p", p_value(comparison.p_value), width=150)
+        if not unfair:
+            st.metric("McNemar’s p", p_value(comparison.p_value), width=150)
+    if unfair:
+        st.warning(
+            error_boundary.plain(
+                f"Not a fair comparison: {' and '.join(unfair)} saw these texts in training, so "
+                "there is no test."
+            ),
+            icon=":material/warning:",
+        )
     table = pd.DataFrame(
         {
             "": [f"{model.name} right", f"{model.name} wrong"],

@@ -52,10 +52,15 @@ def show_leak(leak: Leak | None, split: str, held_out: int = 0) -> None:
         st.caption(str(leak))
 
 
-def show_leak_of_rows(leak: Leak | None, rows: int) -> None:
-    """As `show_leak` beside predictions of single rows, of which all or a sample were counted."""
+def show_leak_of_rows(leak: Leak | None, rows: int = 0) -> None:
+    """As `show_leak`, without a button, beside results of single texts.
+
+    Args:
+        leak: The count of all of them, or of some drawn at random.
+        rows: How many they are; 0 if all were counted.
+    """
     if leak is not None and leak.serious:
-        drawn = "" if leak.texts == rows else f" Counted in {leak.texts:,} rows drawn at random."
+        drawn = "" if leak.texts >= rows else f" Counted in {leak.texts:,} rows drawn at random."
         st.warning(f"{leak.statement}{drawn}", icon=":material/warning:")
 
 

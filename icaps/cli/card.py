@@ -59,12 +59,12 @@ def run(options: argparse.Namespace) -> int:
     weights = weights_fingerprint(options.model)
     evaluation = evaluate_data(classifier, weights, texts, progress.on_texts)
     say_problems(evaluation, options.part)
-    find_leak(options.model, evaluation.texts)
+    leak = find_leak(options.model, evaluation.texts)
     if options.limit is not None:
         faithfulness = measure_faithfulness(classifier, evaluation, options.limit)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(options.model, *shape)
-    data = evaluated_data(options.data, place, options.part, EvaluationReport(evaluation))
+    data = evaluated_data(options.data, place, options.part, EvaluationReport(evaluation), leak)
     card = make_card(
         classifier,
         options.model,

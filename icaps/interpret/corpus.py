@@ -27,6 +27,7 @@ from icaps.interpret.share_totals import ShareCounter
 from icaps.model import ICapsNet
 from icaps.nn import distributed
 from icaps.text.vocabulary import Vocabulary
+from icaps.train.text_hashes import TextHashes
 
 MAX_KGRAMS = 500_000  # different K-grams in memory
 TYPICAL = 5  # typical texts per cell
@@ -53,6 +54,10 @@ class FittedModel(Protocol):
     @property
     def classes_(self) -> NDArray[Any]:
         """(J,), names of the classes."""
+
+    @property
+    def text_hashes_(self) -> TextHashes | None:
+        """Hashes of the texts of its training; None if they are not known."""
 
 
 class Winners(NamedTuple):

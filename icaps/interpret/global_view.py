@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from icaps.data.catalog import DATASETS
 from icaps.data.news_sample import NAME as SAMPLE
 from icaps.data.resolve import locate, resolve
 from icaps.data.synthetic import NAME
+from icaps.data.text_hash import text_hash
 from icaps.errors import CheckpointError, DataError
 from icaps.interpret.ablation import FewCapsules, KnockOut, smallest_set
 from icaps.interpret.capsule_labels import FOLDER, LABEL_WORDS, VIEW
@@ -52,7 +54,7 @@ from icaps.interpret.tables import label_words
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.dataset import Labelled, content_hash
-from icaps.train.text_hashes import open_part
+from icaps.train.text_hashes import as_array, open_part
 
 _VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"
@@ -73,6 +75,7 @@ class Origin:
         reading: Options of `open_source`.
         content: Fingerprint of the texts and labels.
         weights: Fingerprint of the model's weights.
+        trained_on: How many of the texts the model was trained on; None if that is not known.
     """
 
     source: str
@@ -80,6 +83,7 @@ class Origin:
     reading: dict[str, Any]
     content: str
     weights: str
+    trained_on: int | None = None
 
 
 @dataclass(frozen=True)
@@ -159,15 +163,15 @@ def make_view(
     Raises:
         DataError: There is no text, or a label is none of the model's classes.
     """
-    total = 0
+    hashes = array("Q")
 
     def pairs() -> Iterator[tuple[str, str]]:
-        nonlocal total
-        for pair in _pairs(records):
-            total += 1
-            yield pair
+        for text, label in _pairs(records):
+            hashes.append(text_hash(text))
+            yield text, label
 
-    content = content_hash(pairs())
+    content, known = content_hash(pairs()), classifier.text_hashes_
+    trained_on = None if known is None else int(known.in_training(as_array(hashes)).sum())
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     stored = valid_view(checkpoint, shape)
     keep = texts and source.name not in (*DATASETS, NAME, SAMPLE)
@@ -176,8 +180,8 @@ def make_view(
             return stored
         return _with_texts(stored, classifier, records, keep)
     weights = weights_fingerprint(checkpoint)
-    origin = Origin(portable_name(source.name), source.part, source.reading, content, weights)
-    on_total(total)
+    origin = Origin(*source._replace(name=portable_name(source.name)), content, weights, trained_on)
+    on_total(len(hashes))
     counts = count_corpus(classifier, _pairs(records), on_texts)
     few = smallest_set(classifier.network_.capsules, counts.sample)
     tally = counts.tally

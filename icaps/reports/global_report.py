@@ -13,6 +13,7 @@ import pandas as pd
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
+from icaps.evaluate.leakage import Leak
 from icaps.html import Picture, Table, count, decimals, percent, render_html
 from icaps.interpret import controls, tables
 from icaps.interpret.capsule_labels import automatic_label
@@ -87,6 +88,13 @@ class GlobalReport:
         """How capsules of one class differ in words; see `controls.distinctness`."""
         return controls.distinctness(self.view.tally)
 
+    @property
+    def leak(self) -> Leak | None:
+        """How many of the counted texts the model was trained on; None if that is not known."""
+        trained_on = self.view.origin.trained_on
+        counted = self.view.tally.texts + self.view.tally.blank
+        return None if trained_on is None else Leak(counted, trained_on, 0)
+
     @cached_property
     def warnings(self) -> list[ResultWarning]:
         """What a user must know; see `result_warnings`."""
@@ -160,6 +168,7 @@ class GlobalReport:
         return {
             "classes": self.classes,
             "texts": tally.texts,
+            "trained_on": self.view.origin.trained_on,
             "blank": tally.blank,
             "accuracy": float(self.view.knock_out.accuracy[0]),
             "frequency": tally.frequency.tolist(),
@@ -228,6 +237,8 @@ class GlobalReport:
             f"{len(facts['duplicates'])} pairs alike; purity {purity}"
         ]
         lines += [f"{'WARNING' if one.serious else 'note'}: {one}" for one in self.warnings]
+        if self.leak is not None and self.leak.serious:
+            lines.append(f"WARNING: {self.leak}")
         lines += [
             f"{row['class']}: the top 3 capsules have {row.top_3:.1%} "
             f"(shuffled {row.shuffled_top_3:.1%})"
@@ -355,6 +366,7 @@ class GlobalReport:
             "global_report.html.j2",
             facts=self.facts,
             part=self.view.origin.part,
+            leak="" if self.leak is None else str(self.leak),
             shuffles=controls.SHUFFLES,
             pictures=self.pictures("C", "knockout", "queries"),
             classes=_class_table(self.rows),

@@ -13,6 +13,7 @@ import numpy as np
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
+from icaps.evaluate.leakage import Leak
 from icaps.evaluate.report import EvaluationReport
 from icaps.html import Picture, render_html, render_markdown
 from icaps.reports.card_faithfulness import measure_coverage
@@ -21,6 +22,7 @@ from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded,
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
 from icaps.train.result_warnings import METRIC, ResultWarning, result_warnings
+from icaps.train.text_hashes import HELD_OUT
 
 STEM = "model_card"  # of the file names of a card
 _QUANTILES = {"shortest": 0.0, "5%": 0.05, "median": 0.5, "95%": 0.95, "longest": 1.0}
@@ -98,17 +100,21 @@ class ModelCard:
 class EvaluatedData:
     """Labelled texts by the name that the user gave, their part, and the model's evaluation.
 
-    The part is empty for a single file, which has none.
+    The part is empty for a single file, which has none. `leak` counts the texts that the model was
+    trained on; None if that is not known.
     """
 
     name: str
     part: str
     report: EvaluationReport
+    leak: Leak | None = None
 
 
-def evaluated_data(name: str, place: Path, part: str, report: EvaluationReport) -> EvaluatedData:
+def evaluated_data(
+    name: str, place: Path, part: str, report: EvaluationReport, leak: Leak | None = None
+) -> EvaluatedData:
     """Labelled texts in a file or a folder; see `data.resolve.resolve`."""
-    return EvaluatedData(name, part if place.is_dir() else "", report)
+    return EvaluatedData(name, part if place.is_dir() or part == HELD_OUT else "", report, leak)
 
 
 def make_card(
@@ -149,6 +155,7 @@ def make_card(
         "warnings": [warning.to_dict() for warning in _warnings(classifier, data, view)],
         "training_command": _training_command(Path(folder)),
         "data": _data_facts(data, classifier),
+        "leak": None if data.leak is None else data.leak.to_dict(),
         "evaluation": {
             key: value for key, value in data.report.to_dict().items() if key != "rejection"
         },

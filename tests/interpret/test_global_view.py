@@ -13,6 +13,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
+from icaps.evaluate.leakage import Leak
 from icaps.interpret import global_view
 from icaps.interpret.global_view import (
     FOLDER,
@@ -22,6 +23,8 @@ from icaps.interpret.global_view import (
     read_counted_texts,
     save_view,
 )
+from icaps.reports.global_report import GlobalReport
+from tests.conftest import make_texts
 
 SHAPE = 3, 6
 FILES = (
@@ -261,3 +264,25 @@ def test_texts_that_changed_or_are_gone(folder: Path, tmp_path: Path, data_file:
     named = origin.__class__(**{**origin.__dict__, "source": "ag_news"})
     with pytest.raises(DataError, match="`icaps data fetch ag_news` downloads them"):
         read_counted_texts(named, [1])
+
+
+def test_it_says_how_many_of_the_texts_were_trained_on(
+    classifier: ICapsClassifier, model_folder: Path, folder: Path
+) -> None:
+    stored = load_view(folder, *SHAPE)
+    assert stored is not None
+    assert stored.origin.trained_on == 0
+    texts, labels = make_texts(360, seed=1)  # those of the training
+    records = list(open_source((texts, labels)))
+    view = make_view(classifier, folder, DataReference("own", "train", {}), records)
+    assert view.origin.trained_on == 324
+    save_view(view, folder)
+    again = load_view(folder, *SHAPE)
+    assert again is not None
+    report = GlobalReport(classifier, again)
+    assert report.leak == Leak(360, 324, 0)
+    told = "324 of 360 texts (90%) were in this model's training; scores on them say little."
+    assert f"WARNING: {told}" in report.to_text()
+    assert told.replace("'", "&#39;") in report.to_html()
+    old = dataclasses.replace(again.origin, trained_on=None)
+    assert GlobalReport(classifier, dataclasses.replace(again, origin=old)).leak is None

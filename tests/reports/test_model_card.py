@@ -11,6 +11,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
+from icaps.evaluate.leakage import Leak
 from icaps.evaluate.report import EvaluationReport
 from icaps.interpret.global_view import load_view
 from icaps.reports.card_faithfulness import (
@@ -21,7 +22,7 @@ from icaps.reports.card_faithfulness import (
 )
 from icaps.reports.files import FILE_FORMATS, rounded, to_json
 from icaps.reports.global_report import GlobalReport
-from icaps.reports.model_card import EvaluatedData, ModelCard, make_card
+from icaps.reports.model_card import EvaluatedData, ModelCard, evaluated_data, make_card
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.reports.standalone import Page
 
@@ -203,3 +204,20 @@ def test_a_limit_is_a_number_of_texts(
 ) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         measure_faithfulness(classifier, evaluated.evaluation, 0)
+
+
+def test_it_warns_of_texts_that_were_trained_on(
+    classifier: ICapsClassifier, model_folder: Path, data_file: Path, evaluated: EvaluationReport
+) -> None:
+    leak = Leak(120, 90, 30)
+    data = evaluated_data("own.csv", data_file, "train", evaluated, leak)
+    assert data.part == ""
+    made = make(classifier, model_folder, data, None, None)
+    assert made.facts["leak"]["training"] == 90
+    told = "90 of 120 texts (75%) were in this model's training; scores on them say little."
+    assert told in made.to_bytes("markdown").decode().replace("\n", " ")
+    held_out = evaluated_data("own.csv", data_file, "held_out", evaluated, Leak(30, 0, 30))
+    page = make(classifier, model_folder, held_out, None, None).to_bytes("markdown").decode()
+    assert "were held out of the training" in page
+    assert "--part held_out" in page
+    assert told not in page
