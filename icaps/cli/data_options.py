@@ -144,6 +144,11 @@ def say_leak(model: str | Path, leak: Leak | None) -> None:
 
 def say_problems(source: _HasProblems, part: str) -> None:
     """Prints the rows that were left out to stderr: the first of each kind, and the counts."""
+    spellings = getattr(source, "spellings", None)
+    if spellings:
+        from icaps.data.class_names import spelling_note
+
+        print(f"{part}: {spelling_note(spellings)}", file=sys.stderr)
     for problems in source.problems.first.values():
         for problem in problems:
             print(f"left out: {problem}", file=sys.stderr)

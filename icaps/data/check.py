@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.data.class_names import class_name_warnings, spelling_note
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
 from icaps.data.records import Record, sorted_labels
 from icaps.data.source import Description, Source
@@ -219,7 +220,7 @@ class _SplitCheck:
         except FileError as error:
             self.add("error", error.problem.kind, str(error))
         self._duplicates, self._repeats = self.hashes.duplicates()
-        self._check_rows()
+        self._check_rows(source)
 
     def _read(self, source: Source) -> None:
         for item in source.scan():
@@ -244,13 +245,18 @@ class _SplitCheck:
         """Adds a finding."""
         self.findings.append(DataFinding(severity, kind, self.name, message))
 
-    def _check_rows(self) -> None:
+    def _check_rows(self, source: Source) -> None:
         """Adds the findings that concern any split."""
         for kind, count in self._problems.counts.items():
             first = self._problems.first[kind][0]
             self.add("error", kind, f"{kind}: {count:,}, the first: {first}")
         if not self.classes and all(item.kind == "note" for item in self.findings):
             self.add("error", "empty file", "there is no row; add texts with labels.")
+        files = self._description.files if self._description else ()
+        if source.spellings:
+            self.add("note", "class names", spelling_note(source.spellings))
+        for warning in class_name_warnings(self.classes, files[0].format if files else ""):
+            self.add("warning", "class names", warning)
         if blank := self._lengths[0]:
             self.add("warning", "blank text", f"texts without a word: {blank:,}.")
         if self._duplicates:

@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from icaps.data.problems import FileError, Problem
+from icaps.data.encoding_guess import guess_encodings
+from icaps.data.problems import FileError, Problem, UnclearEncodingError
 from icaps.data.streams import DataFile
+from icaps.data.western import is_plainly_western
 from icaps.errors import ConfigError
 
 # Characters of a line, a field or an object at most: bounds the memory that reading takes.
 LONGEST = 1 << 24
-_GUESSES = 4  # encodings that a message suggests
+_MORE = 16  # blocks after the first that has such bytes, if it has few of them
+_JUDGED = 500  # bytes beyond ASCII that are enough to tell the encoding
+_HIGH = bytes(range(128, 256))
 _EVIDENCE = 1024  # blocks that are searched for bytes beyond ASCII
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -23,9 +27,6 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# In Western languages accented letters are surrounded by plain ones; runs are another script.
-_HIGH_RUNS = re.compile(rb"[\xc0-\xff]+")
-_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # not characters of cp1252
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\x1b"))
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -84,7 +85,12 @@ def detect_encoding(file: DataFile) -> str:
         return marked
     for block in chain([head], islice(blocks, _EVIDENCE)):
         if not block.isascii():
-            return _eight_bit(block + next(blocks, b""), file)
+            sample = block + next(blocks, b"")
+            for more in islice(blocks, _MORE):  # until there are enough letters to judge
+                if len(sample) - len(sample.translate(None, _HIGH)) >= _JUDGED:
+                    break
+                sample += more
+            return _eight_bit(sample, file)
     return "utf-8"
 
 
@@ -102,19 +108,17 @@ def _eight_bit(sample: bytes, file: DataFile) -> str:
     bad, good = _bad_bytes(sample)
     if bad * 10 <= good:  # a few bytes among much UTF-8 are damage, reported row by row
         return "utf-8"
-    runs = _HIGH_RUNS.findall(sample)
-    foreign = sum(len(run) > 2 for run in runs)
-    if not _UNDEFINED.search(sample) and foreign * 10 <= len(runs):
+    if is_plainly_western(sample):
         return "cp1252"
-    from charset_normalizer import from_bytes
-
-    guesses = [guess.encoding for guess in from_bytes(sample)]
-    likely = ", ".join(dict.fromkeys([*guesses[:_GUESSES], "latin-1"]))
-    raise FileError(
-        "unknown encoding",
+    candidates = guess_encodings(sample)
+    likely = ", ".join(candidate.encoding for candidate in candidates)
+    samples = "".join(f" {name}: {line!r}." for name, line in candidates[:3])
+    raise UnclearEncodingError(
         str(file.path),
-        f"it is neither UTF-8, UTF-16 nor Western European (cp1252). Name its encoding with "
-        f"--encoding (encoding=...), perhaps one of {likely}; or save it as UTF-8.",
+        "it is neither UTF-8, UTF-16 nor plainly Western European (cp1252). Name its encoding with "
+        f"--encoding (encoding=...), perhaps one of {likely}; or save it as UTF-8. Which is right?"
+        f"{samples}",
+        candidates,
     )
 
 

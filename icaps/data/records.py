@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from ast import literal_eval
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -10,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from icaps.data.class_names import class_name
 from icaps.data.columns import ColumnChoice
-from icaps.data.encoding import replace_surrogates
 from icaps.data.problems import Problem
 from icaps.data.raw_table import ABSENT, FileDescription
 from icaps.errors import DataError
@@ -38,24 +42,37 @@ class _Fault(NamedTuple):
 
 
 def record_maker(
-    about: FileDescription, choice: ColumnChoice
+    about: FileDescription, choice: ColumnChoice, spellings: Counter[tuple[str, str]] | None = None
 ) -> Callable[[str, int, Sequence[Any]], Record | Problem]:
-    """Makes the function from file, line and values (label, text, ...) to a record or problem."""
+    """Makes the function from file, line and values (label, text, ...) to a record or problem.
+
+    Class names that are spelled otherwise in the file, not only with spaces around them, are
+    counted in `spellings` with the spelling.
+    """
+    spells = spellings is not None and choice.names is None
 
     @lru_cache(_CACHED_CLASSES, typed=True)
     def class_of(value: Any) -> str | _Fault:
         return _class_name(value, choice)
 
     def make(file: str, line: int, values: Sequence[Any]) -> Record | Problem:
-        label = class_of(_plain(values[0]))
+        label = class_of(_plain(_single(values[0])))
         text = _joined(values[1:])
         if not isinstance(label, str):
             return Problem(label.kind, file, line, choice.label, label.reason, about.unit)
         if not isinstance(text, str):
             return _text_problem(text, file, line, choice.text, about)
+        if spells and values[0] != label and (other := _other_spelling(values[0], label)):
+            spellings[label, other] += 1  # type: ignore[index]
         return Record(_with_line_ends(text, about), label, file, line)
 
     return make
+
+
+def _other_spelling(value: Any, label: str) -> str:
+    """The spelling of a class name if it is text or a float that differs; else empty."""
+    spelled = str(value).strip() if isinstance(value, (str, float)) else label
+    return "" if spelled == label or spelled[:1] in ("[", "{") else spelled
 
 
 def text_of(
@@ -103,10 +120,48 @@ def _plain(value: Any) -> Any:
     return type(value)
 
 
+def _single(value: Any) -> Any:
+    """The label in a list or object as annotation tools export it; any other value as it is.
+
+    It is the only item of a list, or of the list in an object of one key, such as "choices". A cell
+    of a table that holds the JSON or the Python notation of such a value is read like it.
+    """
+    if isinstance(value, str):
+        if value.lstrip()[:1] not in ("[", "{"):
+            return value
+        for parse in (json.loads, literal_eval):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return _single(parse(value.strip()))
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, (list, tuple)):
+        if len(value) == 1 and not isinstance(value[0], (list, tuple, dict)):
+            return value[0]
+        return None if not value else Labels(value)
+    return value
+
+
+class Labels(tuple[Any, ...]):
+    """Several labels or marked spans of one text, of which none is the class."""
+
+
 def _class_name(value: Any, choice: ColumnChoice) -> str | _Fault:
+    if value is Labels:
+        return _Fault(
+            "several labels",
+            "it has several labels or spans for one text; a text has one class. Choose one, or "
+            "leave such rows out.",
+        )
     if isinstance(value, type):
         return _wrong_type(value, "label")
-    label = "" if value is None else replace_surrogates(str(value).strip())
+    if isinstance(value, float) and choice.whole and value.is_integer():
+        value = int(value)
+    label = "" if value is None else class_name(str(value))
+    if choice.whole and label.endswith(".0"):
+        label = label.removesuffix(".0")
     if not label:
         return _Fault("missing label", "the row has no label; add one.")
     if "\n" in label or "\r" in label:
@@ -144,6 +199,11 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _comparable(label: str) -> str:
+    """A label in the spelling that reading gives it; models of earlier versions have others."""
+    return class_name(label).removesuffix(".0")
+
+
 def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
     """The index of each label in a model's classes, (labels,).
 
@@ -151,8 +211,11 @@ def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.i
         DataError: A label is not among the classes.
     """
     number_of = {name: number for number, name in enumerate(classes)}
+    spelled = {_comparable(name): number for name, number in number_of.items()}
     numbers = []
     for label in labels:
+        if label not in number_of and _comparable(label) in spelled:
+            number_of[label] = spelled[_comparable(label)]
         if label not in number_of:
             raise DataError(
                 f"The data has the class {label!r}, which the model lacks; it knows "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,8 @@ class Description:
 class Source:
     """A stream of labelled texts that is read anew in each iteration, in bounded memory.
 
-    Created by `open_source`. `problems` has the bad rows of the current or last iteration.
+    Created by `open_source`. `spellings` counts the class names that were spelled in another way,
+    by name and spelling. `problems` has the bad rows of the current or last iteration.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Source:
         train: Callable[[], FileDescription | None] = lambda: None,
     ) -> None:
         self.problems = Problems()
+        self.spellings = Counter[tuple[str, str]]()
         self._corrections = corrections
         self._strict = on_bad_rows == "strict"
         self._keep: Callable[[str], bool] = lambda _: True
@@ -110,9 +113,10 @@ class Source:
         Raises:
             FileError: A file cannot be read, or not to its end.
         """
+        self.spellings = spellings = Counter[tuple[str, str]]()
         for number in range(self._count):
             table, choice = self._plan(number)
-            record = record_maker(choice.described(table.about), choice)
+            record = record_maker(choice.described(table.about), choice, spellings)
             for row in table.rows((choice.label, *choice.text)):
                 item = row if isinstance(row, Problem) else record(*row)
                 if isinstance(item, Record):

@@ -162,7 +162,7 @@ ROWS = [
             '{"label": "b"}',
             '{"text": "x"}',
             '{"label": null, "text": "x"}',
-            '{"label": ["a"], "text": "x"}',
+            '{"label": ["a", "b"], "text": "x"}',
             '{"label": "a", "text": {"x": 1}}',
             '{"label": "a", "text": null}',
             "",
@@ -173,7 +173,7 @@ ROWS = [
             ("missing text", 3, "text"),
             ("missing label", 4, "label"),
             ("missing label", 5, "label"),
-            ("wrong type", 6, "label"),
+            ("several labels", 6, "label"),
             ("wrong type", 7, "text"),
         ],
         r"line 2: it is of type list, not an object .* 6 of 9 rows",
@@ -287,7 +287,7 @@ FILES = {
     "stream.arrow": (b"\xff\xff\xff\xff\x70\0\0\0" + bytes(9), "it is a damaged Arrow file"),
     "cyrillic.csv": (
         ("label,text\n" + "a,Привет как дела\nb,новости спорта\n" * 9).encode("cp1251"),
-        "neither UTF-8, UTF-16 nor Western European .* perhaps one of .*cp1251",
+        "neither UTF-8, UTF-16 nor plainly Western European .* perhaps one of .*cp1251",
     ),
     "half.csv": (GOOD.encode("utf-16") + b"\n", "it is not utf-16 to its end .*: truncated data"),
 }

@@ -7,15 +7,15 @@ import re
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any
 
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
 from icaps.data.encoding import LONGEST, damage, lines, text_blocks
 from icaps.data.problems import FileError, Problem
-from icaps.data.raw_table import FileDescription, Row
+from icaps.data.raw_table import ABSENT, FileDescription, Row
 from icaps.data.streams import DataFile
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -24,6 +24,10 @@ _SAMPLE = 1 << 20  # characters that determine quotes and header
 _START = 1 << 16  # the first of these determine the delimiter
 _SAMPLE_ROWS = 20_000  # at most
 _LONGEST_NAME = 64  # characters of a column's name
+_NULL = r"\N"  # a missing value in exports of databases
+_SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # a mark for spreadsheets
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
 _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')  # a quoted field
 
 
@@ -59,6 +63,7 @@ class CsvTable:
             quoted=self._dialect.quoted,
             header=self._dialect.header,
             class_first=self._dialect.class_first,
+            notes=self._dialect.notes,
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
@@ -68,10 +73,15 @@ class CsvTable:
             FileError: The rest of the file cannot be read.
         """
         name, dialect = self._name, self._dialect
-        pick = _picker([dialect.columns.index(column) for column in columns])
-        width = len(dialect.columns)
+        pick = _picker([dialect.names.index(column) for column in columns])
+        width = len(dialect.names)
         text = lines(text_blocks(self._file, self._encoding), name)
-        reader = CsvRows(text, name, dialect.delimiter, dialect.quoted)
+        first = next(text, "")
+        marked = _separator_mark(first) is not None
+        text = text if marked else chain([first], text)
+        reader: CsvRows = (EscapedRows if dialect.escaped else CsvRows)(
+            text, name, dialect.delimiter, dialect.quoted, 2 if marked else 1
+        )
         rows = iter(reader)
         if dialect.header:
             for item in rows:
@@ -84,8 +94,9 @@ class CsvTable:
                 continue
             number, row = item
             if len(row) == width:
-                yield name, number, pick(row)
-            else:
+                if any(row):
+                    yield name, number, [ABSENT if v == _NULL else v for v in pick(row)]
+            elif any(row):
                 yield reader.ragged(row, width)
 
     def class_names(self, column: str) -> None:
@@ -100,13 +111,27 @@ def _picker(places: list[int]) -> Any:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The dialect of a delimited file; for the attributes see `FileDescription`."""
+    """The dialect of a delimited file; for other attributes see `FileDescription`.
+
+    Attributes:
+        names: A name for each field of a row; that of a field without one is its number.
+        empty: Those that have neither a name nor values, as spreadsheets leave them.
+        escaped: Whether a backslash hides delimiters and line ends, as in exports of databases.
+    """
 
     delimiter: str
     quoted: bool
     header: bool
     class_first: bool
-    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    empty: frozenset[str] = frozenset()
+    escaped: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that have a name or values."""
+        return tuple(name for name in self.names if name not in self.empty)
 
 
 def detect_dialect(
@@ -128,9 +153,16 @@ def detect_dialect(
     sample, whole = _sample(blocks, _SAMPLE)
     if not sample.strip():
         raise FileError("empty file", name, "it is empty; add texts with labels.")
+    first, end, rest = sample.partition("\n")
+    mark = _separator_mark(first + end)
+    if mark is not None:
+        sample, delimiter = rest, delimiter or mark
     candidates = (delimiter,) if delimiter else DELIMITERS
     names = _USUAL_NAMES | {column.lower() for column in wanted}
     best = _best_reading(sample, whole, candidates, names, preferred)
+    if best is None and not delimiter and sample.startswith('"'):
+        best = _best_reading(sample, whole, (" ",), names, " ")  # as R's write.table
+        best = best if best and _fits_below_header(best) else None
     if best is None:
         raise FileError(
             "unknown format",
@@ -139,12 +171,63 @@ def detect_dialect(
             f"{', '.join(map(repr, candidates))} splits it into columns. Give its delimiter with "
             "--delimiter (delimiter=...), or save it as CSV with a text and a label column.",
         )
+    if escaped := _escaped_reading(sample, whole, best):
+        best = escaped
+    best, notes = _aligned(best)
     header = _has_header(best.rows, wanted, name)
-    columns = [cell.strip() for cell in best.rows[0]]
-    if not header:
-        columns = [str(n + 1) for n in range(best.width)]
+    cells = [cell.strip() for cell in best.rows[0]] if header else [""] * best.width
+    columns = [cell or str(n) for n, cell in enumerate(cells, 1)]
+    rows = best.rows[1:] if header else best.rows
+    filled = [any(row[n : n + 1] not in ([], [""]) for row in rows) for n in range(len(cells))]
+    empty = {columns[n] for n, cell in enumerate(cells) if header and not (cell or filled[n])}
     class_first = not header and best.class_first
-    return Dialect(best.delimiter, best.quoted, header, class_first, tuple(columns))
+    return Dialect(
+        best.delimiter,
+        best.quoted,
+        header,
+        class_first,
+        tuple(columns),
+        frozenset(empty),
+        bool(escaped),
+        notes,
+    )
+
+
+def _fits_below_header(reading: _Reading) -> bool:
+    return not reading.broken and all(len(row) == reading.width for row in reading.rows[1:])
+
+
+def _separator_mark(line: str) -> str | None:
+    """The delimiter that a first line such as `sep=;` names for a spreadsheet; else None."""
+    match = _SEPARATOR.fullmatch(line)
+    return match[1] if match else None
+
+
+def _aligned(reading: _Reading) -> tuple[_Reading, tuple[str, ...]]:
+    """The reading with a name for each field, if its first line has a field less than the rows.
+
+    Then rows end in a delimiter, or start with a name of theirs, as R and pandas write them.
+    """
+    first, rows = reading.rows[0], reading.rows[1:]
+    whole = [row for row in rows if len(row) == reading.width]
+    if len(first) != reading.width - 1 or len(whole) < max(1, len(rows) - len(rows) // 20):
+        return reading, ()
+    if all(not row[-1] for row in whole):
+        return replace(reading, rows=[[*first, ""], *rows]), ()
+    starts = [row[0] for row in whole]
+    if len(set(starts)) == len(starts) and all(map(_may_be_name, first)):
+        note = f"the rows have {reading.width} fields, the header {len(first)}: the first is taken "
+        note += "as the name of the row."
+        return replace(reading, rows=[["", *first], *rows]), (note,)
+    return reading, ()
+
+
+def _escaped_reading(sample: str, whole: bool, best: _Reading) -> _Reading | None:
+    """The sample with escaped line ends, if rows end in a backslash and that makes all fit."""
+    if "\\\n" not in sample.replace("\r\n", "\n") or (best.quoted and best.escaped):
+        return None
+    escaped = _parse(sample, whole, best.delimiter, quoted=False, rows_of=EscapedRows)
+    return escaped if escaped.fitting == 1 and escaped.width > 1 else None
 
 
 @dataclass(frozen=True)
@@ -164,11 +247,16 @@ class _Reading:
         firsts = {row[0] for row in self.rows if len(row) == self.width}
         return all(cell.isascii() and cell.isdecimal() and len(cell) < 5 for cell in firsts)
 
+    @property
+    def fitting(self) -> float:
+        """The share of rows with as many fields as most."""
+        fitting = sum(len(row) == self.width for row in self.rows)
+        return fitting / (len(self.rows) + self.broken)
+
     def score(self, names: set[str], preferred: str) -> tuple[int, float, bool, bool, int]:
         """A sort key: the likelihood of the delimiter, the strongest criterion first."""
         known = len(names & {cell.strip().lower() for cell in self.rows[0]})
-        fitting = sum(len(row) == self.width for row in self.rows)
-        share = round(fitting / (len(self.rows) + self.broken), 2)
+        share = round(self.fitting, 2)
         order = -DELIMITERS.index(self.delimiter) if self.delimiter in DELIMITERS else 0
         return known, share, self.class_first, self.delimiter == preferred, order
 
@@ -205,10 +293,12 @@ def _read_sample(sample: str, whole: bool, delimiter: str) -> _Reading:
     return quoted
 
 
-def _parse(sample: str, whole: bool, delimiter: str, quoted: bool) -> _Reading:
+def _parse(
+    sample: str, whole: bool, delimiter: str, quoted: bool, rows_of: type[CsvRows] | None = None
+) -> _Reading:
     rows: list[list[str]] = []
     broken = escaped = 0
-    reader = CsvRows(lines([sample], ""), "", delimiter, quoted)
+    reader = (rows_of or CsvRows)(lines([sample], ""), "", delimiter, quoted)
     for item in reader:
         if isinstance(item, Problem):
             if rows and not whole and item.kind == "unclosed quote":
@@ -224,9 +314,19 @@ def _parse(sample: str, whole: bool, delimiter: str, quoted: bool) -> _Reading:
 
 
 def _has_header(rows: list[list[str]], wanted: Sequence[str], name: str) -> bool:
-    first = [cell.strip() for cell in rows[0]]
-    columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
-    columns = columns or [()] * len(first)
+    cells = [cell.strip() for cell in rows[0]]
+    table = list(zip(*(row for row in rows[1:] if len(row) == len(cells)), strict=True))
+    # Fields without a name and without values are those of empty columns of a spreadsheet, and a
+    # first one without a name has the names or the numbers of the rows.
+    kept = [
+        n
+        for n, cell in enumerate(cells)
+        if cell or (table and any(table[n]) and not (n == 0 and _row_names(table[0])))
+    ]
+    if len(kept) < 2:
+        kept = list(range(len(cells)))
+    first = [cells[n] for n in kept]
+    columns = [table[n] for n in kept] if table else [()] * len(first)
     named = [column for column in wanted if not column.isdecimal()]
     for cell, column in zip(first, columns, strict=True):
         if (cell in named or cell.lower() in _USUAL_NAMES) and cell not in column:
@@ -246,6 +346,10 @@ def _has_header(rows: list[list[str]], wanted: Sequence[str], name: str) -> bool
         "with --text and --label (text=..., label=...): as that line does, or 1, 2, ... if it is "
         "data.",
     )
+
+
+def _row_names(values: Sequence[str]) -> bool:
+    return len(set(values)) == len(values) and all(values)
 
 
 def _may_be_name(cell: str) -> bool:
@@ -271,16 +375,25 @@ class CsvRows:
 
     Attributes:
         raw: The lines of the current row, with their ends.
+
+    Args:
+        lines: The lines with their ends.
+        name: Name of the file.
+        delimiter: Character between fields.
+        quoted: Whether fields may be quoted.
+        first: Number of the first line.
     """
 
-    def __init__(self, lines: Iterable[str], name: str, delimiter: str, quoted: bool) -> None:
+    def __init__(
+        self, lines: Iterable[str], name: str, delimiter: str, quoted: bool, first: int = 1
+    ) -> None:
         self.raw: list[str] = []
         self._lines = iter(lines)
         self._again: deque[str] = deque()  # lines that a broken row swallowed, to be read again
         self._name = name
         self._delimiter = delimiter
         self._quoted = quoted
-        self._number = 1
+        self._number = first
         allow_long_fields()
 
     def __iter__(self) -> Iterator[tuple[int, list[str]] | Problem]:
@@ -396,3 +509,37 @@ class CsvRows:
             ):
                 return start
         return 0
+
+
+class EscapedRows(CsvRows):
+    """Rows of text without quotes, in which a backslash hides a delimiter or a line end."""
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]] | Problem]:
+        """Yields each row with the number of its first line, from 1, or its problem."""
+        split = re.compile(rf"(?:[^\\{re.escape(self._delimiter)}]|\\.)*", re.DOTALL)
+        for line in self._lines:
+            self.raw.append(line)
+            text = line.rstrip("\r\n")
+            if (len(text) - len(text.rstrip("\\"))) % 2:
+                continue  # its line end is escaped
+            problem = self._damaged()
+            whole = "".join(self.raw).removesuffix("\n").removesuffix("\r")
+            fields, place = [], 0
+            while place <= len(whole):
+                match = split.match(whole, place)
+                end = match.end() if match else len(whole)
+                fields.append(whole[place:end])
+                place = end + 1
+            if problem:
+                yield problem
+            elif whole.strip():
+                yield self._number, [f if f == _NULL else _unescaped(f) for f in fields]
+            self._number += len(self.raw)
+            self.raw.clear()
+        if self.raw:
+            reason = "the last line ends in a backslash, so that a line after it is missing."
+            yield Problem("cut off", self._name, self._number, None, reason)
+
+
+def _unescaped(field: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), field)
