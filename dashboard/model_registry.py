@@ -68,6 +68,12 @@ def default_model(models: Iterable[ModelFolder]) -> ModelFolder:
     return next((m for m in models if not RunFolder(m.path).status().live), models[0])
 
 
+def model_in(folder: Path) -> ModelFolder | None:
+    """The model in a folder; None if there is none."""
+    resolved = folder.resolve()
+    return next((model for model in find_models() if model.path == resolved), None)
+
+
 def find_baselines() -> list[ModelFolder]:
     """All baselines, the newest first."""
     return _find(BASELINE)

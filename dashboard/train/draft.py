@@ -151,24 +151,11 @@ def ask_name(choice: Choice) -> str:
     return str(st.text_input("Name", key="launch name", persist_state="session")).strip()
 
 
-def ask_start(request: TrainRequest, name: str) -> None:
-    """A button that starts the training; one that is running already is not started again.
-
-    Raises:
-        NotAllowedError: Nothing may be trained here, or there are too many trainings.
-        RunError: The name is invalid or taken.
-    """
-    state, arguments = st.session_state, request.to_arguments()
-    twin = _running_twin(arguments)
+def show_running(request: TrainRequest) -> bool:
+    """Whether the same training is running or queued already; says so in place of the start."""
+    twin = _running_twin(request.to_arguments())
     if twin is None:
-        pressed = st.button("Start training", type="primary", width="stretch", key="launch start")
-        # Of two clicks at once the second arrives after the training has started.
-        twin = _running_twin(arguments) if pressed else None
-        if pressed and (twin is None or (twin.name == name != state.get(_STARTED))):
-            _start(name, arguments)
-        if twin is not None:
-            st.rerun()
-        return
+        return False
     st.button(
         "Started",
         icon=":material/check:",
@@ -177,8 +164,34 @@ def ask_start(request: TrainRequest, name: str) -> None:
         key="launch started",
     )
     st.caption(error_boundary.plain(f"{twin.name} trains on this data with these settings."))
-    if st.button("Start it once more", width="stretch", key="launch again"):
+    return True
+
+
+def ask_start(request: TrainRequest, name: str, again: bool) -> None:
+    """A button that starts the training.
+
+    Args:
+        request: The training.
+        name: Its name.
+        again: Whether the visitor knows that the same training is running already. Otherwise it is
+            not started a second time, whatever the browser sends.
+
+    Raises:
+        NotAllowedError: Nothing may be trained here, or there are too many trainings.
+        RunError: The name is invalid or taken.
+    """
+    arguments = request.to_arguments()
+    if again:
+        if st.button("Start it once more", width="stretch", key="launch again"):
+            _start(name, arguments)
+        return
+    if not st.button("Start training", type="primary", width="stretch", key="launch start"):
+        return
+    # Of two clicks at once the second arrives after the training has started.
+    twin = _running_twin(arguments)
+    if twin is None or twin.name == name != st.session_state.get(_STARTED):
         _start(name, arguments)
+    st.rerun()
 
 
 def show_started() -> None:

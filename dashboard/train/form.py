@@ -236,7 +236,7 @@ def _ask_start(current: Draft) -> None:
         st.caption("The same on the command line:")
         line = command_line([*request.to_arguments(), "--out", str(runs_folder() / name)])
         st.code(line, language="bash", wrap_lines=True)
-    draft.ask_start(request, name)
+    draft.ask_start(request, name, again=draft.show_running(request))
 
 
 def _show_estimate(current: Draft, request: TrainRequest) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 import streamlit as st
 
 from dashboard import error_boundary, nav
-from dashboard.model_registry import runs_folder
+from dashboard.model_registry import model_in, runs_folder
 from dashboard.url_state import TRAININGS
 from icaps.html import escape
 from icaps.runs.folder import DONE, FAILED, TRAINING, Run, Status, find_runs
@@ -68,7 +68,17 @@ def _bar(run: Run) -> None:
         f'aria-valuemax="100" aria-valuenow="{percent:.0f}">'
         f'<i style="width:{percent:.1f}%"></i></div></div>'
     )
-    _link(run.name, "Watch")
+    _links(run.name, "Watch", has_model=run.has_model)
+
+
+def _links(name: str, label: str, has_model: bool) -> None:
+    """Links to a training, and to its model once there is one."""
+    with st.container(horizontal=True, gap="small"):
+        _link(name, label)
+        model = model_in(runs_folder() / name) if has_model else None
+        if model is not None:
+            address = {"model": model.name}
+            st.page_link(nav.page("explain"), label="Explain with it", query_params=address)
 
 
 def _link(name: str, label: str) -> None:
@@ -106,4 +116,4 @@ def _show_ended() -> None:
     ]
     for name in state.jobs_ended:
         st.html(f'<div class="job"><p><b>{escape(name)}</b><span>done</span></p></div>')
-        _link(name, "What next?")
+        _links(name, "What next?", has_model=True)

@@ -45,13 +45,19 @@ def _form() -> None:
         return
     current = draft.read(choice)
     request = current.request()
+    running = draft.show_running(request)
     name = draft.ask_name(choice)
+    if not running:
+        _show_cost(current, request)
+    draft.ask_start(request, name, again=running)
+
+
+def _show_cost(current: draft.Draft, request: draft.TrainRequest) -> None:
     cost = estimates.cost(current, request)
     if cost is None:
         st.caption("Downloaded when it is needed; the time is estimated then.")
     else:
         st.caption(error_boundary.plain(cost.short + _own_settings(request)))
-    draft.ask_start(request, name)
 
 
 def _own_settings(request: draft.TrainRequest) -> str:

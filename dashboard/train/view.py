@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary
-from dashboard.model_registry import ModelFolder, find_models, runs_folder
+from dashboard.model_registry import ModelFolder, find_models, model_in, runs_folder
 from dashboard.train import charts, job_bars
 from dashboard.training_jobs import capsule_warning_of, command_line, is_snapshot
 from dashboard.widgets import chart_card, downloads, result_warnings
@@ -126,8 +126,7 @@ def model_of(run: Run) -> ModelFolder | None:
     """The current model of a training; None before the end of its first epoch."""
     if not run.has_model:
         return None
-    folder = run.path.resolve()
-    return next((model for model in find_models() if model.path == folder), None)
+    return model_in(run.path)
 
 
 def show_curves(runs: Sequence[Run]) -> None:
