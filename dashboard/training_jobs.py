@@ -12,7 +12,7 @@ from dashboard import file_access, settings
 from dashboard.model_registry import runs_folder
 from icaps.cli.data_options import reading_options
 from icaps.cli.request import read_arguments
-from icaps.errors import ConfigError
+from icaps.errors import ConfigError, RunError
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import SNAPSHOTS, RunFolder
@@ -62,6 +62,16 @@ def data_of(model: Path) -> tuple[str, dict[str, Any]] | None:
         return None
     options = read_arguments(request.arguments)
     return path_for_command(options.data, request.folder), reading_options(options)
+
+
+def watched_text(model: Path) -> str:
+    """The text that the training of a model explains after each epoch; "" if there is none."""
+    try:
+        request = RunFolder(model).request()
+        options = None if request is None else read_arguments(request.arguments)
+    except RunError:
+        return ""
+    return str(getattr(options, "watch", ""))
 
 
 def is_snapshot(record: Mapping[str, Any]) -> bool:

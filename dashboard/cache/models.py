@@ -103,8 +103,14 @@ def report(model: ModelFolder) -> GlobalReport | None:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def examples(model: ModelFolder) -> dict[str, str]:
-    """Texts to start from, by title: the model's own, or news if it has none."""
-    return dict(load_examples(model.path)) or EXAMPLES
+    """Texts to start from, by title: the model's own, or news if it has none.
+
+    A model that is being trained has the text that its training watches.
+    """
+    if own := dict(load_examples(model.path)):
+        return own
+    watched = training_jobs.watched_text(model.path)
+    return {"Watched text": watched} if watched.strip() else EXAMPLES
 
 
 def warnings(model: ModelFolder) -> Sequence[ResultWarning]:

@@ -85,6 +85,65 @@ def test_a_bar_and_a_capsule_mark_their_words(window: Any) -> None:
     assert page.locator(".card .icaps-text .g0").first.evaluate(OUTLINED)
 
 
+def test_a_row_of_evidence_marks_its_words_and_a_word_its_row(window: Any) -> None:
+    page = open_app(window)
+    type_text(page, COOKING)
+    row = page.locator(".icaps-evidence tr.k0")
+    linked, others = (
+        page.locator(f".card .icaps-text :is(mark, span[title]){kind}")
+        for kind in (".k0", ":not(.k0)")
+    )
+    assert linked.count() > 0
+    row.hover()
+    assert all(word.evaluate(OUTLINED) for word in linked.all())
+    assert not any(word.evaluate(OUTLINED) for word in others.all())
+    page.mouse.move(0, 0)
+    assert not row.evaluate(MARKED)
+    linked.first.hover()
+    assert row.evaluate(MARKED)
+    page.mouse.move(0, 0)
+    row.focus()
+    assert linked.first.evaluate(OUTLINED)
+
+
+def test_a_tip_stands_above_its_word(window: Any) -> None:
+    page = open_app(window)
+    type_text(page, COOKING)
+    word = page.locator(".card .icaps-text mark").first
+    word.hover()
+    tip, under = page.locator(".icaps-tip:visible").bounding_box(), word.bounding_box()
+    assert tip["y"] + tip["height"] <= under["y"] + 1
+
+
+def test_the_answer_comes_before_the_options_on_a_phone(window: Any) -> None:
+    window.set_viewport_size({"width": 420, "height": 860})
+    page = open_app(window)
+    places = [
+        page.locator(name).first.bounding_box()["y"]
+        for name in ("textarea", ".verdict", ".st-key-target", ".card")
+    ]
+    assert places == sorted(places)
+    assert places[1] < 500
+    chosen = page.get_by_label("Class to explain")
+    expect(chosen).to_have_value("the predicted class")
+    assert chosen.evaluate("e => e.scrollWidth <= e.clientWidth")  # it is not cut
+
+
+def test_print_has_the_result_alone(window: Any) -> None:
+    page = open_app(window)
+    type_text(page, LONG)
+    window.emulate_media(media="print", color_scheme="light")
+    hidden = ["stSidebar", "stHeader", "stTextArea", "stSelectbox", "stDownloadButton", "stPopover"]
+    for name in hidden:
+        for one in page.get_by_test_id(name).all():
+            expect(one).to_be_hidden()
+    for name in (".verdict", ".classes", ".card", ".trust", ".evidence"):
+        expect(page.locator(name).first).to_be_visible()
+    text = page.locator(".card .icaps-text").first
+    assert text.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+    window.emulate_media(media="screen")
+
+
 @pytest.mark.parametrize("width", [420, 1400])
 def test_nothing_overlaps(width: int, window: Any) -> None:
     window.set_viewport_size({"width": width, "height": 900})

@@ -10,6 +10,7 @@ from tests.browser.visitor import (
     box,
     link,
     open_app,
+    open_options,
     read_text,
     shown_result,
     tab_until,
@@ -111,6 +112,7 @@ def test_hostile_texts_are_shown_as_typed(window: Any) -> None:
 def test_reload_and_the_address_give_the_same_result(window: Any, other_window: Any) -> None:
     page = open_app(window)
     type_text(page, f"{COOKING} a+b&c=d #e 100% 👩🏽‍🔬")
+    open_options(page)
     page.get_by_role("slider", name="Capsules (k₁)").press("ArrowRight")
     expect(link(page)).to_have_attribute("href", re.compile("k1=3"))
     before, address, published = shown_result(page), page.url, link(page).get_attribute("href")
@@ -120,6 +122,7 @@ def test_reload_and_the_address_give_the_same_result(window: Any, other_window: 
     assert shown_result(page) == before
     for place in (address, f"/{published}"):
         assert shown_result(open_app(other_window, place)) == before
+        open_options(other_window)
         expect(other_window.get_by_role("slider", name="Capsules (k₁)")).to_have_value("3")
 
 

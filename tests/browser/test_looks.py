@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.browser.visitor import open_app, shaded, tab_until, type_text
+from tests.browser.visitor import open_app, open_options, shaded, tab_until, type_text
 
 KGRAMS = "/?shading=kgrams&ranking=routing"
 expect = pytest.importorskip("playwright.sync_api").expect
-TIP = re.compile(r"^(“.+” · [+-]?0\.\d{3} · capsule \d+ · β 0\.\d\d · α 0\.\d\d\n?)+$", re.DOTALL)
+TIP = re.compile(
+    r"^(“.+” · [+-]?0\.\d{3} · (capsule )?\d+[\w ]* · β 0\.\d\d · α 0\.\d\d\n?)+$", re.DOTALL
+)
 COOKING = "Simmer the onion soup, then bake bread with butter and flour."
 # The contrast of a text with what lies behind it (WCAG 2): both colours are painted, so that any
 # notation and any transparency is read as the browser reads it.
@@ -37,6 +39,7 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
     window.emulate_media(color_scheme=scheme)
     page = open_app(window, KGRAMS)
     type_text(page, f"{COOKING} Zzyzx")
+    open_options(page)
     for _ in range(4):  # the darkest shade
         page.get_by_role("slider", name="K-grams per capsule (k₂)").press("ArrowRight")
     expect(page.locator(".card .icaps-text:not(.legend) mark.l4").first).to_be_visible()

@@ -35,6 +35,12 @@ def link(page: Page) -> Locator:
     return page.get_by_role("link", name="Link to this explanation")
 
 
+def open_options(page: Page) -> None:
+    """Opens the options of K-grams."""
+    page.get_by_role("button", name="Options").click()
+    page.get_by_role("slider", name="Capsules (k₁)").wait_for()
+
+
 def box(page: Page) -> Locator:
     return page.get_by_label("Your text")
 

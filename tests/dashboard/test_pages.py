@@ -11,8 +11,10 @@ from dashboard.url_state import MAX_LINK, PREDICTED
 from icaps.classifier import ICapsClassifier
 from icaps.html import chance, escape
 from icaps.results import KGram
+from icaps.runs.folder import Request, RunFolder
 from icaps.train.examples import Example, save_examples
 from tests.dashboard import visitor
+from tests.dashboard.run_folders import open_page
 from tests.dashboard.visitor import (
     choose,
     evidence,
@@ -254,6 +256,10 @@ def test_examples_are_those_of_the_model(models: Path, classifier: ICapsClassifi
     assert shown_text(at) == "bread of my own"
     assert at.button_group(key="example").value is None
     assert shown_text(open_app(model="own", text=FIRST)) == FIRST  # a link has its text
+    arguments = ("train", "--data", "x.csv", "--watch", "The tide is out.")
+    classifier.save(models / "trains")
+    RunFolder(models / "trains").write_request(Request(arguments, str(models)))
+    assert shown_text(open_page("explain", model="trains")) == "The tide is out."
 
 
 def test_an_empty_text_has_no_answer() -> None:
