@@ -31,6 +31,7 @@ from icaps.explore.index import Index, make_index
 from icaps.explore.label_issues import confident_issues, cross_validate
 
 LINEAR, NETWORK = "confident learning, linear models by folds", "predicted wrong, network"
+BOTH = "both"
 
 
 def main() -> None:
@@ -85,7 +86,9 @@ def find(
         predictions = predict_stream(classifier, zip(data.texts, labels, strict=True))
         wrong = np.flatnonzero(~predictions.correct & ~predictions.blank)
         margin = predictions.confidence[wrong] - predictions.label_probability[wrong]
-        yield NETWORK, wrong[np.argsort(-margin)], time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        yield NETWORK, wrong[np.argsort(-margin)], seconds
+        yield BOTH, issues.rows[np.isin(issues.rows, wrong)], seconds
 
 
 def write_index(texts: list[str], labels: list[str], folder: Path) -> Index:

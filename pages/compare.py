@@ -1,8 +1,14 @@
 """Models and baselines side by side, on the same texts."""
 
+from collections.abc import Mapping
+
+import streamlit as st
+
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks, models
+from dashboard.cache.evaluations import Sample
 from dashboard.compare import baseline, inputs, reasons, view
+from dashboard.model_registry import ModelFolder
 from dashboard.url_state import COMPARE_TABS
 from dashboard.widgets import data_picker, layout, result_warnings
 
@@ -12,33 +18,42 @@ def main() -> None:
         "Compare",
         "Models and baselines on the same texts: which is more accurate, which is faster, and "
         "whether two with the same predictions have the same reasons.",
+        wide=True,
     )
     known = inputs.all_models()
     if not known:
         layout.show_how_to_train()
         return
-    folders = inputs.ask_models(known)
-    if folders:
-        baseline.show_training(next(iter(folders.values())))
-    choice = data_picker.ask_on_page(url_state.COMPARE_PLACE, next(iter(folders.values()), None))
-    if choice is None:
-        return
-    url_state.publish_data(choice.value, url_state.COMPARE)
-    if not choice.ready or choice.preview is None:
-        data_picker.show_preview(choice)
-        return
-    if len(folders) < 2:
-        view.show_too_few()
-        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        folders = inputs.ask_models(known)
+    first = next(iter(folders.values()), None)
+    with right:
+        choice = data_picker.ask_on_page(url_state.COMPARE_PLACE, first)
+    if choice is not None:
+        url_state.publish_data(choice.value, url_state.COMPARE)
+        if not choice.ready or choice.preview is None:
+            data_picker.show_preview(choice)
+        elif len(folders) < 2:
+            view.show_too_few()
+        else:
+            with left:
+                sample = inputs.ask_sample(choice, next(iter(folders.values())))
+            show_comparison(folders, sample)
+    if first is not None:
+        baseline.show_training(first)
+
+
+def show_comparison(folders: Mapping[str, ModelFolder], sample: Sample) -> None:
+    """What the models, of which the first is the reference, predict for the texts of a sample."""
     first = next(iter(folders.values()))
-    sample = inputs.ask_sample(choice, first)
     classes = models.classes(first)
     texts = evaluations.texts(sample, classes)
     predictions = [
         evaluations.predictions(sample, model, name, classes) for name, model in folders.items()
     ]
     read = {name: leaks.of_sample(model, sample, classes) for name, model in folders.items()}
-    result_warnings.show_leaks(read, sample.part, leaks.held_out_count(first, choice.key))
+    result_warnings.show_leaks(read, sample.part, leaks.held_out_count(first, sample.data))
     name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
     with tab:
         if name == "Scores":

@@ -43,20 +43,18 @@ def show_scores(predictions: Sequence[TimedPredictions], leaks: Mapping[str, Lea
     )
     columns = {
         "model": table["model"],
-        "trained on these texts": table["trained on them"],
+        "trained on these": table["trained on them"],
         "accuracy": table["accuracy"].map("{:.2%}".format),
         "95% interval": _intervals(table, "low", "high", "{:.2%}"),
     }
     if "p_value" in table:
         columns |= {
-            "difference from the first": _formatted(table["difference"], "{:+.2%}"),
+            "difference from first": _formatted(table["difference"], "{:+.2%}"),
             "McNemar p": [
                 "–" if name == predictions[0].name else _p_value(value)
                 for name, value in zip(table["model"], table["p_value"], strict=True)
             ],
-            "interval of the difference": _intervals(
-                table, "difference_low", "difference_high", "{:+.2%}"
-            ),
+            "its 95% interval": _intervals(table, "difference_low", "difference_high", "{:+.2%}"),
         }
     columns |= {
         "macro F1": table["macro_f1"].map("{:.2%}".format),

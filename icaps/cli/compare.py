@@ -79,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
     from icaps.evaluate.compare import NO_TEST
+    from icaps.html import p_value as written_p
 
     yield f"{facts['texts']:,} texts; differences are from {facts['scores'][0]['model']}"
     for row in facts["scores"]:
@@ -90,7 +91,7 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {leak['warning']}"
         if row["difference"] is not None:
             p_value = row["p_value"]
-            test = NO_TEST if p_value is None else f"McNemar p {p_value:.3g}"
+            test = NO_TEST if p_value is None else f"McNemar p {written_p(p_value)}"
             yield (
                 f"  difference {row['difference']:+.2%} ({row['difference_low']:+.2%} to "
                 f"{row['difference_high']:+.2%}), {test}"

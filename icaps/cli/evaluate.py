@@ -167,6 +167,7 @@ def _records(table: pd.DataFrame, *left_out: str) -> list[dict[str, Any]]:
 def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
     """The results of `_extra` as lines for a terminal."""
     from icaps.evaluate.compare import NO_TEST
+    from icaps.html import p_value as written_p
 
     for part in extra.get("slices", ()):
         low, high = part["random"]
@@ -181,7 +182,7 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"the second model: accuracy {100 * test['accuracy']:+.2f} points ({100 * low:+.2f} "
             f"to {100 * high:+.2f}); only the second is right on {test['only_second']} texts, only "
             f"the first on {test['only_first']}, "
-            + (NO_TEST if p_value is None else f"McNemar p = {p_value:.3g}")
+            + (NO_TEST if p_value is None else f"McNemar p {written_p(p_value)}")
         )
     for row in extra.get("errors", ()):
         predicted = row["predicted"] or "nothing"

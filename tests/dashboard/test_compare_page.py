@@ -249,7 +249,7 @@ def test_models_that_were_trained_on_the_texts_are_marked(
     told = "Not a fair comparison: linear (baseline) (90%) was trained on these very texts."
     assert plain(at.warning[0].value).startswith(told)
     shown = table(at)
-    assert shown["trained on these texts"].tolist() == ["no", "90%"]
+    assert shown["trained on these"].tolist() == ["no", "90%"]
     assert shown["McNemar p"].tolist() == ["–", "not a fair test"]
     assert "use held out" not in [button.key for button in at.button]  # none is of the first model
 
