@@ -41,6 +41,6 @@ if __name__ == "__main__":
             with bars:  # after the form: if it refuses a name, its training is in the bars
                 job_bars.show()
             with st.sidebar:
-                layout.correct_roles()
+                layout.correct_streamlit()
 else:
     app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -10,19 +10,48 @@ from icaps.html import SHADING_STYLE
 
 _STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
 
-# Streamlit's place to drop files has a name and a role that forbids one, which screen readers
-# resolve differently (axe: presentation-role-conflict).
-_DROP_ROLE = """
-export default function () {
-  const mend = () => document.querySelectorAll('section[role="presentation"][aria-label]')
+# Three things that Streamlit lacks:
+# - Its place to drop files has a name and a role that forbids one, which screen readers resolve
+#   differently (axe: presentation-role-conflict).
+# - Its message about a server that has stopped names a script that is not this app.
+# - A page adds its state to its address as a second entry of the browser's history, so that the
+#   first press of Back would lead to the same page. The entry replaces the first one if it has
+#   all its parameters.
+_CORRECTIONS = """
+function correctHistory() {
+  if (window.icapsHistory) return;
+  window.icapsHistory = true;
+  const push = history.pushState.bind(history);
+  let fresh = !location.search; // the page has not added its state to its address yet
+  window.addEventListener("popstate", () => { fresh = false; });
+  history.pushState = (state, title, address) => {
+    const to = new URL(address ?? "", location.href);
+    const page = to.pathname === location.pathname;
+    const added = new URLSearchParams(to.search);
+    const kept = [...new URLSearchParams(location.search)]
+      .every(([name, value]) => added.get(name) === value);
+    if (page && fresh && kept) history.replaceState(state, title, address);
+    else push(state, title, address);
+    fresh = !page;
+  };
+}
+function correctPage() {
+  document.querySelectorAll('section[role="presentation"][aria-label]')
     .forEach((place) => place.setAttribute("role", "group"));
+  document.querySelectorAll('[role="dialog"] code').forEach((code) => {
+    if (code.textContent.includes("yourscript.py")) code.textContent = "make run";
+  });
+}
+export default function () {
+  correctHistory();
+  const mend = correctPage;
   const observer = new MutationObserver(mend);
   observer.observe(document.body, { childList: true, subtree: true });
   mend();
   return () => observer.disconnect();
 }
 """
-_drop_role = st.components.v2.component("icaps_drop_role", js=_DROP_ROLE)
+_corrections = st.components.v2.component("icaps_corrections", js=_CORRECTIONS)
 
 
 def load_style() -> None:
@@ -30,9 +59,9 @@ def load_style() -> None:
     st.html(f"<style>{SHADING_STYLE}{_STYLE_FILE.read_text(encoding='utf-8')}</style>")
 
 
-def correct_roles() -> None:
-    """Corrects the role of places to drop files; to be called last, as it takes a line."""
-    _drop_role(key="drop role", height=0)
+def correct_streamlit() -> None:
+    """Corrects roles, a message and the browser's history; to be called last: it takes a line."""
+    _corrections(key="corrections", height=0)
 
 
 def show_title(title: str, lead: str, wide: bool = False) -> None:
