@@ -57,6 +57,7 @@ COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 # The session state in the address of each page.
 EXPLAIN = ("text", "model", "weights", "target", "k1", "k2", "sentences", "ranking", "shading")
 MANY = ("lines", "model", "weights", "target", "k1", "k2", "sentences", "ranking")
+MANY_OF_FILE = ("data", "model", "weights", "target", "k1", "k2", "sentences", "ranking")
 CAPSULES = (
     "model",
     "weights",

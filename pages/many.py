@@ -1,8 +1,8 @@
-"""Many texts at once: paste them or upload a file, get a table."""
+"""Many texts at once: paste them or choose a file, get a table."""
 
 import streamlit as st
 
-from dashboard import error_boundary, url_state
+from dashboard import error_boundary
 from dashboard.cache import explanations, models
 from dashboard.many import inputs, table, view
 from dashboard.widgets import explain_options, layout, sidebar
@@ -11,7 +11,7 @@ from dashboard.widgets import explain_options, layout, sidebar
 def main() -> None:
     layout.show_title(
         "Many texts",
-        "Paste texts or upload a file to get their predicted classes and their reasons as a table.",
+        "Paste texts or choose a file to get their predicted classes and their reasons as a table.",
     )
     model = sidebar.choose_model()
     if model is None:
@@ -19,18 +19,21 @@ def main() -> None:
         return
     texts = inputs.ask_texts()
     options = explain_options.ask(model)
-    url_state.publish(url_state.MANY)
-    request = (model, texts, options)
-    if inputs.ask_start(texts):
-        parts = explanations.reasons_of_many(model, texts, options)
+    inputs.publish(texts)
+    request = (model, texts.texts, options)
+    if inputs.ask_start(texts.texts):
+        parts = explanations.reasons_of_many(model, texts.texts, options)
         classifier = models.load(model)
         classes = [str(name) for name in classifier.classes_]
-        shown = view.with_progress(parts, len(texts))
+        shown = view.with_progress(parts, len(texts.texts))
         explained = table.explain(shown, classes, classifier.calibrated)
         st.session_state.table = request, explained
     shown_request, explained = st.session_state.get("table", (None, None))
     if shown_request == request:
-        view.show_table(explained)
+        view.show_classes(explained)
+        number = view.show_table(explained, texts, model, models.named(model))
+        if number is not None:
+            view.show_text(model, texts.texts[number], options)
 
 
 with error_boundary.shown():

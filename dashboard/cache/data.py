@@ -22,7 +22,7 @@ from icaps.data.preview import Preview, preview
 from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
-from icaps.data.unlabelled import open_unlabelled
+from icaps.data.unlabelled import TextRows, open_unlabelled
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index, index_artifact, make_index
@@ -140,6 +140,17 @@ def unlabelled_count(data: DataKey) -> int:
         if n == MAX_TEXTS or time.monotonic() > end:
             return MAX_TEXTS
     return n
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading …")
+def text_rows(data: DataKey, limit: int) -> TextRows:
+    """The first texts of data on this machine with all columns, without a use of its classes.
+
+    Raises:
+        DataError: It has no texts, or its text column is unclear.
+    """
+    quotas.request()
+    return open_unlabelled(resolve(data.value), **data.reading).first_rows(limit)
 
 
 @st.cache_data(max_entries=20, show_spinner="Measuring the texts …")

@@ -1,9 +1,7 @@
-"""Read many texts from lines or a file; write their explanations as a table and as JSON."""
+"""Read many texts from lines; write their explanations as a table and as JSON."""
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,15 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import quotas
-from icaps.data.formats.csv import allow_long_fields
-from icaps.errors import DataError
 from icaps.html import decimals, printable
 from icaps.interpret.local import Reasons
 from icaps.text.batch import UNK
 
 Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]
 
-TEXT_COLUMN = "text"
 MOST_WORDS = 10  # in a cell of the table
 _DIGITS = 4  # of the table
 _KGRAM = ("start", "end", "capsule", "share")
@@ -34,32 +29,6 @@ def from_lines(text: str) -> tuple[str, ...]:
         NotAllowedError: There are too many, or one is too long.
     """
     return _checked([line for line in printable(text).splitlines() if line.strip()])
-
-
-def from_file(name: str, data: bytes) -> tuple[str, ...]:
-    """The texts of an uploaded file: the text column of a CSV, or the lines of any other file.
-
-    Raises:
-        DataError: It can't be read, or lacks the column.
-        NotAllowedError: It holds too many texts, or too long ones.
-    """
-    try:
-        content = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError("The file is not UTF-8 text; save it as UTF-8 and try again.") from error
-    if not name.lower().endswith(".csv"):
-        return from_lines(content)
-    allow_long_fields()
-    try:
-        rows = csv.DictReader(io.StringIO(printable(content), newline=""))
-        if TEXT_COLUMN not in (rows.fieldnames or []):
-            raise DataError(
-                f"The CSV file has no column named {TEXT_COLUMN!r}; give the column of the texts "
-                "this name."
-            )
-        return _checked([row[TEXT_COLUMN] or "" for row in rows])
-    except csv.Error as error:
-        raise DataError(f"The CSV file can't be read ({error}).") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +47,32 @@ class Explained:
     words: Sequence["_Words"]
     classes: Sequence[str]
 
-    def to_json(self) -> str:
+    def to_json(self, model: Mapping[str, str], columns: pd.DataFrame) -> str:
         """A list with an object per text, each on a line, with the names of `icaps explain --json`.
 
         `words` has every word with its share; the norm of `target` is `bias` and all shares.
+
+        Args:
+            model: Facts about the model, such as its name, which each object has.
+            columns: What the texts' rows hold besides, under "columns"; may have no columns.
         """
-        lines = (json.dumps(facts) for part in self.words for facts in part.facts(self.classes))
+        facts = (one for part in self.words for one in part.facts(self.classes))
+        rows = columns.to_dict("records") if len(columns.columns) else [{}] * len(self.table)
+        lines = (
+            json.dumps({**fact, **model, **({"columns": row} if row else {})})
+            for fact, row in zip(facts, rows, strict=True)
+        )
         return "[" + ",\n".join(lines) + "]\n"
+
+    def to_file(self, model: Mapping[str, str], columns: pd.DataFrame) -> pd.DataFrame:
+        """The table with all columns of the texts' rows before it, and the model after it.
+
+        A column of the rows with the name of one of the table gets " (file)" after its name.
+        """
+        taken = {*self.table.columns, *model}
+        named = columns.rename(columns={name: f"{name} (file)" for name in taken})
+        facts = pd.DataFrame({name: [value] * len(self.table) for name, value in model.items()})
+        return pd.concat([named, self.table, facts], axis=1)
 
 
 def explain(parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibrate) -> Explained:

@@ -216,6 +216,39 @@ def ask_unlabelled(place: str, reading: Mapping[str, Any]) -> str:
     return value
 
 
+def ask_texts(place: str) -> DataKey | None:
+    """Asks for texts, with or without classes, that are on this machine or uploaded.
+
+    Args:
+        place: Prefix of the keys of the widgets.
+
+    Raises:
+        DataError: What was named or uploaded can't be used.
+        NotAllowedError: It may not be read or uploaded here.
+    """
+    state, key = st.session_state, f"{place} data"
+    _take_upload(place)
+    known = data_list.options()
+    _follow_label(place, known)
+    names = [*([] if quotas.read_only() else [UPLOAD]), *known, PATH]
+    if state.get(key) not in names:
+        state[key] = names[0]
+    state[key] = state[key]  # as in `_ask_value`
+    chosen = st.selectbox("Texts of", names, key=key, persist_state="session")
+    if chosen == UPLOAD:
+        value = upload_box.ask_texts(place)
+    else:
+        value = _ask_path(place) if chosen == PATH else known[chosen]
+    state[f"{place} data value"] = value
+    if not value:
+        return None
+    file_access.check_data(value)
+    if not _is_here(value):
+        st.caption("Not downloaded yet; it can be downloaded by `icaps data fetch`.")
+        return None
+    return data.key_of(value, {})
+
+
 def show_preview(choice: Choice) -> None:
     """The first rows of the data, or the problem with reading them."""
     if choice.preview is None:

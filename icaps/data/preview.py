@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.part_files import find_files
-from icaps.data.problems import FileError, Problem
+from icaps.data.problems import FileError, Problem, UnclearColumnsError
 from icaps.data.raw_table import RawTable
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -21,7 +21,7 @@ MOST_READ = 5_000  # rows that are read at most if bad ones are left out
 LONGEST = 2_000  # characters of a text that are shown at most
 _SHOWN = 5  # rows of which all columns are shown, if these have to be chosen
 _UNCLEAR_HEADER = "unclear header"
-_UNCLEAR = (_UNCLEAR_HEADER, "unclear columns")  # kinds of problems
+UNCLEAR = (_UNCLEAR_HEADER, "unclear columns")  # kinds of problems
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,10 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
     except DataError as error:  # perhaps about columns, and the user can choose others
         columns, unclear = _columns(place, reading), None
         given = reading.get("text") or reading.get("label")
-        if isinstance(error, FileError) and error.problem.kind in _UNCLEAR and not given:
+        if isinstance(error, FileError) and error.problem.kind in UNCLEAR and not given:
             unclear = _likeliest(place, reading)
+            if isinstance(error, UnclearColumnsError) and error.choices:
+                unclear = replace(unclear, **error.choices[0]._asdict())
         return Preview(columns, (), "", (), str(error), unclear)
     skips = reading.get("on_bad_rows") == "skip"
     good: list[tuple[str, str]] = []

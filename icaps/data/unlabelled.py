@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from icaps.data.columns import TEXT_COLUMNS, choose_text
 from icaps.data.encoding import detect_encoding
@@ -12,13 +12,31 @@ from icaps.data.formats.detect import open_table
 from icaps.data.formats.plain import FolderTable, LinesTable, has_texts
 from icaps.data.part_files import find_files, has_part
 from icaps.data.problems import FileError, Problem, Problems
-from icaps.data.raw_table import RawTable
+from icaps.data.raw_table import ABSENT, RawTable
 from icaps.data.records import text_of
 from icaps.data.streams import data_file
 from icaps.errors import DataError
 
 _DELIMITED = ("CSV", "TSV")
 _OF_LINES = (".txt", "")  # suffixes of files that have one text per line, unless a header says more
+
+
+class TextRows(NamedTuple):
+    """The first texts of a file or a folder, with all that its rows hold.
+
+    Attributes:
+        texts: The texts.
+        columns: The values of all columns per row, as strings; empty for values that are missing.
+        text: The columns that the texts are from.
+        more: Whether there are more texts.
+        problems: Rows that cannot be read and are left out.
+    """
+
+    texts: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+    text: tuple[str, ...]
+    more: bool
+    problems: Problems
 
 
 class UnlabelledTexts:
@@ -62,6 +80,37 @@ class UnlabelledTexts:
             raise problems.error(good)
         if not good:
             raise DataError(f"{self._files[0]} holds no text that can be read; add some.")
+
+    def first_rows(self, limit: int) -> TextRows:
+        """Reads the first texts of the first file with all columns of their rows.
+
+        Raises:
+            DataError: The file cannot be read, or its text column is unclear.
+        """
+        table = _open_table(self._files[0], self._text)
+        about, _ = choose_text(table, self._text, self._label)
+        names = [name for name in dict.fromkeys(about.columns) if about.columns.count(name) == 1]
+        places = [names.index(name) for name in about.text]
+        texts: list[str] = []
+        rows: list[list[str]] = []
+        problems, more = Problems(), False
+        for row in table.rows(names):
+            if len(texts) == limit:
+                more = True
+                break
+            if not isinstance(row, Problem):
+                file, line, values = row
+                text = text_of(file, line, [values[n] for n in places], about.text, about)
+                if isinstance(text, str):
+                    texts.append(text)
+                    rows.append([_to_cell(value) for value in values])
+                    continue
+                row = text
+            problems.add(row)
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+        return TextRows(
+            tuple(texts), dict(zip(names, columns, strict=True)), about.text, more, problems
+        )
 
     def _scan(self) -> Iterator[str | Problem]:
         for file in self._files:
@@ -110,6 +159,10 @@ def unlabelled_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
     """Those options of `source.open_source` for labelled texts that `open_unlabelled` has too."""
     names = ("text", "label", "on_bad_rows")
     return {name: reading[name] for name in names if name in reading}
+
+
+def _to_cell(value: Any) -> str:
+    return "" if value is None or value is ABSENT else str(value)
 
 
 def _is_folder_of_texts(path: Path) -> bool:

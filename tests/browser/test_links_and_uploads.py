@@ -52,7 +52,8 @@ def table(count: int, seed: int, header: tuple[str, ...] = ("text", "label")) ->
     writer = csv.writer(file)
     writer.writerow(header)
     for n, (text, label) in enumerate(zip(*make_texts(count, seed=seed), strict=True)):
-        writer.writerow((text, label) if len(header) == 2 else (n, "web", text, label))
+        other = (n, f"a note {n} about this text", text, label, "north" if n % 3 else "south")
+        writer.writerow((text, label) if len(header) == 2 else other)
     return file.getvalue().encode()
 
 
@@ -122,7 +123,7 @@ def test_two_files_become_one_data_set(page: Page) -> None:
 
 def test_columns_are_asked_for_by_dropdowns(page: Page) -> None:
     open_at(page, "/datasets", "Datasets")
-    columns = ("number", "origin", "what they wrote", "mood")
+    columns = ("number", "note", "what they wrote", "mood", "area")
     upload(page, file("reviews.csv", table(30, 3, columns)))
     alert = page.get_by_test_id("stAlert")
     expect(alert).to_contain_text("reviews.csv has the columns")

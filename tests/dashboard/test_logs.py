@@ -11,6 +11,8 @@ import streamlit as st
 from dashboard import logs, server
 from dashboard.cache import data
 from dashboard.logs import JsonLines
+from dashboard.many.inputs import FILE
+from dashboard.widgets.data_list import UPLOAD
 from icaps.errors import DataError
 from tests.dashboard.run_folders import open_page
 from tests.dashboard.visitor import HOME, errors, open_app, run, type_text
@@ -64,12 +66,14 @@ def test_no_text_path_or_name_of_a_visitor_is_in_the_log(
     type_text(at, f"{MARK} typed")
     at.switch_page("../pages/many.py")
     run(at).text_area(key="lines").set_value(f"{MARK} one\n{MARK} two")
-    run(at).file_uploader[0].set_value((f"{MARK}.csv", MARK.encode(), "text/csv"))
-    assert "has no column" in errors(run(at))[0]
+    run(at).button_group(key="many source").select(FILE)
+    run(at).selectbox(key="many data").select(UPLOAD)
+    run(at).file_uploader[0].set_value((f"{MARK}.csv", bytes(99) + MARK.encode(), "text/csv"))
+    assert MARK in errors(run(at))[0]
     at = open_page("datasets", data=str(tmp_path / f"{MARK}.csv"))
     assert MARK in at.warning[0].value
     assert lines.facts("mistake") != []
-    assert {line["error"] for line in lines.facts("mistake")} == {"DataError"}
+    assert {line["error"] for line in lines.facts("mistake")} == {"FileError"}
     assert not [line for line in lines.written if MARK in line]
     assert MARK not in "".join(capfd.readouterr())
 

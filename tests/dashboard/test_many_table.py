@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.many import table
+from dashboard.many import charts, table
 from dashboard.quotas import NotAllowedError
 from icaps.classifier import ICapsClassifier
-from icaps.errors import DataError
 from icaps.inference import Reading
 from icaps.interpret.kgrams import KGramWindows
 from icaps.interpret.local import KGrams, Reasons
@@ -84,65 +83,10 @@ def test_one_text_per_line() -> None:
     assert table.from_lines("") == ()
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"text\r\nbread\r\nsoup\r\n", ("bread", "soup")),
-        (b"\xef\xbb\xbftext,label\nbread,Cooking\n", ("bread",)),  # a BOM, as Excel writes
-        (
-            b'id,text\n1,"two\nlines, and a ""quote"""\n2,soup\n',
-            ('two\nlines, and a "quote"', "soup"),
-        ),
-        (b"text\rbread\rsoup", ("bread", "soup")),  # line ends of an old Mac
-        (b'text,n\n"",1\nsoup\n', ("", "soup")),  # an empty text keeps its row
-        (b"n,text\n1\n2,soup,more\n", ("", "soup")),  # too few cells, and too many
-        ("text\nна́ука 👩🏽‍🔬\n".encode(), ("на́ука 👩🏽‍🔬",)),
-        (b"text\nnull\x00\n", ("null\ufffd",)),
-        (b"text\n", ()),
-    ],
-)
-def test_the_text_column_of_a_csv(data: bytes, expected: tuple[str, ...]) -> None:
-    assert table.from_file("Texts.CSV", data) == expected
-
-
-def test_other_files_have_one_text_per_line() -> None:
-    assert table.from_file("a.txt", b"\xef\xbb\xbftext\r\n\r\na,b") == ("text", "a,b")
-
-
-@pytest.mark.parametrize(
-    ("data", "advice"),
-    [
-        (b"", "give the column of the texts this name"),
-        (
-            b"Text;label\nbread;Cooking\n",
-            "no column named 'text'; give the column of the texts this name",
-        ),
-        ("text\nbread".encode("utf-16"), "save it as UTF-8"),
-        ("text\ncafé".encode("latin-1"), "save it as UTF-8"),
-        (
-            b'text\na\n"' + b"x" * 200_001 + b'"',
-            "Text 2 has 200,001 characters, and the limit is",
-        ),
-        (b'text\n"' + b"x" * 17_000_000 + b'"', "can't be read .*field"),
-    ],
-)
-def test_errors_about_a_csv_say_what_to_do(data: bytes, advice: str) -> None:
-    with pytest.raises((DataError, NotAllowedError), match=advice):
-        table.from_file("texts.csv", data)
-
-
-def test_a_long_csv_field_is_read() -> None:
-    text = "x" * 200_000
-    assert table.from_file("texts.csv", f"text\n{text}\n".encode()) == (text,)
-    assert table.from_lines(text) == (text,)
-
-
 def test_the_error_about_too_many_texts_names_the_command_line() -> None:
     assert len(table.from_lines("a\n" * 5_000)) == 5_000
     with pytest.raises(NotAllowedError, match=r"5,001 texts.*`icaps explain`"):
         table.from_lines("a\n" * 5_001)
-    with pytest.raises(NotAllowedError, match="command line"):
-        table.from_file("a.csv", b"text\n" + b"a\n" * 5_001)
 
 
 def test_a_row_holds_the_prediction_and_kgrams() -> None:
@@ -184,8 +128,13 @@ def test_the_json_is_that_of_the_explanations(
     texts = [*make_texts(40, 3)[0], "", "zzyzx", "bread \ufffd 'x' | \n soup"]
     classes = [str(name) for name in classifier.classes_]
     explained = table.explain(classifier.reasons(texts, **options), classes, classifier.calibrated)
-    rows = json.loads(explained.to_json())
-    assert explained.to_json().count("\n") == len(texts)  # a text per line
+    columns = pd.DataFrame({"id": [str(n) for n in range(len(texts))]})
+    written = explained.to_json({"model": "small", "weights": "ab"}, columns)
+    rows = json.loads(written)
+    assert written.count("\n") == len(texts)  # a text per line
+    assert [row["columns"]["id"] for row in rows] == columns["id"].tolist()
+    assert {(row["model"], row["weights"]) for row in rows} == {("small", "ab")}
+    assert "columns" not in json.loads(explained.to_json({}, pd.DataFrame()))[0]
     for text, row, explanation in zip(
         texts, rows, classifier.explain(texts, **options), strict=True
     ):
@@ -217,3 +166,28 @@ def test_texts_survive_the_csv() -> None:
     data = to_csv(to_frame(*((text, []) for text in texts)))
     rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert [row["text"] for row in rows] == texts
+
+
+def test_the_file_keeps_the_columns_of_the_texts_and_names_the_model() -> None:
+    explained = table.explain([reasons(("oil, gas", []), ("b", []))], CLASSES, lambda norms: norms)
+    columns = pd.DataFrame({"id": ["7", "8"], "predicted": ["x", "=1+1"], "model": ["m", "n"]})
+    facts = {"model": "small", "weights": "abcd"}
+    frame = explained.to_file(facts, columns)
+    assert frame["id"].tolist() == ["7", "8"]
+    assert frame["predicted (file)"].tolist() == ["x", "=1+1"]
+    assert frame["model (file)"].tolist() == ["m", "n"]
+    assert frame["predicted"].tolist() == ["Business", "Business"]
+    assert frame["model"].tolist() == ["small", "small"]
+    assert frame["weights"].tolist() == ["abcd", "abcd"]
+    assert b"'=1+1" in to_csv(frame)
+    assert explained.to_file(facts, pd.DataFrame()).columns.tolist()[:2] == ["text", "predicted"]
+
+
+def test_predicted_classes_are_counted() -> None:
+    counted = charts.class_table(pd.Series(["a", "b", "b", "", "b"]))
+    assert counted.to_dict("list") == {"class": ["b", "a"], "texts": [3, 1], "share": [0.75, 0.25]}
+    many = charts.class_table(pd.Series([f"c{n}" for n in range(25)]))
+    assert len(many) == charts.MOST_CLASSES + 1
+    assert many.iloc[-1].tolist() == ["5 more", 5, 0.2]
+    charts.class_bars(many, "#000000").to_dict()
+    assert charts.class_table(pd.Series([""])).empty

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard import glossary
 from dashboard.example_texts import EXAMPLES
+from dashboard.many.inputs import FILE
 from dashboard.url_state import MAX_LINK, PREDICTED
+from dashboard.widgets.data_list import UPLOAD
 from icaps.classifier import ICapsClassifier
 from icaps.html import chance, escape
 from icaps.results import KGram
@@ -208,25 +211,63 @@ def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     assert table["norm Gardens"].tolist() == [round(e.scores[1], 4) for e in expected]
     covered = [one.covered for one in classifier.explain(texts, ranking="account")]
     assert table["covered"].tolist() == pytest.approx(covered, abs=1e-4)
-    download, whole = at.get("download_button")
+    download, whole = at.get("download_button")[-2:]  # after those of the chart
     assert (download.label, download.proto.url.endswith(".csv")) == ("CSV", True)
     assert whole.label == "JSON"
     at.slider(key="k1").set_value(1)  # another question: the old answers would not fit
     assert not run(at).dataframe
 
 
-def test_an_uploaded_csv(models: Path) -> None:
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def many_of_file(name: str, content: bytes) -> AppTest:
     at = run(open_app().switch_page("../pages/many.py"))
-    at.file_uploader[0].upload("a.csv", '\ufefftext\n"two\nlines"\nbread\n'.encode(), "text/csv")
-    run(at).button[0].click()
-    assert run(at).dataframe[0].value["text"].tolist() == ["two\nlines", "bread"]
-    at.file_uploader[0].set_value(("b.csv", b"words\nbread\n", "text/csv"))
-    assert visitor.errors(run(at)) == [
-        "The CSV file has no column named 'text'; give the column of the texts this name."
-    ]
-    at.file_uploader[0].set_value(("c.csv", b"text\nsoup\n", "text/csv"))
-    assert run(at).button[0].label == "Explain 1 text"
-    assert not at.error
+    at.button_group(key="many source").select(FILE)
+    run(at)
+    if at.selectbox(key="many data").value != UPLOAD:
+        at.selectbox(key="many data").select(UPLOAD)
+        run(at)
+    at.file_uploader[0].set_value((name, content, "text/csv"))
+    return run(at)
+
+
+def test_the_texts_of_a_file_keep_their_columns(cache: Path) -> None:
+    at = many_of_file("a.csv", '\ufeffid,text\n7,"two\nlines"\n9,bread\n'.encode())
+    assert at.selectbox(key="many data").value == "upload: a.csv"
+    assert at.query_params["data"].endswith("/a.csv")
+    at.button[0].click()
+    table = run(at).dataframe[0].value
+    assert table["text"].tolist() == ["two\nlines", "bread"]
+    assert table["id (file)"].tolist() == ["7", "9"]
+    assert [b.label for b in at.get("download_button") if b.label in ("CSV", "JSON")][-2:]
+    again = AppTest.from_file(str(visitor.HOME), default_timeout=30)
+    again.query_params.update(at.query_params)
+    again.switch_page("../pages/many.py")
+    assert run(again).selectbox(key="many data").value == "upload: a.csv"
+    assert [b.label for b in again.button if b.label.startswith("Explain 2")]
+
+
+def test_the_column_of_the_texts_is_asked_for(cache: Path) -> None:
+    rows = [f"{n},the review number {n} is long,and one more number {n} here is" for n in range(30)]
+    at = many_of_file("b.csv", "\n".join(["number,wording,other wording", *rows]).encode())
+    assert "b\\.csv has the columns number, wording, other wording" in at.info[0].value
+    assert not visitor.errors(at)
+    value = at.query_params.get("data") or str(next(cache.glob("uploads/*/b.csv")))
+    at.multiselect(key=f"many text shown {value}").set_value(["wording"])
+    run(at)
+    next(button for button in at.button if button.label == "Use these columns").click()
+    assert not run(at).info
+    assert [b.label for b in at.button if b.label == "Explain 30 texts"]
+
+
+def test_large_files_are_read_in_part(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = many_of_file("c.txt", b"some bread\n" * 5_001)
+    assert [b.label for b in at.button if b.label == "Explain 5,000 texts"]
+    assert any("The first 5,000 texts are read" in caption.value for caption in at.caption)
 
 
 def test_text_and_options_survive_a_visit_to_another_page() -> None:

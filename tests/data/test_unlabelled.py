@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -142,3 +143,42 @@ def test_bad_rows_can_be_left_out(tmp_path: Path) -> None:
 def test_data_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no file or folder"):
         open_unlabelled(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts", "columns"),
+    [
+        ("a.csv", b"text\r\nbread\r\nsoup\r\n", ("bread", "soup"), {}),
+        ("a.csv", b"\xef\xbb\xbftext,label\nbread,a\nsoup,b\n", ("bread", "soup"), {"label": "ab"}),
+        ("a.csv", b'id,text\n1,"two\nlines"\n2,soup\n', ("two\nlines", "soup"), {"id": "12"}),
+        ("a.txt", b"one, two\n\nthree\n", ("one, two", "three"), {}),
+        (
+            "a.jsonl",
+            b'{"text": "bread", "n": 1}\n{"text": "soup"}\n',
+            ("bread", "soup"),
+            {"n": ("1", "")},
+        ),
+    ],
+)
+def test_the_first_rows_have_all_columns(
+    name: str, content: bytes, texts: tuple[str, ...], columns: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    rows = open_unlabelled(tmp_path / name).first_rows(10)
+    assert rows.texts == texts
+    others = {name: values for name, values in rows.columns.items() if name not in rows.text}
+    assert others == {name: tuple(values) for name, values in columns.items()}
+    assert (rows.more, rows.problems.total) == (False, 0)
+
+
+def test_the_first_rows_are_bounded_and_bad_ones_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,mood\none text,good\nragged\nanother text,bad\nthird text,bad\n")
+    rows = open_unlabelled(path).first_rows(2)
+    assert rows.texts == ("one text", "another text")
+    assert rows.columns["mood"] == ("good", "bad")
+    assert rows.more
+    assert rows.problems.total == 1
+    assert not open_unlabelled(path).first_rows(3).more
+    chosen = open_unlabelled(path, text=["mood", "text"]).first_rows(1)
+    assert (chosen.texts, chosen.text) == (("good one text",), ("mood", "text"))
