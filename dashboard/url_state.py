@@ -296,6 +296,7 @@ def forget_example() -> None:
 def open_text(text: str) -> None:
     """Makes a text the one that is explained."""
     st.session_state.text, st.session_state.example = text, None
+    st.session_state.setdefault("examples shown", [])  # so that it is not taken for an example
 
 
 def pick_capsule(chart: str) -> None:

@@ -8,10 +8,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import selection
+from dashboard import selection, url_state
 from dashboard.cache.data import key_of
 from dashboard.selection import TextSelection, data_name
-from dashboard.train import launcher
 from dashboard.widgets.data_picker import PATH
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
@@ -106,7 +105,7 @@ def test_a_slice_is_trained_on(at: AppTest) -> None:
     assert saved.origin["query"] == {"words": WORD}
     click(at, "Rows train")
     assert at.title[0].value == "Train"
-    assert at.selectbox(key=f"{launcher.PLACE} data").value == "slice: with bread"
+    assert at.selectbox(key=f"{url_state.LAUNCH_PLACE} data").value == "slice: with bread"
 
 
 def test_it_is_saved_from_the_bar(at: AppTest) -> None:
