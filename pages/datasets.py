@@ -61,7 +61,7 @@ def main() -> None:
             if predictions is not None and model is not None:
                 result_warnings.show_leak_of_rows(leaks.of_rows(model, index), len(index))
             if chosen.doubted and issues is not None:
-                view.show_doubted(index, issues)
+                view.show_doubted(index, issues, None if predictions is None else model)
             st.caption(f"{len(chosen.rows):,} of {len(index):,} rows")
             on_map = name == "Map"
             if not len(chosen.on_map if on_map else chosen.rows):

@@ -97,6 +97,9 @@ def ask_rows(
     if doubted:  # the surest first
         ordered = np.zeros(0, np.int64) if issues is None else issues.rows
         rows = ordered[np.isin(ordered, rows)]
+        if predictions is not None:  # those that this model contradicts, too, come first
+            right = is_right(predictions)[rows]
+            rows = np.concatenate([rows[~right], rows[right]])
     origin: dict[str, Any] = {"query": query.to_dict()}
     what = describe(query)
     if doubted:

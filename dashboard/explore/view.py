@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import error_boundary, file_access
 from dashboard.cache import data
 from dashboard.explore import charts
+from dashboard.model_registry import ModelFolder
 from dashboard.quotas import NotAllowedError
 from dashboard.widgets import chart_card
 from icaps.config import PRESETS
@@ -148,11 +149,18 @@ def _show_shares(table: pd.DataFrame, columns: list[str]) -> None:
     )
 
 
-def show_doubted(index: Index, issues: LabelIssues) -> None:
-    """How many labels are doubted, how many are wrong by the estimate, and by which models."""
-    st.caption(
+def show_doubted(index: Index, issues: LabelIssues, model: ModelFolder | None) -> None:
+    """How many labels are doubted, how many are wrong by the estimate, and by which models.
+
+    Rows that the `model` predicts as another class than their label come first, if it is given.
+    """
+    first = "The surest come first."
+    if model is not None:
+        first = f"Those that {model.name} contradicts, too, come first."
+    words = (
         f"{len(issues.rows):,} of {len(index):,} labels are doubted by linear models that did not "
         f"see them and predict {issues.accuracy:.0%} of all labels; by this estimate about "
-        f"{issues.estimate:,.0f} are wrong. The surest come first. Some doubts are mistakes of the "
-        "models: look before you change a label."
+        f"{issues.estimate:,.0f} are wrong. {first} Some doubts are mistakes of the models: look "
+        "before you change a label."
     )
+    st.caption(error_boundary.plain(words))

@@ -490,6 +490,24 @@ def test_doubted_labels_are_not_the_wrong_predictions(
     assert again == [texts[n] for n in issues.rows]
 
 
+def test_labels_that_a_model_contradicts_too_come_first(
+    classifier: ICapsClassifier, models: Path, tmp_path: Path
+) -> None:
+    texts, labels = make_texts(200, 3)
+    for mistake in range(0, 200, 20):
+        labels[mistake] = labels[mistake + 1]
+    place = small(tmp_path, list(zip(texts, labels, strict=True)))
+    issues = find_label_issues(make_index(place, {}))
+    predicted = classifier.predict(texts).tolist()
+    wrong = [row for row in issues.rows.tolist() if predicted[row] != labels[row]]
+    right = [row for row in issues.rows.tolist() if predicted[row] == labels[row]]
+    assert wrong
+    judged_by(place, classifier, models)
+    at = open_data(place, "Rows", **{"rows judged": LABEL_ISSUE})
+    assert rows_shown(at)["row"].tolist() == (wrong + right)[:PAGE]
+    assert any("Those that small contradicts, too, come first" in c.value for c in at.caption)
+
+
 def test_predictions_of_rows_that_were_trained_on(
     classifier: ICapsClassifier, models: Path, tmp_path: Path
 ) -> None:
