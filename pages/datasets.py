@@ -41,12 +41,12 @@ def main() -> None:
         if name == "Overview":
             view.show_facts(index)
             view.show_classes(index)
-            view.show_lengths(index)
+            view.show_lengths(index, model)
         elif name == "Words":
             view.show_distinctive(index)
             view.show_vocabulary(index)
         elif name == "Repeats":
-            duplicates.show_duplicates(index, arguments)
+            duplicates.show_duplicates(choice, index, arguments)
         else:
             predictions = rows.load_predictions(index, model, arguments)
             issues = data.label_issues(index)

@@ -14,8 +14,12 @@ TEXTS = 1_000  # at most
 _CHARACTERS = 1_000_000  # at most, in all texts
 
 
-def few(*sources: Source) -> bool:
+def few(*sources: Source, times: int = 1) -> bool:
     """Whether the texts are so few that a model reads them within about two seconds.
+
+    Args:
+        *sources: The texts.
+        times: How many times as many they may be, for what takes less time than a model.
 
     Raises:
         DataError: They can't be read.
@@ -25,7 +29,7 @@ def few(*sources: Source) -> bool:
         for row in source.scan():
             texts += 1
             characters += 0 if isinstance(row, Problem) else len(row.text)
-            if texts > TEXTS or characters > _CHARACTERS:
+            if texts > times * TEXTS or characters > times * _CHARACTERS:
                 return False
     return True
 

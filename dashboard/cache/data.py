@@ -209,7 +209,8 @@ def index(data: DataKey) -> Index | None:
     if artifact.exists:
         return _index(artifact.home, artifact)
     options = content_options(data.reading) | {"on_bad_rows": "skip"}
-    if at_once.few(*(open_source(place, part, **options) for part in existing_parts(place))):
+    sources = (open_source(place, part, **options) for part in existing_parts(place))
+    if at_once.few(*sources, times=5):  # as many are counted in that time
         return _new_index(artifact.home, place, data.reading, artifact)
     return None
 

@@ -15,7 +15,7 @@ from icaps.explore.statistics import Facts, Lengths
 from icaps.reports.charts import ACCENT, GREY, INK, class_colors
 
 BINS = 50
-_MOST_CLASSES = 40  # in the chart; the table has all
+MOST_CLASSES = 40  # in the chart; the table has all
 _SPLITS = (ACCENT, GREY)
 _POINT = ("row", "x", "y", "class", "predicted", "text")
 _LABEL_GROUND = ("rgba(255,255,255,0.8)", "rgba(17,24,29,0.8)")  # on a light and a dark page
@@ -36,16 +36,16 @@ def class_table(facts: Facts) -> pd.DataFrame:
 def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
     """A bar per class and split: its share of the split, for the largest classes."""
     sizes = table.groupby("class")["texts"].sum().sort_values(ascending=False)
-    shown = table[table["class"].isin(sizes.index[:_MOST_CLASSES])]
+    shown = table[table["class"].isin(sizes.index[:MOST_CLASSES])]
     splits = list(dict.fromkeys(table["split"]))
-    rows = min(len(sizes), _MOST_CLASSES) * len(splits)
+    rows = min(len(sizes), MOST_CLASSES) * len(splits)
     return (
         alt.Chart(shown)
         .mark_bar(cornerRadiusEnd=2)
         .encode(
             y=alt.Y(
                 "class:N",
-                sort=list(sizes.index[:_MOST_CLASSES]),
+                sort=list(sizes.index[:MOST_CLASSES]),
                 title=None,
                 axis=alt.Axis(
                     labelLimit=150, labelOverlap=False, ticks=False, domain=False, labelColor=ink

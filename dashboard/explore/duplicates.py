@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dashboard import selection
+from dashboard.selection import TextSelection
 from dashboard.widgets import background_task, downloads
+from dashboard.widgets.data_picker import Choice
 from icaps.explore.index import Index
 from icaps.explore.near_duplicates import Duplicates, Pairs, load_duplicates
 from icaps.html import printable
@@ -15,8 +18,8 @@ _LISTED = 100  # pairs in the table; the file has more
 _MAX_CHARACTERS = 400  # of a text in a table
 
 
-def show_duplicates(index: Index, arguments: Sequence[str]) -> None:
-    """Numbers of pairs, and the pairs; a button looks for them."""
+def show_duplicates(choice: Choice, index: Index, arguments: Sequence[str]) -> None:
+    """Numbers of pairs, and the pairs with what can be done with them; a button looks for them."""
     duplicates = load_duplicates(index)
     if duplicates is None:
         background_task.show(
@@ -45,6 +48,16 @@ def show_duplicates(index: Index, arguments: Sequence[str]) -> None:
     table = _pair_table(index, pairs)
     st.dataframe(table.head(_LISTED), width="stretch", hide_index=True)
     downloads.show_csv(table, "repeats", f"CSV of {len(table):,} pairs")
+    selection.show_actions(_selected(choice, index, pairs, name), "repeats", "datasets")
+
+
+def _selected(choice: Choice, index: Index, pairs: Pairs, name: str) -> TextSelection:
+    """The texts of all pairs, each once."""
+    rows = np.unique(np.concatenate([pairs.first, pairs.second]))
+    what = name[0].upper() + name[1:]
+    return TextSelection(
+        choice.key, "", what, len(rows), lambda: index.labelled(rows), {"duplicates": name}
+    )
 
 
 def _pairs_by_name(index: Index, duplicates: Duplicates) -> dict[str, Pairs]:

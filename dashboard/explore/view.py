@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary, file_access
-from dashboard.cache import data
+from dashboard.cache import data, models
 from dashboard.explore import charts
 from dashboard.model_registry import ModelFolder
 from dashboard.quotas import NotAllowedError
@@ -40,18 +40,30 @@ def show_classes(index: Index) -> None:
     chart_card.show(
         lambda ink: charts.class_bars(table, ink), table, "classes", "Number of texts per class"
     )
+    if len(index.classes) > charts.MOST_CLASSES:
+        st.caption(
+            f"The {charts.MOST_CLASSES} largest of {len(index.classes):,} classes; the table has "
+            "all, and can be searched."
+        )
 
 
-def show_lengths(index: Index) -> None:
-    """The lengths of texts, and where a network with the settings of a preset cuts them."""
-    st.session_state.setdefault("marked preset", charts.fitting_preset(index.facts))
+def show_lengths(index: Index, model: ModelFolder | None) -> None:
+    """The lengths of texts, and where the selected model or a preset cuts them."""
+    settings = {name: preset.model for name, preset in PRESETS.items()}
+    if model is not None:
+        own = f"{model.name} (the selected model)"
+        settings = {own: models.load(model).network_.config, **settings}
+    state = st.session_state
+    if state.get("marked preset") not in settings:
+        first = next(iter(settings)) if model is not None else charts.fitting_preset(index.facts)
+        state["marked preset"] = first
     name = st.selectbox(
-        "Mark the cut-off of", list(PRESETS), key="marked preset", persist_state="session"
+        "Mark the cut-off of", list(settings), key="marked preset", persist_state="session"
     )
-    preset = PRESETS[name].model
-    cuts = {"words": (preset.max_words, "N"), "sentences": (None, "M")}
-    if preset.hierarchical:  # its N is the number of words of a sentence
-        cuts = {"words": (None, "N"), "sentences": (preset.max_sentences, "M")}
+    config = settings[name]
+    cuts = {"words": (config.max_words, "N"), "sentences": (None, "M")}
+    if config.hierarchical:  # its N is the number of words of a sentence
+        cuts = {"words": (None, "N"), "sentences": (config.max_sentences, "M")}
     for unit, (limit, symbol) in cuts.items():
         _show_lengths_in(index, unit, limit, symbol)
     if any(split.sampled < split.rows for split in index.facts.splits):
@@ -71,15 +83,15 @@ def show_distinctive(index: Index) -> None:
     table["word"] = table["word"].map(printable)
     color = class_colors(index.classes)[name]
     chart_card.show(
-        lambda ink: word_bars(table.head(20), color, ink),
+        lambda ink: word_bars(table[["word", "z"]].head(20), color, ink),
         table,
         "telling-words",
         f"Words that distinguish {name} from the other classes",
     )
     st.caption(
         "Ranked by the z-score of the log-odds ratio with an informative Dirichlet prior (Monroe, "
-        f"Colaresi and Quinn 2008), among the {index.facts.distinctive_of:,} most frequent words; "
-        "bars are counts in the class."
+        f"Colaresi and Quinn 2008), among the {index.facts.distinctive_of:,} most frequent words. "
+        "The table has the counts."
     )
 
 

@@ -43,6 +43,7 @@ _MEASURES = {  # how the values of `word_bars` are written, and the title of the
     "count": (",d", "times in the K-gram of most attention"),
     "share": ("+,.2f", "share: what it adds to the scores, in points"),
     "score": (".2f", "score with the query"),
+    "z": (".1f", "z-score"),
 }
 SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900

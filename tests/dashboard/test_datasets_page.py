@@ -863,6 +863,14 @@ def test_the_share_that_is_cut(limit: int, share: float) -> None:
     assert charts.cut_share(lengths(), limit) == 0.0
 
 
+def test_the_selected_model_marks_its_limits(data: Path, classifier: ICapsClassifier) -> None:
+    at = open_data(data)
+    assert at.selectbox(key="marked preset").value == "small (the selected model)"
+    limit = classifier.network_.config.max_words
+    captions = [caption.value for caption in at.caption]
+    assert any(caption.startswith(f"N = {limit} words truncates ") for caption in captions)
+
+
 def test_a_preset_marks_its_limits(data: Path) -> None:
     at = open_data(data)
     at.selectbox(key="marked preset").select("yelp_full-long")
@@ -873,6 +881,32 @@ def test_a_preset_marks_its_limits(data: Path) -> None:
         c.startswith(f"M = {preset.max_sentences} sentences truncates 0.0%") for c in captions
     )
     assert not any(c.startswith("N =") for c in captions)
+
+
+def test_many_classes_on_the_map_and_the_overview(tmp_path: Path) -> None:
+    texts, _ = make_texts(150, 4)
+    rows = [(text, f"class {n // 2 if n < 40 else n}") for n, text in enumerate(texts)]
+    at = open_data(small(tmp_path, rows), "Map")
+    (chart,) = at.get("plotly_chart")
+    names = [trace["name"] for trace in json.loads(chart.proto.spec)["data"] if "name" in trace]
+    assert [name for name in names if name.startswith("class ")] == [f"class {n}" for n in range(8)]
+    assert [name for name in names if name.endswith(" others")] == ["122 others"]
+    open_tab(at, "Overview")
+    assert any(c.value.startswith("The 40 largest of 130 classes") for c in at.caption)
+
+
+def test_words_are_highlighted_on_the_map(data: Path) -> None:
+    at = open_data(data, "Map", **{"map words": "bread"})
+    index = indexed(data)
+    texts = index.text(np.arange(80))
+    count = sum(bool(re.search(r"\bbread\b", text, re.IGNORECASE)) for text in texts)
+    assert any(c.value == f"{count} of the points have the words." for c in at.caption)
+    at.button(key="pick matching").click()
+    run(at)
+    assert found(at) == f"{count} of 80 rows"
+    at.button(key="unpick").click()
+    run(at)
+    assert found(at) == "80 of 80 rows"
 
 
 def points(rows: Sequence[tuple[int, str, str, str]]) -> pd.DataFrame:
