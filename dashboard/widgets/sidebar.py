@@ -46,8 +46,10 @@ def _short(classifier: ICapsClassifier) -> str:
     """The number of classes and the accuracy, in one line."""
     classes = len(classifier.classes_)
     scores = _scores(classifier.metrics_)
-    accuracy = f", {scores['Accuracy'].split(' ')[0]} right" if "Accuracy" in scores else ""
-    return f"{classes} classes{accuracy}"
+    if "Accuracy" not in scores:
+        return f"{classes} classes"
+    on = "test" if "test texts" in scores["Accuracy"] else "validation"
+    return f"{classes} classes, {on} {scores['Accuracy'].split(' ')[0]}"
 
 
 def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
