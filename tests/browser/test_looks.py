@@ -45,6 +45,8 @@ def test_writing_can_be_read(scheme: str, window: Any) -> None:
     expect(page.locator(".card .icaps-text:not(.legend) mark.l4").first).to_be_visible()
     # Until the script has ended: elements that it replaces have no colours meanwhile.
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.get_by_role("button", name=re.compile(r"^\d+ classes")).click()  # facts of the model
+    page.locator(".facts").wait_for()
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert dark == (scheme == "dark")
     ratios = {
