@@ -3,7 +3,14 @@
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks
 from dashboard.evaluate import comparison, inputs, view
-from dashboard.widgets import background_task, data_picker, layout, result_warnings, sidebar
+from dashboard.widgets import (
+    background_task,
+    data_picker,
+    layout,
+    no_data,
+    result_warnings,
+    sidebar,
+)
 
 
 def main() -> None:
@@ -19,6 +26,7 @@ def main() -> None:
         return
     choice = data_picker.ask_on_page(url_state.DATASET_PLACE, model)
     if choice is None:
+        no_data.show(model)
         return
     split = data_picker.ask_split(choice, model)
     available = choice.ready and choice.preview is not None

@@ -68,13 +68,18 @@ def show_scores(report: EvaluationReport) -> None:
 
 def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, split: str) -> None:
     """The model card as files, written when one of them is downloaded."""
+    st.html('<p class="chart-title">Model card</p>')
+    st.caption(
+        "What the model is, how good it is, what its capsules do, and what its limits are, as a "
+        "file for others."
+    )
     limit = st.select_slider(
-        "Model card: texts for the test of its explanations",
+        "Texts on which its explanations are tested",
         CARD_LIMITS,
         key="card limit",
         persist_state="session",
-        help="The card says what the model is, how good it is, what its capsules do, and what its "
-        "limits are. Testing on this many texts how much depends on the shaded words takes time; 0 "
+        width=400,
+        help="Testing on this many texts how much depends on the shaded words takes time; 0 "
         "leaves the test out.",
     )
 

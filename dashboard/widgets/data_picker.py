@@ -307,7 +307,8 @@ def _ask_value(place: str, model: ModelFolder | None) -> str:
     _follow_label(place, known.values)
     names = [*([] if quotas.read_only() else [UPLOAD]), *known.values, PATH]
     chosen_for_visitor = state.get(key) == state.get(f"{place} data start")
-    if state.get(key) not in names or (chosen_for_visitor and state[key] in known.misfits):
+    unsuitable = state.get(key) in (*known.misfits, UPLOAD)  # for a model that was chosen since
+    if state.get(key) not in names or (chosen_for_visitor and unsuitable):
         state[key] = state[f"{place} data start"] = (
             known.start if known.start in names else names[0]
         )

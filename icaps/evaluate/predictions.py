@@ -19,13 +19,13 @@ from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.records import class_numbers
 from icaps.errors import DataError
-from icaps.inference import CHUNK
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import BASELINE
 
 UNKNOWN_CLASS = -1  # the label of a text whose class the classifier lacks
 _LABELS, _SCORES = "labels.bin", "scores.bin"
 _WORDS, _UNKNOWN = "words.bin", "unknown.bin"
+CHUNK = 500  # texts that are predicted between two reports of progress
 _ROWS = 65_536  # texts whose probabilities are in memory at a time
 
 
@@ -147,7 +147,7 @@ def predict_chunks(
     count_words: bool = False,
     unknown_classes: bool = False,
 ) -> Iterator[PredictedChunk]:
-    """Predicts a stream of labelled texts, some thousand at a time.
+    """Predicts a stream of labelled texts, some hundred at a time.
 
     Under `torchrun` each process predicts its share of the texts, and each gets all results.
 

@@ -128,7 +128,7 @@ def find_shortcuts(
 
 
 def strongest_words(texts: PredictedTexts, count: int = STRONGEST, seed: int = 0) -> list[Finding]:
-    """The words that add most to the scores of the predicted classes, with their effects.
+    """The words that add most to the scores of the predicted classes, the largest effect first.
 
     They are candidates of `find_shortcuts`, measured whether they are shortcuts or not: what a
     model relies on where no shortcut was found. Their `signs` are empty or weak ones.
@@ -138,10 +138,11 @@ def strongest_words(texts: PredictedTexts, count: int = STRONGEST, seed: int = 0
         count: Number of words at most.
         seed: Seed of the sample of texts, and of the random words.
     """
-    return [
+    words = [
         _finding(texts, candidate, candidate.signs, *measure_effects(texts, candidate, seed))
         for candidate in words_by_share(texts)[:count]
     ]
+    return sorted(words, key=_sort_key)
 
 
 def measure_effects(

@@ -98,7 +98,7 @@ def test_a_clean_model_has_none_and_its_strongest_words_are_shown(data: Path) ->
     assert "No shortcut was found" in at.success[0].value
     table = at.dataframe[0].value
     assert 5 < len(table) <= STRONGEST
-    assert table["share"].tolist() == sorted(table["share"], reverse=True)
+    assert (table["share"] > 0).all()
     first = table.loc[0, "finding"]
     assert at.selectbox(key="finding").value == f"{first} ({table.loc[0, 'class']})"
     assert first in shown_text(at)

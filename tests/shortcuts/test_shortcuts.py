@@ -20,7 +20,7 @@ from icaps.errors import ConfigError, DataError
 from icaps.shortcuts import find, interventions
 from icaps.shortcuts.candidates import Candidate, candidates
 from icaps.shortcuts.checks import Check, dump_checks, load_checks, make_checks, run_checks
-from icaps.shortcuts.find import KGRAM, find_shortcuts, strongest_words
+from icaps.shortcuts.find import KGRAM, STRONGEST, find_shortcuts, strongest_words
 from icaps.shortcuts.findings_table import findings_lines, findings_table
 from icaps.shortcuts.heuristics import signs
 from icaps.shortcuts.interventions import insert, mask, norms_with, norms_with_off, norms_without
@@ -108,11 +108,14 @@ def test_a_clean_model_has_none(classifier: ICapsClassifier) -> None:
 
 def test_the_strongest_words_are_measured_as_they_are(misled: ICapsClassifier) -> None:
     read = predict_texts(misled, planted(240, seed=7))
-    words = strongest_words(read, count=4)
-    assert len(words) == 4
-    totals = [finding.share.total for finding in words]
-    assert totals == sorted(totals, reverse=True)
+    words = strongest_words(read)
+    assert len(words) == STRONGEST
     (finding,) = (finding for finding in words if finding.words == (TOKEN,))
+    own_signs = [word for word in words if not word.weak]
+    assert words[: len(own_signs)] == own_signs
+    for group in (own_signs, words[len(own_signs) :]):
+        lost = [max(word.lost, 0) for word in group]
+        assert lost == sorted(lost, reverse=True)
     shortcut = find_shortcuts(read)[0]
     assert (finding.masked, finding.inserted) == (shortcut.masked, shortcut.inserted)
     assert (finding.lost, finding.tied) == (shortcut.lost, shortcut.tied)
