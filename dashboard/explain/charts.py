@@ -31,7 +31,7 @@ def class_bars(explanation: Explanation) -> str:
             f'<td class="n">{chance(chances[name])}{role}'
         )
     return (
-        '<div class="classes"><table><caption>Probability of each class</caption><tbody>'
+        '<div class="classes"><table aria-label="Probability of each class"><tbody>'
         f"{''.join(rows)}</tbody></table>{_left_out(explanation)}</div>"
     )
 
