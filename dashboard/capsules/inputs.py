@@ -109,9 +109,8 @@ def ask_words(
 ) -> pd.DataFrame:
     """Asks which words (or K-grams) of a cell are shown; returns them, the largest first."""
     by_share = _ask_measure(report) == BY_SCORE
-    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     largest = "largest share" if by_share else "most frequent"
-    weight = left.slider(
+    weight = st.slider(
         f"λ: from specific to this capsule (0) to {largest} (1)",
         0.0,
         1.0,
@@ -122,9 +121,7 @@ def ask_words(
         help="Relevance as in LDAvis (Sievert and Shirley 2014): λ log p(w | cell) + (1 - λ) "
         "log(p(w | cell) / p(w)). At 1 the order is that of counts, as in the paper, or of shares.",
     )
-    all_words = right.toggle(
-        "Stop words and punctuation", key=f"all {kind}", persist_state="session"
-    )
+    all_words = st.toggle("Stop words and punctuation", key=f"all {kind}", persist_state="session")
     if by_share:
         items = report.words_by_share if kind == WORDS else report.kgrams_by_share
         place = report.place(capsule, class_name)

@@ -241,19 +241,24 @@ def show_own_text(model: ModelFolder, report: GlobalReport, capsule: int, text: 
     st.html(capsule_text.attended_card(explanation, capsule))
     j = explanation.classes.index(explanation.target)
     routing, rank = reason.routing[j], capsule_text.rank(explanation, reason)
-    left, middle, right = st.columns(3, gap="small")
-    left.metric(
+    metrics = st.container(horizontal=True, gap="medium")
+    metrics.metric(
         f"Routing to {error_boundary.plain(explanation.target)}",
         f"{routing:.3f}",
         help="β, of 1 that the capsule shares among the classes; for the class that is predicted.",
+        width="content",
     )
-    middle.metric(
-        "Rank", f"{rank} of {len(explanation.capsules)}", help="Among all capsules, by routing."
+    metrics.metric(
+        "Rank",
+        f"{rank} of {len(explanation.capsules)}",
+        help="Among all capsules, by routing.",
+        width="content",
     )
-    right.metric(
+    metrics.metric(
         "Share",
         f"{reason.share:+.2f}",
         help=f"What it adds to the score {explanation.score:.2f} of the class.",
+        width="content",
     )
     words = capsule_text.words_through(explanation, capsule)
     own = max(range(len(reason.routing)), key=reason.routing.__getitem__)
@@ -274,10 +279,11 @@ def show_own_text(model: ModelFolder, report: GlobalReport, capsule: int, text: 
 def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> None:
     """The accuracy lost with the capsule switched off, and with each other one."""
     lost = report.capsules.set_index("capsule").loc[capsule]
-    left, middle, right = st.columns(3, gap="medium")
-    left.metric("Accuracy lost without it", f"{lost['cost']:+.2%}")
-    middle.metric("on texts it won", _signed(lost["own_cost"]))
-    right.metric("on others", _signed(lost["other_cost"]))
+    with st.container(horizontal=True, gap="medium"):
+        st.metric("Accuracy lost without it", f"{lost['cost']:+.2%}", width="content")
+        st.metric("on texts it won", _signed(lost["own_cost"]), width="content")
+        st.metric("on others", _signed(lost["other_cost"]), width="content")
+    st.html('<p class="chart-title">Accuracy lost with each capsule switched off</p>')
     chart_card.show(
         lambda ink: charts.knock_out_bars(report.capsules, order, capsule, ink),
         report.capsules,

@@ -46,7 +46,7 @@ def show_link(model: ModelFolder, capsule: int) -> None:
 
 def show_words(words: list[tuple[str, float]], capsule: int, color: str) -> None:
     """The words of the vocabulary with the highest attention scores of a query."""
-    st.subheader("Words that its query attends to", anchor=False)
+    st.html('<p class="chart-title">Words that its query attends to</p>')
     st.caption(
         "The words of the vocabulary whose regions have the highest score with the query, each "
         "word taken as a text. This needs no data, so dead capsules have such words as well."

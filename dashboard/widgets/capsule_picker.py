@@ -35,7 +35,7 @@ def load_report(model: ModelFolder | None) -> GlobalReport | None:
         return None
     report = models.report(model)
     if report is None:
-        st.subheader("No capsule statistics for this model yet", anchor=False)
+        st.header("No capsule statistics for this model yet", anchor=False)
         st.write(
             "They are counted over labelled texts, best over texts that it was not trained on."
         )

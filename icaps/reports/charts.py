@@ -253,6 +253,7 @@ def word_bars(words: pd.DataFrame, color: str, ink: str) -> alt.LayerChart:
         x=alt.X(
             f"{value}:Q",
             title=title,
+            scale=alt.Scale(domainMax=max(1.15 * float(words[value].max()), 1e-9)),  # for labels
             axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False),
         ),
         tooltip=[
@@ -290,12 +291,12 @@ def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
         .encode(
             x=alt.X(
                 "low:Q",
-                title="routing weight β",
+                title="routing weight β, and the number of texts",
                 scale=alt.Scale(type="sqrt", zero=False, nice=False),
                 axis=alt.Axis(format=".2~f", tickCount=5, grid=False, labelColor=ink),
             ),
             x2="high:Q",
-            y=alt.Y("texts:Q", title="texts", axis=alt.Axis(tickCount=3, format=",d")),
+            y=alt.Y("texts:Q", title=None, axis=alt.Axis(tickCount=3, format=",d")),
             y2=alt.Y2Datum(0),
             opacity=alt.Opacity(
                 "level:N",
@@ -449,7 +450,7 @@ def knock_out_bars(
             ),
             y=alt.Y(
                 "cost:Q",
-                title="accuracy lost",
+                title=None,
                 axis=alt.Axis(format=".2%", tickCount=4, domain=False, ticks=False),
             ),
             color=alt.condition(
