@@ -25,6 +25,7 @@ from icaps.config import (
     TrainSettings,
     check_settings,
 )
+from icaps.data.texts import check_texts
 from icaps.errors import CheckpointError, ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
 from icaps.interpret.account import BatchAccount, TextAccount
@@ -41,7 +42,6 @@ from icaps.train.dataset import (
     ExtraTexts,
     Labelled,
     TrainingData,
-    check_texts,
     encode_labels,
     prepare_stream,
     prepare_texts,
@@ -212,6 +212,27 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled = torch.from_numpy(norms).double() * self.inverse_temperature_
         probabilities: NDArray[np.float64] = scaled.softmax(1).numpy()
         return probabilities
+
+    def score(
+        self,
+        X: Sequence[str],  # noqa: N803
+        y: Sequence[Any],
+        sample_weight: Sequence[float] | None = None,
+    ) -> float:
+        """The accuracy of `predict` for texts with these labels (texts,).
+
+        Where the classes are strings, as after `icaps train`, other labels mean their names: 1 is
+        "1".
+        """
+        if all(isinstance(label, str) for label in self._labels()):
+            y = [str(label) for label in y]
+        accuracy: float = super().score(X, y, sample_weight)
+        return accuracy
+
+    def _labels(self) -> list[Any]:
+        self._check_fitted()
+        labels: list[Any] = self.classes_.tolist()
+        return labels
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
         """The class of the largest norm (texts,); the first class for a blank text."""
@@ -494,6 +515,13 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return ()
         return tuple(automatic_label(i, row) for i, row in enumerate(words))
 
+    def _class_name(self, label: Any) -> str:
+        """The name of the class with a label, or with a label of another type that equals it."""
+        for name, known in zip(self._class_names, self._labels(), strict=True):
+            if name == str(label) or (not isinstance(label, str) and known == label):
+                return name
+        return str(label)
+
     @property
     def _class_names(self) -> tuple[str, ...]:
         return tuple(map(str, self.classes_))
@@ -510,7 +538,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Applies changes to options; raises ConfigError if the target is not a class."""
         self._check_fitted()
         options = dataclasses.replace(options, **changes)
-        target = None if options.target is None else str(options.target)  # a label 1 is "1"
+        target = None if options.target is None else self._class_name(options.target)
         if target is not None and target not in self._class_names:
             raise ConfigError(
                 f"The model has no class {target!r}; choose {', '.join(self._class_names)}."

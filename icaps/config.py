@@ -158,6 +158,10 @@ class TrainConfig:
     min_frequency: int = _field(
         5, "a word is in the vocabulary if it occurs MORE often than this", "F"
     )
+    min_coverage: float = _field(
+        0.05,
+        "share of running words that given word vectors must cover, else training does not start",
+    )
     vector_epochs: int = _field(5, "epochs of word vectors that are trained on the texts")
     learning_rate: float = _field(2e-3, "maximum learning rate of Adam")
     # Without warm-up, Adam's first steps change all weights by the same amount, which can drive all
@@ -234,6 +238,7 @@ class TrainConfig:
         for name in ("warmup_share", "average_decay", "margin_present", "margin_absent"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         _check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
+        _check(0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "from 0 to 1")
         _check(0 <= self.ramp_share <= 1, "ramp_share", self.ramp_share, "from 0 to 1")
         _check(
             0 < self.validation_share < 1,

@@ -31,7 +31,7 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
         if not files:
             raise DataError("The list of files is empty; name one.")
         return files
-    path = Path(places)
+    path = Path(places).expanduser()
     if path.is_dir():
         if files := _in_folder(path, part):
             return files
@@ -42,7 +42,7 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
     if path.exists():
         return [path]
     # Path.glob takes no absolute pattern.
-    matching = map(Path, glob.glob(str(places), recursive=True))  # noqa: PTH207
+    matching = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207
     if files := sorted(path for path in matching if path.is_file()):
         return files
     raise DataError(f"There is no file or folder {places}.")
@@ -56,7 +56,8 @@ def has_part(place: str | Path | Sequence[str | Path], part: str) -> bool:
     """
     if not isinstance(place, (str, Path)):
         return False
-    return Path(place).is_dir() and bool(_in_folder(Path(place), part))
+    folder = Path(place).expanduser()
+    return folder.is_dir() and bool(_in_folder(folder, part))
 
 
 def is_class_folder(path: Path) -> bool:
@@ -66,6 +67,10 @@ def is_class_folder(path: Path) -> bool:
 
 
 def _in_folder(folder: Path, part: str) -> list[Path]:
+    if (folder / "dataset_dict.json").is_file():  # of `DatasetDict.save_to_disk`
+        return _saved(folder / part)
+    if (folder / "state.json").is_file():
+        return _saved(folder) if part == "train" else []
     for suffix in SUFFIXES:
         for packed in ("", *COMPRESSED_SUFFIXES):
             file = folder / f"{part}{suffix}{packed}"
@@ -90,3 +95,8 @@ def _shards(folder: Path, part: str, suffix: str) -> list[Path]:
             f"be {' or '.join(map(str, sorted(counts)))}; add the others."
         )
     return files
+
+
+def _saved(folder: Path) -> list[Path]:
+    """The files of a data set that the `datasets` library saved; empty if there is none."""
+    return _shards(folder, "data", ".arrow") if folder.is_dir() else []

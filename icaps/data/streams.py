@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",  # one without members
 }
+_HIDDEN = ("__MACOSX", "Thumbs.db", "desktop.ini", "Icon\r")
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
@@ -111,6 +112,11 @@ class DataFile:
             raise FileError("unreadable file", str(self.path), reason + advice) from error
 
 
+def is_hidden(path: PurePath) -> bool:
+    """Whether a path inside a folder or an archive is a file that an operating system left."""
+    return any(part.startswith(".") or part in _HIDDEN for part in path.parts)
+
+
 def data_file(path: Path) -> DataFile:
     """Detects the compression of a file by its first bytes.
 
@@ -154,7 +160,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     members = [
         member
         for member in archive.infolist()
-        if not member.is_dir() and not member.filename.startswith("__MACOSX/")
+        if not member.is_dir() and not is_hidden(PurePosixPath(member.filename))
     ]
     names = [member.filename for member in members]
     if "[Content_Types].xml" in names:

@@ -290,28 +290,13 @@ def _build_vocabulary(
         return vocabulary, FrozenVectors.join([], vocabulary)
     loaded = load()
     vocabulary = loaded.build_vocabulary(texts, train.min_frequency)
-    return vocabulary, loaded.select(vocabulary)
+    return vocabulary, loaded.select(vocabulary, train.min_coverage)
 
 
 def _with_extra(training: Numbers, labelled: int, extra: ExtraTexts) -> Numbers:
     """The positions of the training texts, when extra texts follow the labelled ones."""
     added = np.arange(labelled, labelled + len(extra.texts), dtype=training.dtype)
     return np.concatenate([training, added])
-
-
-def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
-
-    Raises:
-        DataError: `texts` is one string, or holds something that is not a string.
-    """
-    if isinstance(texts, str):
-        raise DataError("Give a list of texts; for a single one, [text].")
-    texts = list(texts)
-    for n, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(f"Text {n} is {type(text).__name__}, not a string; give only strings.")
-    return texts
 
 
 def encode_labels(texts: Sequence[str], y: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

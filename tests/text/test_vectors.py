@@ -3,9 +3,11 @@
 import gzip
 import os
 import pickle
+import re
 import struct
 import subprocess
 import sys
+import zipfile
 from http.client import IncompleteRead
 from pathlib import Path
 from urllib.error import URLError
@@ -110,7 +112,7 @@ def test_fasttext_binary(tmp_path: Path, fasttext: FastText) -> None:
     for word in ("cat", "catty"):
         np.testing.assert_allclose(vectors[word], fasttext.wv[word], rtol=1e-6)
     zipped = write(tmp_path, "ft.bin.gz", gzip.compress((tmp_path / "ft.bin").read_bytes()))
-    with pytest.raises(VectorsError, match=r"a fastText \.bin must not be gzipped; gunzip it"):
+    with pytest.raises(VectorsError, match=r"a fastText \.bin must not be compressed; unpack it"):
         load_vectors(zipped)
 
 
@@ -129,18 +131,20 @@ def test_word_with_spaces_and_repeated_word(tmp_path: Path) -> None:
         ("header.bin", b"2 2\n", "end of input"),
         ("cut.bin", BINARY[:-3], "end of input"),
         ("cut.txt", b"3 2\n" + GLOVE, "announces 3 words and holds 2"),
-        ("cut_row.txt", b"2 2\nThe 1 2\nthe 3\n", "word 2: its row has not 2 numbers"),
+        ("cut_row.txt", b"2 2\nThe 1 2\nthe 3\n", "line 3: it has not 2 numbers after the word"),
         ("cut.gz", gzip.compress(TEXT, mtime=0)[:-4], "ended before"),
-        ("plain.gz", TEXT, "Not a gzipped file"),
-        ("gzipped.txt", gzip.compress(TEXT, mtime=0), "it is gzipped.*rename it"),
-        ("latin1.txt", "café 1 2\n".encode("latin1"), "word 1: 'utf-8' codec"),
+        ("latin1.txt", "café 1 2\n".encode("latin1"), "line 1: its word is not UTF-8"),
         ("latin1.bin", BINARY.replace(b"The", b"Th\xe9"), "'utf-8' codec"),
-        ("utf16.txt", GLOVE.decode().encode("utf-16"), "'utf-8' codec"),
-        ("ragged.txt", b"a 1 2\nb 3 4 5\n", "word 2: its row has not 2 numbers"),
-        ("prose.txt", b"We sailed before the tide.\n", "could not convert"),
+        ("utf16.txt", GLOVE.decode().encode("utf-16"), "line 1: its word is not UTF-8"),
+        (
+            "ragged.txt",
+            b"a 1 2\nb 3 4 5\n",
+            "line 2: it has not 2 numbers after the word, as the first row",
+        ),
+        ("prose.txt", b"We sailed before the tide.\n", "line 1: .sailed. is not a number"),
         ("table.csv", b"label,text\n", "no number after its first word"),
         ("zip.bin", b"PK\x03\x04" + bytes(200), "File is not a zip file"),
-        ("huge.bin", b"99999999999999 300\nfoo 1", "MemoryError|allocate"),
+        ("huge.bin", b"99999999999999 300\nfoo \0", "MemoryError|allocate"),
         ("foreign.kv", pickle.dumps({"a": 1}), "a Python pickle, which could run a program"),
         ("noise.kv", b"abc", "no number after its first word"),
     ],
@@ -339,3 +343,71 @@ def test_vectors_are_scaled_to_one_length() -> None:
 def test_largest_number_of_a_vector_fits_a_byte() -> None:
     rows = np.eye(1, 100, dtype=np.float32) * [[-3]]  # alone, it would be 0.5 sqrt(100) = 5
     np.testing.assert_array_equal(equal_lengths(rows)[0, :2], [-127 / 64, 0])
+
+
+ROWS = [(f"w{n}", [n / 4, -n / 8, 1.5]) for n in range(300)]
+
+
+def as_text(rows: list[tuple[str, list[float]]], header: str = "300 3\n") -> bytes:
+    return (header + "".join(f"{w} {' '.join(map(str, v))}\n" for w, v in rows)).encode()
+
+
+def test_what_gzip_and_zip_hold_is_read_whatever_the_name(tmp_path: Path) -> None:
+    expected = [vector for _, vector in ROWS]
+    content = as_text(ROWS)
+    packed = tmp_path / "one.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("__MACOSX/._a.txt", b"x")
+        archive.writestr("deep/a.txt", content)
+    two = tmp_path / "two.zip"
+    with zipfile.ZipFile(two, "w") as archive:
+        archive.writestr("a.txt", content)
+        archive.writestr("b.txt", content)
+    for path in (
+        write(tmp_path, "gzipped.txt", gzip.compress(content)),
+        write(tmp_path, "plain.gz", content),
+        packed,
+        two / "b.txt",
+    ):
+        assert load_vectors(path).vectors.tolist() == expected
+    with pytest.raises(
+        VectorsError, match=r"of 2 files; name one of them, such as .*two.zip/a.txt"
+    ):
+        load_vectors(two)
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (b"\n", "line 12: it is blank"),
+        (b"  1 2 3\n", "line 12: its word is blank"),
+        (b"\t 1 2 3\n", "line 12: its word is blank"),
+        (b"odd 1 2\n", "line 12: it has not 3 numbers after the word"),
+        (b"odd 1 2 3 4\n", "line 12: it has not 3 numbers after the word"),
+        (b"odd 1 2,5 3\n", "line 12: '2,5' is not a number; write numbers with a point"),
+        (b"caf\xe9 1 2 3\n", "line 12: its word is not UTF-8"),
+    ],
+)
+def test_a_single_odd_row_is_left_out_and_counted(tmp_path: Path, odd: bytes, reason: str) -> None:
+    lines = as_text(ROWS).splitlines(keepends=True)
+    said: list[str] = []
+    path = write(tmp_path, "v.vec", b"".join([*lines[:11], odd, *lines[11:]]))
+    assert load_vectors(path, said.append).vectors.tolist() == [vector for _, vector in ROWS]
+    (line,) = said
+    assert "1 of 30" in line
+    assert reason in line
+    lines[1:3] = [odd, odd]  # the first rows decide
+    with pytest.raises(VectorsError, match=re.escape(reason.replace("12", "2"))):
+        load_vectors(write(tmp_path, "v.vec", b"".join(lines)))
+
+
+def test_binary_and_text_are_told_by_the_first_rows(tmp_path: Path) -> None:
+    vectors = KeyedVectors(3)
+    vectors.add_vectors([word for word, _ in ROWS], np.array([v for _, v in ROWS], np.float32))
+    for binary in (False, True):
+        path = tmp_path / "v"
+        vectors.save_word2vec_format(str(path), binary=binary)
+        assert load_vectors(path).vectors.tolist() == [vector for _, vector in ROWS]
+    for header in ("300 4\n", "300 2\n"):
+        with pytest.raises(VectorsError, match=r"line 2: it has not [24] numbers after the word"):
+            load_vectors(write(tmp_path, "v", as_text(ROWS, header)))

@@ -36,7 +36,7 @@ class ColumnarTable:
         self._name = str(file.path)
         with self._opened() as reader:
             schema = reader.schema_arrow if kind == "Parquet" else reader.schema
-            self._names = _class_names(schema)
+            self._names = _class_names(schema) or _names_beside(file)
         self.about = FileDescription(
             self._name, kind, tuple(schema.names), unit="row", compression=file.compression
         )
@@ -91,10 +91,29 @@ class ColumnarTable:
 def _class_names(schema: Any) -> dict[str, tuple[str, ...]]:
     stored = (schema.metadata or {}).get(b"huggingface")
     match json.loads(stored) if stored else None:
-        case {"info": {"features": dict(features)}}:
+        case {"info": dict(info)}:
+            return _feature_names(info)
+    return {}
+
+
+def _feature_names(info: Any) -> dict[str, tuple[str, ...]]:
+    match info:
+        case {"features": dict(features)}:
             return {
                 column: tuple(map(str, feature["names"]))
                 for column, feature in features.items()
                 if isinstance(feature, dict) and isinstance(feature.get("names"), list)
             }
     return {}
+
+
+def _names_beside(file: DataFile) -> dict[str, tuple[str, ...]]:
+    """The class names in the `dataset_info.json` beside a file that `datasets` saved."""
+    info = file.path.with_name("dataset_info.json")
+    if file.suffix != ".arrow" or not info.is_file():
+        return {}
+    try:
+        return _feature_names(json.loads(info.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        reason = f"the class names of the data set cannot be read ({error}). Copy it again."
+        raise FileError("class names", str(info), reason) from error

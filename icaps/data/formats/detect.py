@@ -11,6 +11,7 @@ from icaps.data.encoding import detect_encoding, is_binary, text_blocks
 from icaps.data.formats.columnar import MAGIC, ColumnarTable
 from icaps.data.formats.csv import CsvTable
 from icaps.data.formats.json import JsonTable
+from icaps.data.formats.json_whole import whole_table
 from icaps.data.formats.plain import PREFIX, FastTextTable, FolderTable
 from icaps.data.problems import FileError
 from icaps.data.raw_table import RawTable
@@ -77,6 +78,10 @@ def open_table(
     start = next(text_blocks(file, encoding), "")
     if start.startswith(PREFIX):
         return FastTextTable(file, encoding)
+    if not delimiter and start.lstrip().startswith("{"):
+        table = whole_table(file, encoding, start)
+        if table is not None:
+            return table
     if not delimiter and (array := _json_kind(file, start)) is not None:
         return JsonTable(file, encoding, array)
     return CsvTable(file, encoding, delimiter, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from icaps.data.encoding import (
 from icaps.data.formats.csv import CsvRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import FileDescription, Row
-from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file
+from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file, is_hidden
 
 PREFIX = "__label__"
+_NO_CLASS = ("unsup", "unsupervised", "unlabelled", "unlabeled")  # folders beside those of classes
 _COLUMNS = ("label", "text")
 _NO_DELIMITER = "\x1f"  # a control character that stands for "no delimiter" of the csv module
 
@@ -123,8 +125,17 @@ class FolderTable:
         self._folder = folder
         self._encoding = encoding
         self._groups = groups
+        left_out = unlabelled_folders(folder) if groups is None else []
         self.about = FileDescription(
-            str(folder), "folder of texts by class", _COLUMNS, encoding=encoding
+            str(folder),
+            "folder of texts by class",
+            _COLUMNS,
+            encoding=encoding,
+            notes=tuple(
+                f"its folder {group.name!r} has texts without a class and is left out; to train "
+                f"with them too: --unlabelled {shlex.quote(str(group))}"
+                for group in left_out
+            ),
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
@@ -174,11 +185,25 @@ def class_folders(folder: Path) -> list[Path]:
     """The subfolders that hold the texts of one class each; empty for any other folder.
 
     These are all subfolders that are not empty, provided that each has a `.txt` file, compressed
-    or not, or a file without a suffix.
+    or not, or a file without a suffix. Folders of texts without a class are left out, see
+    `unlabelled_folders`.
     """
     groups = sorted(path for path in _visible(folder) if path.is_dir())
     filled = [group for group in groups if any(True for _ in _visible(group))]
-    return filled if all(any(map(_is_text, _visible(group))) for group in filled) else []
+    if not all(any(map(_is_text, _visible(group))) for group in filled):
+        return []
+    labelled = [group for group in filled if group.name.lower() not in _NO_CLASS]
+    return labelled if len(labelled) > 1 else filled
+
+
+def unlabelled_folders(folder: Path) -> list[Path]:
+    """The subfolders beside those of classes whose texts have no class, by their names."""
+    classes = class_folders(folder)
+    return [
+        path
+        for path in sorted(_visible(folder))
+        if classes and path not in classes and path.is_dir() and path.name.lower() in _NO_CLASS
+    ]
 
 
 def _whole(blocks: Iterable[str], name: str) -> str:
@@ -191,7 +216,7 @@ def _whole(blocks: Iterable[str], name: str) -> str:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if not path.name.startswith("."))
+    return (path for path in folder.iterdir() if not is_hidden(Path(path.name)))
 
 
 def _is_text(path: Path) -> bool:
