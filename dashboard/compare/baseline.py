@@ -31,7 +31,14 @@ def show_training(model: ModelFolder) -> None:
     """
     if quotas.read_only():
         return
-    with st.expander("Train a baseline for comparison", icon=":material/add_circle:"):
+    with st.expander(
+        "Train a baseline for comparison",
+        icon=":material/add_circle:",
+        key="train baseline",
+        on_change="rerun",
+    ) as box:
+        if not box.open:
+            return
         left, right = st.columns(2, gap="large")
         with left:
             choice = _ask_data(model)

@@ -38,6 +38,13 @@ def open_page(data: Path, compared: str = "") -> AppTest:
     return run_folders.open_page("compare", data=str(data), compared=compared)
 
 
+def open_form(data: Path) -> AppTest:
+    """The page with the form that trains a baseline."""
+    at = open_page(data)
+    at.session_state["train baseline"] = True
+    return run(at)
+
+
 def open_tab(at: AppTest, name: str) -> AppTest:
     at.session_state["compare_tab"] = name
     return run(at)
@@ -198,7 +205,7 @@ def test_a_baseline_is_trained_on_the_data_of_the_model(
     """Not on the texts of the comparison, and with the same texts held out."""
     own = write_texts(tmp_path / "own.csv", *make_texts(360, seed=1))
     trained_on(models, own)
-    at = open_page(data_file)
+    at = open_form(data_file)
     assert at.selectbox(key="baseline kind").value == LINEAR
     (line,) = (code.value for code in at.code if "icaps baseline linear" in code.value)
     assert f"--data {own}" in line
@@ -235,7 +242,7 @@ def plain(text: str) -> str:
 
 
 def test_without_known_training_data_none_is_chosen(models: Path, data_file: Path) -> None:
-    at = open_page(data_file)
+    at = open_form(data_file)
     assert at.selectbox(key="baseline data").value == UPLOAD
     assert "baseline start" not in [button.key for button in at.button]
 
