@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard import training_jobs
 from dashboard.cache import data, models
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import background_task, data_picker
+from dashboard.widgets import background_task, data_picker, download_task
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import reading_arguments
 from icaps.explore.neighbours import Nearest
@@ -20,6 +20,9 @@ def show_similar(model: ModelFolder, explanation: Explanation) -> None:
     """The nearest training texts, with the similarity of random ones as a control."""
     choice = _ask_training_data(model)
     if choice is None:
+        return
+    if download_task.is_missing(choice.value):
+        download_task.show(choice.value, "Similar texts are found among the training texts.")
         return
     if choice.preview is None or not choice.ready:
         data_picker.show_preview(choice)

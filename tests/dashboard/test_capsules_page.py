@@ -455,3 +455,19 @@ def test_the_queries(report: GlobalReport) -> None:
     assert points["x"].tolist() == pytest.approx(
         map_queries(vectors, "queries", "pca").points[:, 0].tolist()
     )
+
+
+def test_similar_texts_of_data_that_is_not_here_are_downloaded_by_a_button(
+    report: GlobalReport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "global_view" / "view.json"
+    facts = json.loads(path.read_text())
+    facts["origin"]["source"] = "ag_news"
+    path.write_text(json.dumps(facts))
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tasks, "start", started.append)
+    at = open_app()
+    at.session_state["similar"] = True
+    run(at).button(key="task Download ag_news").click()
+    run(at)
+    assert started == [("data", "fetch", "ag_news")]
