@@ -24,7 +24,10 @@ def show_facts(index: Index) -> None:
     facts = index.facts
     bad = sum(sum(split.bad_rows.values()) for split in facts.splits)
     metrics = [("Texts", f"{facts.rows:,}"), ("Classes", f"{len(facts.classes):,}")]
-    metrics += [(f"In {split.name}", f"{split.rows:,}") for split in facts.splits]
+    if len(facts.splits) > 1:
+        metrics += [(f"In {split.name}", f"{split.rows:,}") for split in facts.splits]
+    else:
+        metrics.append(("Splits", "one file"))
     metrics += [("Different words", f"{facts.different_words:,}"), ("Bad rows", f"{bad:,}")]
     with st.container(horizontal=True, gap="medium"):
         for label, value in metrics:

@@ -77,7 +77,7 @@ def misfit(value: str, preview: Preview | None, model: ModelFolder) -> Misfit | 
 def ask_all(place: str, misfits: Mapping[str, Misfit]) -> None:
     """Says what is left out of the list, and why; asks whether it is listed all the same."""
     label, reason = next(iter(misfits.items()))
-    verb = "is" if len(misfits) == 1 else "are"
+    verb = "data set is" if len(misfits) == 1 else "data sets are"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             error_boundary.plain(
