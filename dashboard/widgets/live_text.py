@@ -23,7 +23,7 @@ export default function ({ data }) {
   };
 }
 """
-PAUSE = 300  # milliseconds
+PAUSE = 180  # milliseconds
 
 _component = st.components.v2.component("icaps_live_text", js=_SCRIPT)
 
