@@ -76,7 +76,7 @@ VIEWS = {
         seen='[role="tabpanel"] svg',
         tabs=("Same class, other reasons",),
     ),
-    "shortcuts": View("Shortcuts", {"model": "misled"}, "Look for shortcuts", ".icaps-text"),
+    "shortcuts": View("Shortcuts", {"model": "misled"}, seen=".icaps-text"),
 }
 OF_DATA = ("datasets", "evaluate", "compare", "shortcuts")
 

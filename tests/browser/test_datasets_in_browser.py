@@ -143,7 +143,7 @@ def test_the_embedded_data_is_explored(page: Page) -> None:
     open_at(page, "/datasets", "Datasets")
     expect(table(main(page))).to_contain_text("Sports")  # the first rows are seen before
     main(page).get_by_role("button", name="Explore these texts").click()
-    expect(page.get_by_test_id("stAlert")).to_be_visible()  # it tells how it goes
+    expect(main(page).get_by_role("progressbar")).to_be_visible()
     main(page).get_by_role("tab", name="Overview").wait_for()
     expect(main(page).get_by_test_id("stMetricValue")).to_have_count(6)
     facts = dict(
@@ -256,7 +256,7 @@ def test_a_slice_is_saved_under_any_name_and_deleted(
     )
     picker = main(page).get_by_role("combobox", name="Data")
     choose(page, picker, f"slice: {name}")
-    main(page).get_by_role("button", name="Explore these texts").wait_for()
+    main(page).get_by_role("tab", name="Overview").wait_for()  # few texts: at once
     main(page).get_by_role("button", name="Delete").click()
     place = page.get_by_test_id("stPopoverBody")
     assert f"Delete {name} permanently?" in plain(place.inner_text())
