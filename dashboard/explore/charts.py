@@ -122,7 +122,7 @@ def length_bars(
                 text=alt.value(f"{symbol} = {limit:,}{' →' * (limit > last)}"), y=alt.value(0)
             )
         )
-    chart: alt.LayerChart = alt.layer(*layers).properties(height=220)
+    chart: alt.LayerChart = alt.layer(*layers).properties(height=250)
     return chart
 
 

@@ -128,10 +128,11 @@ def find_shortcuts(
 
 
 def strongest_words(texts: PredictedTexts, count: int = STRONGEST, seed: int = 0) -> list[Finding]:
-    """The words that add most to the scores of the predicted classes, the largest effect first.
+    """The words that add most to the scores of the predicted classes.
 
     They are candidates of `find_shortcuts`, measured whether they are shortcuts or not: what a
-    model relies on where no shortcut was found. Their `signs` are empty or weak ones.
+    model relies on where no shortcut was found. Those come first that change most predictions of
+    other classes when they are added, beyond random words. `signs` may be empty.
 
     Args:
         texts: Labelled texts and the model's predictions.
@@ -142,7 +143,7 @@ def strongest_words(texts: PredictedTexts, count: int = STRONGEST, seed: int = 0
         _finding(texts, candidate, candidate.signs, *measure_effects(texts, candidate, seed))
         for candidate in words_by_share(texts)[:count]
     ]
-    return sorted(words, key=_sort_key)
+    return sorted(words, key=lambda word: (-_added(word), -word.share.total))
 
 
 def measure_effects(
@@ -203,8 +204,12 @@ def is_above(effect: Effect, most: float) -> bool:
 
 
 def _sort_key(finding: Finding) -> tuple[bool, float, float, str]:
-    added = finding.inserted.above.value if finding.inserted else 0.0
-    return finding.weak, -max(finding.lost, 0.0), -added, finding.name
+    return finding.weak, -max(finding.lost, 0.0), -_added(finding), finding.name
+
+
+def _added(finding: Finding) -> float:
+    """The share of texts that flip when the K-gram is added, above random words."""
+    return finding.inserted.above.value if finding.inserted else 0.0
 
 
 def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:

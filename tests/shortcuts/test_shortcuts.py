@@ -111,11 +111,9 @@ def test_the_strongest_words_are_measured_as_they_are(misled: ICapsClassifier) -
     words = strongest_words(read)
     assert len(words) == STRONGEST
     (finding,) = (finding for finding in words if finding.words == (TOKEN,))
-    own_signs = [word for word in words if not word.weak]
-    assert words[: len(own_signs)] == own_signs
-    for group in (own_signs, words[len(own_signs) :]):
-        lost = [max(word.lost, 0) for word in group]
-        assert lost == sorted(lost, reverse=True)
+    added = [word.inserted.above.value for word in words if word.inserted is not None]
+    assert len(added) == len(words)
+    assert added == sorted(added, reverse=True)
     shortcut = find_shortcuts(read)[0]
     assert (finding.masked, finding.inserted) == (shortcut.masked, shortcut.inserted)
     assert (finding.lost, finding.tied) == (shortcut.lost, shortcut.tied)
