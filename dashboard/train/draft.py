@@ -147,6 +147,8 @@ def fill_from(run: Run) -> None:
 
 def ask_name(choice: Choice) -> str:
     """Asks for the name of the training."""
+    if st.session_state.pop("launch renamed", False):  # of the training that has just started
+        st.session_state["launch name"] = st.session_state.get("launch name suggested")
     suggest("launch name", free_name(Path(choice.value).name.split(".")[0] or "model"))
     return str(st.text_input("Name", key="launch name", persist_state="session")).strip()
 
@@ -221,7 +223,7 @@ def _start(name: str, arguments: list[str]) -> None:
         state[_STARTED] = before
         raise
     state.started = state["launch toast"] = name
-    del state["launch name"]
+    state["launch renamed"] = True
     st.rerun()
 
 
