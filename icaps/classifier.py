@@ -25,6 +25,7 @@ from icaps.config import (
     TrainSettings,
     check_settings,
 )
+from icaps.data.class_names import class_name_warnings
 from icaps.data.texts import check_texts
 from icaps.errors import CheckpointError, ConfigError, ICapsError
 from icaps.inference import CHUNK, Reading, class_norms, read_texts
@@ -462,6 +463,10 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         resume: bool,
     ) -> ICapsClassifier:
         data = prepare(self.model, self.train, ExtraTexts())
+        counts = np.bincount(data.training.all_labels, minlength=len(data.classes)).tolist()
+        names = map(str, data.classes)
+        for warning in class_name_warnings(dict(zip(names, counts, strict=True))):
+            logger(self.callbacks)(warning)
         fit = (
             partial(fit_self_training, unlabelled, prepare) if unlabelled.total else fit_checkpoint
         )

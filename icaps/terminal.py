@@ -11,12 +11,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
+from icaps.escaping import escape_active
 from icaps.html import decimals
 from icaps.word_account import AccountRow, WordAccount
 
-# Controls such as the start of an escape sequence, line and paragraph separators, characters that
-# reverse the direction of the text after them, and lone surrogates.
-_ACTIVE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _RESET = "\x1b[0m"
 # Backgrounds of the shades, from weak to strong, for black letters: as light as each other and of
 # growing saturation, so that they suit light and dark terminals.
@@ -37,16 +35,12 @@ def escape(text: str) -> str:
 
     White space such as a line break becomes a space.
     """
-    return _escape_active(re.sub(r"[\t\n\v\f\r\x85\u2028\u2029]+", " ", text))
+    return escape_active(re.sub(r"[\t\n\v\f\r\x85\u2028\u2029]+", " ", text))
 
 
 def quote(text: str) -> str:
     """`text` as a JSON string on one line, without characters that a terminal acts on."""
-    return _escape_active(json.dumps(text, ensure_ascii=False))
-
-
-def _escape_active(text: str) -> str:
-    return _ACTIVE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return escape_active(json.dumps(text, ensure_ascii=False))
 
 
 def account_lines(account: WordAccount, color: bool = False) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import quotas
+from icaps.data.text_lines import split_lines
 from icaps.html import decimals, printable
 from icaps.interpret.local import Reasons
 from icaps.text.batch import UNK
@@ -28,7 +29,7 @@ def from_lines(text: str) -> tuple[str, ...]:
     Raises:
         NotAllowedError: There are too many, or one is too long.
     """
-    return _checked([line for line in printable(text).splitlines() if line.strip()])
+    return _checked([line for line in split_lines(printable(text)) if line.strip()])
 
 
 @dataclass(frozen=True, eq=False)

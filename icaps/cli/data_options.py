@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from icaps.errors import ConfigError
+from icaps.escaping import escape_lines
 
 if TYPE_CHECKING:
     from icaps.cli.progress import Progress
@@ -148,9 +149,9 @@ def say_problems(source: _HasProblems, part: str) -> None:
     if spellings:
         from icaps.data.class_names import spelling_note
 
-        print(f"{part}: {spelling_note(spellings)}", file=sys.stderr)
+        print(escape_lines(f"{part}: {spelling_note(spellings)}"), file=sys.stderr)
     for problems in source.problems.first.values():
         for problem in problems:
-            print(f"left out: {problem}", file=sys.stderr)
+            print(escape_lines(f"left out: {problem}"), file=sys.stderr)
     if source.problems:
         print(f"{part} rows left out: {source.problems.summary()}", file=sys.stderr)

@@ -68,6 +68,9 @@ def add_parser(commands: Commands) -> None:
         "--out", metavar="FILE", help="write the report to FILE; its suffix may give the format"
     )
     parser.add_argument(
+        "--encoding", metavar="NAME", help="encoding of standard input, such as utf-8 or cp1252"
+    )
+    parser.add_argument(
         "texts",
         nargs="*",
         metavar="TEXT",
@@ -82,7 +85,11 @@ def run(options: argparse.Namespace) -> int:
     from icaps.terminal import escape, shows_color
 
     classifier = ICapsClassifier.load(options.model).without(options.mute)
-    texts = iter(options.texts) if options.texts else _read_texts(sys.stdin, options.json_lines)
+    texts = (
+        iter(options.texts)
+        if options.texts
+        else _read_texts(_input_lines(options.encoding), options.json_lines)
+    )
     if options.out is not None or options.format not in (None, TEXT):
         _write_report(options, classifier, texts)
         return 0
@@ -189,10 +196,18 @@ def _report_format(options: argparse.Namespace) -> str:
     return str(format_)
 
 
+def _input_lines(encoding: str | None) -> Iterator[str]:
+    """The lines of standard input without their ends."""
+    from icaps.data.text_lines import read_lines, split_lines
+
+    stream = getattr(sys.stdin, "buffer", None)
+    return iter(split_lines(sys.stdin.read())) if stream is None else read_lines(stream, encoding)
+
+
 def _read_texts(lines: Iterable[str], as_json: bool) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if not as_json:
-            yield line.removesuffix("\n")
+            yield line
         elif line.strip():
             yield _json_text(line, number)
 

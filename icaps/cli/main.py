@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Any
 
 from icaps.cli import (
     baseline,
@@ -32,6 +34,7 @@ from icaps.cli import (
     vectors,
 )
 from icaps.errors import ICapsError
+from icaps.escaping import EscapedStream, escape_lines
 
 COMMANDS = (  # in the order of `icaps --help`
     train,
@@ -60,10 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A text may have characters that the terminal's encoding lacks; they are printed escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code: int = options.command(options)
+        # The lines of `explain` may be coloured; it escapes what it prints itself.
+        output: Any = sys.stdout if options.command is explain.run else EscapedStream(sys.stdout)
+        with redirect_stdout(output):
+            code: int = options.command(options)
         sys.stdout.flush()
     except ICapsError as error:
-        print(f"icaps: {error}", file=sys.stderr)
+        print(f"icaps: {escape_lines(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # a training handles it itself; a download resumes at the next call
         print("icaps: stopped", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import TextIO
 from tqdm import tqdm
 
 from icaps.cli.formatting import duration
+from icaps.escaping import escape_lines
 from icaps.train.callbacks import Callback, Epoch, Step
 
 LINE_OF_TEXTS = 20_000  # texts per line, where there is no terminal and no known number of texts
@@ -40,7 +41,7 @@ class Progress(Callback):
 
     def say(self, line: str) -> None:
         """Writes a line, above the bar if there is one."""
-        tqdm.write(line, file=self._stream)
+        tqdm.write(escape_lines(line), file=self._stream)
 
     def on_log(self, line: str) -> None:
         """Writes the line."""

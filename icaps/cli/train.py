@@ -154,6 +154,8 @@ def _fit_and_test(
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     source = open_source(place, "train", **reading_options(options))
+    for note in source.describe().notes if not distributed.rank() else ():
+        progress.say(note)
     test = open_test(
         place,
         lambda line: None if distributed.rank() else progress.say(line),

@@ -81,7 +81,10 @@ def check_class_names(names: Iterable[str]) -> None:
         if not name.strip():
             raise DataError(f"The class name {name!r} is empty; give the class a name.")
         if "\n" in name or "\r" in name:
-            raise DataError(f"The class name {name!r} has a line end; rename the class.")
+            raise DataError(
+                f"The class name {name!r} has a line end; rename the class, or strip "
+                "the labels: [label.strip() for label in labels]."
+            )
         try:
             name.encode()
         except UnicodeEncodeError as error:
