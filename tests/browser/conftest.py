@@ -77,7 +77,12 @@ def server(interpreted: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     command += ["--server.headless", "true", "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--browser.gatherUsageStats", "false"]
     command += ["--server.fileWatcherType", "none"]  # nothing is edited while the tests run
-    environment = {**os.environ, "ICAPS_MODELS": str(models), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "ICAPS_MODELS": str(models),
+        "ICAPS_DATA": str(place / "data"),
+        "OMP_NUM_THREADS": "1",
+    }
     with (place / "log").open("w") as log:
         process = subprocess.Popen(  # from another folder than the repository's
             command, cwd=place, env=environment, stdout=log, stderr=subprocess.STDOUT

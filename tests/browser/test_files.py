@@ -11,6 +11,7 @@ import pytest
 
 from tests.browser.conftest import DAMAGED
 from tests.browser.visitor import open_app, type_text, wait_for_text
+from tests.browser.workshop import choose
 
 expect = pytest.importorskip("playwright.sync_api").expect
 TEXT = '👩🏽‍🔬 bake <b onclick="x">bread</b> & onion soup, שלום.'
@@ -65,11 +66,14 @@ def test_many_texts(window: Any) -> None:
         total = row["bias"] + sum(word["share"] for word in row["words"])
         assert row["scores"][row["target"]] == pytest.approx(total, abs=1e-5)
     file = {"name": "texts.csv", "mimeType": "text/csv"}
+    page.get_by_role("radio", name="A file or data set").click()
     upload = page.locator("input[type=file]")
     upload.set_input_files({**file, "buffer": b'text\n"two\nlines"\nbread'})
     expect(page.get_by_role("button", name="Explain 2 texts")).to_be_visible()
-    upload.set_input_files({**file, "buffer": b"text\n\xff"})
-    expect(page.get_by_test_id("stAlert")).to_contain_text("save it as UTF-8")
+    expect(page.get_by_role("combobox", name="Texts of")).to_have_value("upload: texts.csv")
+    choose(page, page.get_by_role("combobox", name="Texts of"), "Upload a file")
+    upload.set_input_files({**file, "buffer": b"\x89PNG\r\n\x1a\n" + bytes(99)})
+    expect(page.get_by_test_id("stAlert")).to_contain_text("it is a PNG image")
 
 
 def test_a_damaged_model_is_named_and_another_responds(window: Any) -> None:
