@@ -12,7 +12,7 @@ from icaps.config import ExplainOptions
 from icaps.data.encoding import replace_surrogates
 from icaps.explore.index import Index
 from icaps.explore.text_projection import SAMPLE
-from icaps.html import escape
+from icaps.html import chance, escape
 from icaps.results import Explanation
 
 _SIMILAR = 5  # rows
@@ -53,12 +53,12 @@ def _classes(label: str, explanation: Explanation) -> str:
     if explanation.blank:
         return f"{line}; the model knows none of its words"
     probabilities = dict(zip(explanation.classes, explanation.probabilities, strict=True))
-    probability = f"{probabilities[explanation.predicted]:.1%} probable"
+    probability = f"{chance(probabilities[explanation.predicted])} probable"
     if label == explanation.predicted:
-        return f'<span class="right">✓</span> {line}, as predicted ({probability})'
+        return f'<span class="right">✓</span> {line}, as predicted ({escape(probability)})'
     own = probabilities.get(label)
-    other = "" if own is None else f"; {escape(label)} {own:.1%}"
-    predicted = f"predicted <b>{escape(explanation.predicted)}</b> ({probability}{other})"
+    other = "" if own is None else f"; {escape(label)} {escape(chance(own))}"
+    predicted = f"predicted <b>{escape(explanation.predicted)}</b> ({escape(probability)}{other})"
     return f'<span class="wrong">✗</span> {line}, {predicted}'
 
 

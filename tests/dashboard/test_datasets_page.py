@@ -35,7 +35,7 @@ from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.predicted_rows import predict_rows, row_predictions
 from icaps.explore.statistics import Cut, Facts, Growth, Lengths, SplitFacts
 from icaps.explore.text_projection import text_vectors
-from icaps.html import escape, printable
+from icaps.html import chance, escape, printable
 from icaps.reports.charts import PALETTE
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import make_texts
@@ -367,8 +367,9 @@ def test_an_opened_row(data: Path, classifier: ICapsClassifier) -> None:
     run(at)
     (text,) = index.text([3])
     (explanation,) = classifier.explain([text])
-    assert f"Class <b>Cooking</b>, as predicted ({max(explanation.probabilities):.1%} " in (
-        page_html(at)
+    assert (
+        f"Class <b>Cooking</b>, as predicted ({escape(chance(max(explanation.probabilities)))} "
+        in (page_html(at))
     )
     assert "Row 3 · train, line 4 · " in page_html(at)
     assert page_html(at).count("icaps-account") == 1
