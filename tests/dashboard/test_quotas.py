@@ -79,7 +79,7 @@ def test_texts_and_tables(allow: Allow) -> None:
     assert table.from_lines("a\nb") == ("a", "b")
     assert "These are 3 texts, and the limit is 2" in refused(lambda: table.from_lines("a\nb\nc"))
     assert "Text 2 has 12 characters" in refused(
-        lambda: table.from_file("a.csv", b"text\na\n" + b"x" * 12)
+        lambda: table.from_lines("a\n" + "x" * 12)
     )
 
 
