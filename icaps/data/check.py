@@ -272,6 +272,14 @@ class _SplitCheck:
         if len(self.classes) == 1:
             name = next(iter(self.classes))
             self.add("error", "one class", f"all texts are of the class {name!r}; two are needed.")
+        names = self._description.classes if self._description else None
+        if names and (unused := [name for name in names if name not in self.classes]):
+            self.add(
+                "warning",
+                "class names",
+                f"{_names(unused)} without a text, though the labels' names have it. If the names "
+                "are those of other data, rename their file.",
+            )
         single = [name for name, count in self.classes.items() if count == 1]
         if single:
             self.add(

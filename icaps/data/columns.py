@@ -116,7 +116,7 @@ def choose_columns(
     notes = roles.notes
     base = 1 if roles.class_first and numbers and "0" not in numbers else 0
     if names and numbers and origin and folder:
-        notes = (*notes, _names_note(names, numbers, base, folder / origin))
+        notes = (*notes, _names_note(names, base, folder / origin))
     return ColumnChoice(
         roles.text,
         roles.label,
@@ -450,18 +450,10 @@ def _names_in(folder: Path) -> tuple[str, ...] | None:
     return classes
 
 
-def _names_note(names: Sequence[str], numbers: set[str], base: int, path: Path) -> str:
-    """Where the names of numeric labels come from, and whether there are too many of them."""
-    first, last = base, len(names) - 1 + base
+def _names_note(names: Sequence[str], base: int, path: Path) -> str:
+    """Where the names of numeric labels come from."""
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-    note = f"the labels {first} to {last} have the names in {path}: {shown}."
-    unused = len(names) - len(numbers)
-    if unused > 0 and len(numbers) * 2 <= len(names) + 1:
-        note += (
-            f" The first rows have only {len(numbers)} of {len(names)} labels; if the file is of "
-            "other data, rename it."
-        )
-    return note
+    return f"the labels {base} to {len(names) - 1 + base} have the names in {path}: {shown}."
 
 
 def _listed(about: FileDescription) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -116,8 +117,12 @@ def test_it_reads_back_or_stops_with_its_place(name: str, rows: Rows, tmp_path: 
     try:
         found = [(record.label, record.text) for record in source]
     except DataError as error:
+        message = str(error)
+    else:
+        message = ""
+    if message:
         # A text that is a database's mark of a missing value, or columns that look alike.
-        assert ", line " in str(error) or ", row " in str(error) or "unclear" in str(error)
+        assert re.search(", line |, row |unclear", message)
         return
     numbers = source.describe().files[0].label == "label" and all(
         class_name(label).removesuffix(".0").lstrip("-").isdigit() for label, _ in rows
