@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -351,3 +352,22 @@ def test_passes_for_the_texts_own_vectors_are_a_setting(monkeypatch: pytest.Monk
     train = dataclasses.replace(TRAIN, epochs=1, vector_epochs=2)
     ICapsClassifier(MODEL, train, device="cpu").fit(*make_texts(60, seed=1))
     assert seen == [2]
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.int64, str])
+def test_labels_stay_what_they_are(kind: Callable[[int], Any], tmp_path: Path) -> None:
+    texts = [f"{'rain fell on hills' if n % 2 else 'dough must rest'} {n}" for n in range(24)]
+    labels = [kind(n % 2) for n in range(24)]
+    settings: dict[str, Any] = {"epochs": 1, "min_frequency": 0}
+    fitted = ICapsClassifier(train=settings, vectors="texts").fit(texts, labels)
+    fitted.save(tmp_path / "model")
+    for classifier in (fitted, ICapsClassifier.load(tmp_path / "model")):
+        assert classifier.classes_.tolist() == [kind(0), kind(1)]
+        assert type(classifier.classes_.tolist()[1]) is type(np.array([kind(1)]).tolist()[0])
+        assert classifier.score(texts, labels) == np.mean(classifier.predict(texts) == labels)
+        assert classifier.score(texts, [n % 2 for n in range(24)]) == classifier.score(
+            texts, labels
+        )
+        for target in (kind(1), 1):
+            (explanation,) = classifier.explain(texts[:1], target=target)  # type: ignore[arg-type]
+            assert explanation.target == str(classifier.classes_[1])

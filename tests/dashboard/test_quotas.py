@@ -78,9 +78,7 @@ def test_texts_and_tables(allow: Allow) -> None:
     )
     assert table.from_lines("a\nb") == ("a", "b")
     assert "These are 3 texts, and the limit is 2" in refused(lambda: table.from_lines("a\nb\nc"))
-    assert "Text 2 has 12 characters" in refused(
-        lambda: table.from_lines("a\n" + "x" * 12)
-    )
+    assert "Text 2 has 12 characters" in refused(lambda: table.from_lines("a\n" + "x" * 12))
 
 
 def test_a_link_with_a_long_text_is_cut(allow: Allow) -> None:

@@ -147,8 +147,7 @@ def test_compressed_or_cut_tables(tmp_path: Path) -> None:
         load_vectors(path)
     with ZipFile(path, "w") as archive:
         archive.writestr("glove.txt", "the 1 2\n")
-    with pytest.raises(VectorsError, match="a zip file with other content; unpack"):
-        load_vectors(path)
+    assert load_vectors(path).index_to_key == ["the"]
 
 
 def write_pipeline(path: Path, rows: dict[str, int], **changed: bytes) -> Path:
