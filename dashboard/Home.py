@@ -20,7 +20,7 @@ if __name__ == "__main__":
     server.show_start()
     from dashboard import auth, link_notes, logs, nav, selection, url_state
     from dashboard.train import job_bars, launcher
-    from dashboard.widgets import layout
+    from dashboard.widgets import background_task, layout
 
     # Not before, as Streamlit imports numpy for it.
     st.set_page_config(page_icon=ROOT / "dashboard" / "icon.svg")
@@ -41,6 +41,7 @@ if __name__ == "__main__":
             with bars:  # after the form: if it refuses a name, its training is in the bars
                 job_bars.show()
             with st.sidebar:
+                background_task.notify_of_ended()
                 layout.correct_streamlit()
 else:
     app = st.App(__file__, **server.options())  # Streamlit reads this line for `st.App(`

@@ -1,5 +1,7 @@
 """Any data set, explored before and after training."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from dashboard import error_boundary, selection, url_state
@@ -34,7 +36,8 @@ def main() -> None:
         data_picker.show_preview(choice)
         if choice.ready:
             help_text = "Reads all texts once and counts them, in its own process."
-            background_task.show(arguments, "Explore these texts", help_text)
+            done = f"{Path(choice.value).name} is indexed: see Datasets."
+            background_task.show(arguments, "Explore these texts", help_text, done)
         return
     name, tab = layout.open_tab(DATA_TABS, "data_tabs")
     with tab:
@@ -56,6 +59,7 @@ def main() -> None:
                     ["data", "issues", *arguments[1:]],
                     "Look for label errors",
                     "Five linear models, each fitted to four fifths of the rows, predict the rest.",
+                    f"The labels of {Path(choice.value).name} are checked: see Datasets.",
                 )
                 return
             if predictions is not None and model is not None:

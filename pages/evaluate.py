@@ -1,5 +1,7 @@
 """How good a model is on labelled texts, and where it is wrong."""
 
+from pathlib import Path
+
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks
 from dashboard.evaluate import comparison, inputs, view
@@ -39,6 +41,7 @@ def main() -> None:
                 inputs.command(model.path, choice, split),
                 f"Evaluate {model.name}",
                 "Predicts all texts once, in its own process.",
+                f"{model.name} is evaluated on {Path(choice.value).name}: see Evaluate.",
                 primary=True,
             )
         return

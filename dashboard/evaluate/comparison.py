@@ -33,7 +33,12 @@ def show_second_model(
     second = evaluations.evaluated(other, choice.key, split)
     if second is None:
         arguments = inputs.command(other.path, choice, split)
-        background_task.show(arguments, f"Evaluate {other.name}, too", "On the same texts.")
+        background_task.show(
+            arguments,
+            f"Evaluate {other.name}, too",
+            "On the same texts.",
+            f"{other.name} is evaluated on the same texts: see Evaluate.",
+        )
         return
     comparison = evaluations.comparison(report, second)
     read = {one.name: leaks.of_report(one, report) for one in (model, other)}

@@ -35,6 +35,7 @@ def show_similar(model: ModelFolder, explanation: Explanation) -> None:
             arguments,
             "Read the training texts",
             "Reads up to 20,000 of these texts with the model, once; the result is stored.",
+            f"The training texts of {model.name} are read: see Similar texts on Explain.",
         )
         return
     _show_nearest(sample.nearest(models.load(model), explanation.text))

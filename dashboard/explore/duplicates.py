@@ -1,6 +1,7 @@
 """Shows duplicates: texts that are the same or nearly the same, within and across splits."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ def show_duplicates(choice: Choice, index: Index, arguments: Sequence[str]) -> N
             [*arguments, "--repeats"],
             "Look for duplicates",
             "Compares all texts with each other: the same, nearly the same, test and training.",
+            f"The duplicates in {Path(choice.value).name} are found: see Datasets.",
         )
         return
     tables = _pairs_by_name(index, duplicates)

@@ -42,6 +42,7 @@ def load_predictions(
             [*arguments, "--judge", str(model.path)],
             f"Predict all rows with {model.name}",
             f"Rows can then be filtered by whether {model.name} predicts them right.",
+            f"{model.name} has predicted all rows: see Datasets.",
         )
     return predictions
 

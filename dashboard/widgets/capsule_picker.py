@@ -45,10 +45,6 @@ def load_report(model: ModelFolder | None) -> GlobalReport | None:
         if waited_for != model.path:
             return report
         st.session_state[_COUNTED] = model.path
-        st.toast(
-            f"The capsules of {error_boundary.plain(model.name)} are counted.",
-            icon=":material/check:",
-        )
     if report is not None and st.session_state.get(_COUNTED) == model.path:
         _show_next_steps(model)
     return report
@@ -128,6 +124,7 @@ def _ask_to_count(
             arguments,
             f"Count what the capsules of {model.name} do",
             "Reads all texts, in its own process, and stores the counts with the model.",
+            f"The capsules of {model.name} are counted: see Capsules and Queries.",
             primary=True,
         )
 

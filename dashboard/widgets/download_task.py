@@ -26,6 +26,8 @@ def show(name: str, why: str) -> None:
         help_text = (
             "From the Hugging Face Hub, or where it was published. It is checked and stored."
         )
-        background_task.show(["data", "fetch", name], f"Download {name}", help_text)
+        background_task.show(
+            ["data", "fetch", name], f"Download {name}", help_text, f"{name} is downloaded."
+        )
     else:
         st.caption("This server downloads nothing; its operator can put the files there.")

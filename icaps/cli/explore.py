@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)
     if options.like is not None:
-        return _print_neighbours(options, place)
+        return _print_neighbours(options, place, progress)
     index = make_index(place, reading_options(options), progress)
     if options.repeats:
         find_duplicates(index, progress)
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
+def _print_neighbours(options: argparse.Namespace, place: Path, progress: Progress) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.explore.neighbours import make_sample
     from icaps.train.checkpoint_files import weights_fingerprint
@@ -119,7 +119,7 @@ def _print_neighbours(options: argparse.Namespace, place: Path) -> int:
         raise ConfigError("--like compares texts by a model; name it with --model.")
     classifier = ICapsClassifier.load(options.model)
     weights = weights_fingerprint(options.model)
-    sample = make_sample(classifier, weights, place, reading_options(options))
+    sample = make_sample(classifier, weights, place, reading_options(options), progress)
     nearest = sample.nearest(classifier, options.like)
     if options.json:
         print(json.dumps(nearest.to_dict()))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
 from icaps.data.fingerprint import check_unchanged, fingerprint, recent_fingerprint
+from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.data.text_file import TextFile, TextFileWriter
@@ -145,7 +146,11 @@ def sample_artifact(
 
 
 def make_sample(
-    classifier: ICapsClassifier, weights: str, place: Path, reading: Mapping[str, Any]
+    classifier: ICapsClassifier,
+    weights: str,
+    place: Path,
+    reading: Mapping[str, Any],
+    progress: ProgressReporter = SILENT,
 ) -> TrainingSample:
     """Draws the sample of training texts, unless it is cached.
 
@@ -154,6 +159,7 @@ def make_sample(
     Args:
         classifier: A fitted classifier with all capsules switched on.
         weights, place, reading: See `sample_artifact`.
+        progress: Notified of the texts of the sample that the classifier has read.
 
     Raises:
         DataError: The texts can't be read or are changed meanwhile, or the cache can't be written.
@@ -169,7 +175,9 @@ def make_sample(
             for text in sample.texts:
                 writer.add(text)
         np.save(folder / _LABELS, np.array(sample.labels, np.int32))
-        vectors = directions(text_vectors(classifier, sample.texts))
+        progress.expect_texts(len(sample.texts))
+        on_texts = progress.on_texts
+        vectors = directions(text_vectors(classifier, sample.texts, on_texts=on_texts))
         np.save(folder / _VECTORS, vectors.astype(np.float16))
         check_unchanged(place, _PARTS, reading, before)
 

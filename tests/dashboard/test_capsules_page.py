@@ -7,6 +7,7 @@ import re
 import shutil
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import tasks
 from dashboard.capsules import inputs
+from dashboard.widgets.data_picker import PATH
 from icaps.classifier import ICapsClassifier
 from icaps.data import news_sample
 from icaps.interpret import tables
@@ -317,14 +319,22 @@ def test_a_histogram_of_the_routing(folder: Path, report: GlobalReport) -> None:
 
 
 def test_a_toast_says_that_capsules_are_counted(
-    models: Path, interpreted: Path, data_file: Path
+    models: Path, interpreted: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = open_page("capsules", model="small")
+    monkeypatch.setattr(tasks, "Task", lambda _: SimpleNamespace(running=True, last_line=""))
+    at = open_page("capsules", model="small", data=str(data_file))
     assert not at.get("vega_lite_chart")
+    at.selectbox(key="counted data").select(PATH)
+    at.text_input(key="counted path").set_value(str(data_file))
+    run(at).button(key="task Count what the capsules of small do").click()
+    run(at)
+    ((_, task),) = tasks.started().items()
     shutil.copytree(interpreted / "global_view", models / "small" / "global_view")
+    task.running, task.failed = False, False  # type: ignore[attr-defined]
     run(at)
     assert at.get("vega_lite_chart")
-    assert "are counted" in at.toast[0].value
+    (toast,) = at.toast
+    assert "are counted" in toast.value
     assert "Next" in " ".join(line.value for line in at.markdown)
     at.button(key="close counted").click()
     assert "Next" not in " ".join(line.value for line in run(at).markdown)

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,6 +128,30 @@ def test_a_button_evaluates(data: Path, models: Path, monkeypatch: pytest.Monkey
     at = run(at)
     assert metrics(at)["Accuracy"]
     assert [tab.label for tab in at.tabs] == list(TABS)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_who_started_a_command_is_told_on_any_page_that_it_has_ended(
+    data: Path, models: Path, monkeypatch: pytest.MonkeyPatch, failed: bool
+) -> None:
+    monkeypatch.setattr("dashboard.tasks.Task", FakeTask)
+    monkeypatch.setattr(at_once, "TEXTS", 0)
+    at, other = opened(data), opened(data)
+    at.button(key="task Evaluate small").click()
+    run(at)
+    assert "Evaluate small" in page_html(run(other))  # the same bar
+    at.switch_page("../pages/capsules.py")
+    assert not run(at).toast
+    ((_, task),) = tasks.started().items()
+    kept(models / "small", data)
+    task.running, task.failed, task.last_line = False, failed, "icaps: it can't be done"
+    (toast,) = run(at).toast
+    found = re.sub(r"\\(.)|\u2060", r"\1", toast.value)
+    assert found == (
+        "it can't be done" if failed else f"small is evaluated on {data.name}: see Evaluate."
+    )
+    assert not run(at).toast  # once
+    assert not run(other).toast
 
 
 def test_few_texts_are_evaluated_without_a_button(data: Path, models: Path) -> None:

@@ -10,9 +10,21 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 HOME = Path(__file__).resolve().parents[2] / "dashboard" / "Home.py"
-TAGS = {"a", "caption", "dd", "div", "dl", "dt", "mark", "p", "span"}
+TAGS = {"a", "b", "caption", "dd", "div", "dl", "dt", "i", "mark", "p", "span"}
 TAGS |= {"table", "tbody", "td", "th", "thead", "tr"}
-ATTRIBUTES = {"aria-label", "class", "dir", "href", "role", "style", "tabindex", "title"}
+ATTRIBUTES = {
+    "aria-label",
+    "aria-valuemax",
+    "aria-valuemin",
+    "aria-valuenow",
+    "class",
+    "dir",
+    "href",
+    "role",
+    "style",
+    "tabindex",
+    "title",
+}
 
 
 def open_app(**address: str) -> AppTest:

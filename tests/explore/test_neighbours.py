@@ -1,6 +1,7 @@
 """The nearest training texts, by plain cosines."""
 
 import dataclasses
+import io
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.cli.progress import Progress, share_of
 from icaps.data.cache import Artifact
 from icaps.errors import DataError
 from icaps.explore.neighbours import TrainingSample, make_sample, sample_artifact
@@ -62,6 +64,22 @@ def test_the_nearest_by_plain_cosines(classifier: ICapsClassifier, sample: Train
     assert found.random == pytest.approx(every[apart].mean(), abs=0.05)
     assert found.random_alike == pytest.approx(every[alike].mean(), abs=0.05)
     assert found.random_alike > found.random
+
+
+def test_progress_counts_the_texts_of_the_sample(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path))
+    stream = io.StringIO()
+    weights = weights_fingerprint(model_folder)
+    sample = make_sample(classifier, weights, data_file, {}, Progress(stream))
+    last = stream.getvalue().splitlines()[-1]
+    assert last == f"{len(sample.texts)} of {len(sample.texts)} texts"
+    assert share_of(last) == 1
 
 
 def test_a_blank_text_has_no_neighbours(
