@@ -133,7 +133,7 @@ def write_vectors(path: Path, words: list[str]) -> Path:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> ICapsClassifier:
     path = write_vectors(tmp_path_factory.mktemp("vectors") / "v.txt", ["oven", "aubergine", "OLD"])
     texts, labels = make_texts(90, seed=1)
-    train = dataclasses.replace(TRAIN, epochs=2)
+    train = dataclasses.replace(TRAIN, epochs=2, min_coverage=0)
     sources = ("texts", path)  # the loaded vectors are the first columns all the same
     return ICapsClassifier(MODEL, train, sources, "cpu").fit(texts, labels)
 
@@ -268,7 +268,7 @@ def test_the_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path = write_vectors(tmp_path / "v.txt", ["one", "two", "three", "four", "rare"])
     texts, labels = make_texts(90, seed=1)
     texts = [f"{text} rare" for text in texts[:4]] + list(texts[4:])
-    train = dataclasses.replace(TRAIN, epochs=1, min_frequency=4)
+    train = dataclasses.replace(TRAIN, epochs=1, min_frequency=4, min_coverage=0)
     fitted = ICapsClassifier(MODEL, train, path, "cpu").fit(texts, labels)
     known = fitted.vocabulary_
     assert known.words[known.trained_words :] == ("one", "two", "rare")
@@ -284,7 +284,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ICapsClassifier:
     steps = np.random.default_rng(1).integers(-60, 60, (4, 5)).astype(np.int8)
     CompactVectors(words, rows, steps).save(tmp_path / "v.npz")
     texts, labels = make_texts(90, seed=1)
-    train = dataclasses.replace(TRAIN, epochs=1)
+    train = dataclasses.replace(TRAIN, epochs=1, min_coverage=0)
     return ICapsClassifier(MODEL, train, tmp_path / "v.npz", "cpu").fit(texts, labels)
 
 

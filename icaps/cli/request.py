@@ -89,7 +89,9 @@ def reading_arguments(reading: Mapping[str, Any]) -> list[str]:
     arguments: list[str] = []
     for name, value in reading.items():
         for part in [value] if isinstance(value, str) else value:
-            arguments += option(name.replace("_", "-"), r"\t" if part == "\t" else part)
+            arguments += option(
+                name.replace("_", "-"), r"\t" if (name, part) == ("delimiter", "\t") else part
+            )
     return arguments
 
 
