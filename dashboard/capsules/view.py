@@ -1,7 +1,9 @@
 """Shows what the capsules of a model have learnt, over all texts that were counted."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -21,6 +23,7 @@ from icaps.reports import charts
 from icaps.reports.global_report import GlobalReport
 
 _TYPICAL_TEXTS = 3
+_MANY_CLASSES = 30  # above it, the rows of the matrix scroll below its header
 
 
 def show_facts(report: GlobalReport) -> None:
@@ -68,27 +71,31 @@ def show_heatmap(
     classes: Sequence[str],
     cell: tuple[str | None, int],
 ) -> None:
-    """The matrix C, its rows in this order; a click picks a cell. Much of it scrolls."""
-    labels = report.labelled_capsules["label"]
+    """The matrix C, its rows in this order; a click picks a cell. Many rows scroll."""
+    labels = dict(report.labelled_capsules["label"].items())
+    about = f"The matrix C: {tables.VALUES[value]}, by class and primary capsule"
+    options: dict[str, Any] = {
+        "key": "heatmap",
+        "on_select": lambda: url_state.pick_capsule("heatmap"),
+        "selection_mode": charts.SELECTED,
+    }
 
-    def draw(ink: str) -> object:
-        return charts.heatmap(report.cells, value, order, cell, ink, classes, dict(labels.items()))
+    def draw(ink: str) -> alt.LayerChart:
+        return charts.heatmap(report.cells, value, order, cell, ink, classes, labels)
 
-    with st.container(key="matrix"):
-        _show_matrix(report, value, draw)
+    if len(classes) <= _MANY_CLASSES or st.session_state.get("table C"):
+        with st.container(key="matrix"):
+            chart_card.show(draw, report.cells, "C", about, **options)
+    else:
+        ink = chart_card.ink()
+        rows = charts.heatmap(report.cells, value, order, cell, ink, classes, labels, header=False)
+        with st.container(key="matrix-scrolled", gap=None):
+            with st.container(key="matrix-header"):
+                header = charts.heatmap_header(report.cells, value, order, ink, labels)
+                st.altair_chart(header, width="stretch", alt="Names of the capsules")
+            st.altair_chart(rows, width="stretch", alt=about, **options)
+        chart_card.show_controls(draw, report.cells, "C")
     st.caption(_describe_sample(report))
-
-
-def _show_matrix(report: GlobalReport, value: str, draw: chart_card.Draw) -> None:
-    chart_card.show(
-        draw,
-        report.cells,
-        "C",
-        f"The matrix C: {tables.VALUES[value]}, by class and primary capsule",
-        key="heatmap",
-        on_select=lambda: url_state.pick_capsule("heatmap"),
-        selection_mode=charts.SELECTED,
-    )
 
 
 def show_words(

@@ -40,6 +40,11 @@ def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any)
         st.dataframe(table, width="stretch", hide_index=True)
     else:
         st.altair_chart(draw(ink()), width="stretch", alt=about, **options)
+    show_controls(draw, table, name)
+
+
+def show_controls(draw: Draw, table: pd.DataFrame, name: str) -> None:
+    """The row below a chart: a toggle for its table, and downloads; see `show`."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         st.toggle("As a table", key=f"table {name}")
         with st.popover("Save", icon=_DOWNLOAD, type="tertiary"):

@@ -48,6 +48,7 @@ _MEASURES = {  # how the values of `word_bars` are written, and the title of the
 SELECTED = "picked"  # name of the selection of a cell or a capsule
 _INLINE_WIDTH = 900
 _UPWARDS = 150  # pixels of labels that are written upwards
+_CLASS_NAMES = 150  # pixels of the names of classes in a matrix without header
 _MAP_WIDTHS = (280, 420, 560, 760)  # pixels, for which the labels of a map are placed
 _MAP_HEIGHT = 520  # of it, without its legend
 _COLUMNS = 4  # of a legend
@@ -129,6 +130,7 @@ def heatmap(
     ink: str,
     classes: Sequence[str] | None = None,
     labels: Mapping[int, str] | None = None,
+    header: bool = True,
 ) -> alt.LayerChart:
     """The matrix C, classes by capsules.
 
@@ -140,23 +142,34 @@ def heatmap(
         ink: Colour of labels, one of `INK`.
         classes: Classes from top to bottom; others are left out. None: all, in their order.
         labels: What capsules are called, by number, written upwards; None: their numbers.
+        header: Whether it has the legend and the names of capsules; else `heatmap_header` does.
     """
+    largest = float(cells[value].max())
     if classes is None:
         classes = list(dict.fromkeys(cells["class"]))
     else:
         cells = cells[cells["class"].isin(classes)]
+    axis = _capsule_axis(labels) if header else None
+    extent = alt.Undefined if header else _CLASS_NAMES
     base = alt.Chart(cells).encode(
-        x=alt.X("capsule:O", sort=list(order), title="primary capsule", axis=_capsule_axis(labels)),
+        x=alt.X("capsule:O", sort=list(order), title="primary capsule", axis=axis),
         y=alt.Y(
             "class:N",
             sort=list(classes),
             title=None,
             axis=alt.Axis(
-                ticks=False, domain=False, labelLimit=140, labelOverlap=False, labelColor=ink
+                ticks=False,
+                domain=False,
+                labelLimit=140,
+                labelOverlap=False,
+                labelColor=ink,
+                minExtent=extent,
+                maxExtent=extent,
             ),
         ),
     )
-    layers = [_heatmap_cells(base, value, chosen, ink)]
+    color = _cell_color(value, largest, ink, legend=header)
+    layers = [_heatmap_cells(base, color, chosen)]
     if len(order) <= MAX_LABELLED and value in ("count", "right", "wrong"):
         room = alt.ExprRef(f"width < {22 * len(order)} ? 0 : 1")
         some = base.transform_filter(f"datum.{value} > 0")
@@ -168,9 +181,53 @@ def heatmap(
             )
         )
     row = 30 if len(classes) <= 8 else 20
-    height = (80 if labels is None else 80 + _UPWARDS) + row * len(classes)  # with legend and axis
+    above = 10 if not header else 80 if labels is None else 80 + _UPWARDS  # legend and axis
+    height = above + row * len(classes)
     chart: alt.LayerChart = alt.layer(*layers).properties(height=height).configure_view(stroke=None)
     return chart
+
+
+def heatmap_header(
+    cells: pd.DataFrame, value: str, order: Sequence[int], ink: str, labels: Mapping[int, str]
+) -> alt.Chart:
+    """The legend and the names of capsules above a `heatmap` without header.
+
+    It is a chart of its own, so that it remains in sight while the rows of many classes scroll.
+    """
+    largest = float(cells[value].max())
+    upwards = min(_UPWARDS, 10 + 7 * max(map(len, labels.values()), default=0))
+    blank = alt.Axis(
+        labels=False, ticks=False, domain=False, minExtent=_CLASS_NAMES, maxExtent=_CLASS_NAMES
+    )
+    chart: alt.Chart = (
+        alt.Chart(cells[cells["class"] == cells["class"].iloc[0]])
+        .mark_rect(opacity=0)
+        .encode(
+            x=alt.X(
+                "capsule:O",
+                sort=list(order),
+                title="primary capsule",
+                axis=_capsule_axis(labels),
+            ),
+            y=alt.Y("class:N", title=None, axis=blank),
+            color=_cell_color(value, largest, ink, legend=True),
+        )
+        .properties(height=upwards + 72)
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def _cell_color(value: str, largest: float, ink: str, legend: bool) -> alt.Color:
+    """The colour of a cell by its value, of which `largest` is that of all cells."""
+    return alt.Color(
+        f"{value}:Q",
+        title=VALUES[value],
+        scale=alt.Scale(range=RAMPS[ink], domain=[0, largest]),
+        legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8)
+        if legend
+        else None,
+    )
 
 
 def _capsule_axis(labels: Mapping[int, str] | None) -> alt.Axis:
@@ -193,7 +250,7 @@ def _capsule_axis(labels: Mapping[int, str] | None) -> alt.Axis:
 
 
 def _heatmap_cells(
-    base: alt.Chart, value: str, chosen: tuple[str | None, int] | None, ink: str
+    base: alt.Chart, color: alt.Color, chosen: tuple[str | None, int] | None
 ) -> alt.Chart:
     """The coloured cells of the heatmap, which a click picks."""
     framed, capsule = chosen or (None, -1)
@@ -206,12 +263,7 @@ def _heatmap_cells(
     cells: alt.Chart = (
         base.mark_rect(cornerRadius=2, strokeWidth=2)
         .encode(
-            color=alt.Color(
-                f"{value}:Q",
-                title=VALUES[value],
-                scale=alt.Scale(range=RAMPS[ink], domainMin=0),
-                legend=alt.Legend(orient="top", gradientLength=160, gradientThickness=8),
-            ),
+            color=color,
             stroke=alt.condition(frame, alt.value("#d55e00"), alt.value("transparent")),
             tooltip=[  # only here: a mark with a tooltip takes the clicks of the marks below it
                 alt.Tooltip("class:N", title="Class"),
@@ -284,6 +336,8 @@ def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
     `bins` is from `tables.routing_bins`. The bins are wider to the right, so the axis is that of
     the square root, where they are of one width.
     """
+    spread = float(bins["high"].max() - bins["low"].min())
+    digits = 2 if spread >= 0.1 else 3 if spread >= 0.01 else 4
     opacity = dict(zip(LEVELS, (1.0, 0.65, 0.35), strict=True))
     chart: alt.Chart = (
         alt.Chart(bins)
@@ -293,7 +347,7 @@ def routing_histogram(bins: pd.DataFrame, color: str, ink: str) -> alt.Chart:
                 "low:Q",
                 title="routing weight β, and the number of texts",
                 scale=alt.Scale(type="sqrt", zero=False, nice=False),
-                axis=alt.Axis(format=".2~f", tickCount=5, grid=False, labelColor=ink),
+                axis=alt.Axis(format=f".{digits}~f", tickCount=5, grid=False, labelColor=ink),
             ),
             x2="high:Q",
             y=alt.Y("texts:Q", title=None, axis=alt.Axis(tickCount=3, format=",d")),

@@ -341,6 +341,24 @@ def test_a_toast_says_that_capsules_are_counted(
     assert not at.toast
 
 
+def test_rows_of_many_classes_scroll_below_the_names_of_capsules(
+    report: GlobalReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.capsules.view._MANY_CLASSES", 2)
+    at = open_page("capsules")
+    header, rows = (json.loads(chart.proto.spec) for chart in at.get("vega_lite_chart")[:2])
+    header, rows = header["encoding"], rows["layer"][0]["encoding"]
+    assert header["x"]["sort"] == rows["x"]["sort"]
+    assert (header["x"]["axis"] is None, rows["x"]["axis"] is None) == (False, True)
+    assert header["color"]["scale"] == rows["color"]["scale"]
+    assert header["color"]["scale"]["domain"] == [0, report.cells["count"].max()]
+    widths = {
+        part["y"]["axis"][name] for part in (header, rows) for name in ("minExtent", "maxExtent")
+    }
+    assert len(widths) == 1
+    assert len(as_table(at, "C")) == len(report.cells)
+
+
 def test_many_classes_are_searched_and_sorted(
     report: GlobalReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
