@@ -76,14 +76,14 @@ def show(example: Callable[[], None] = lambda: None) -> None:
             with st.container():
                 example()
         with left:
-            st.subheader("Data", anchor=False)
+            st.header("Data", anchor=False)
             choice = data_picker.ask(draft.PLACE)
         if choice is None:
             with place:
                 st.caption("Choose or upload data: its first texts and classes are shown here.")
             return
         with place:
-            st.subheader("What is trained on", anchor=False)
+            st.header("What is trained on", anchor=False)
             data_picker.show_preview(choice)
         if not choice.ready:
             return
@@ -154,7 +154,7 @@ def _ask_settings(choice: Choice, counts: Mapping[str, int]) -> Draft:
 def _group(title: str, about: str) -> st.delta_generator.DeltaGenerator:
     box = st.container(border=True)
     with box:
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
         st.caption(about)
     return box
 

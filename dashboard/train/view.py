@@ -35,7 +35,7 @@ _SHADINGS = ("Every word", "K-grams")  # of the watched text
 
 def show_how_to_start() -> None:
     """What to do if there is no training yet."""
-    st.subheader("There is no training yet", anchor=False)
+    st.header("There is no training yet", anchor=False)
     st.write("Open *New training* above, or *Train a model* in the sidebar, or type in a terminal:")
     st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
 
@@ -51,7 +51,7 @@ def show_example() -> None:
     facts = metrics if isinstance(metrics, dict) else {}
     if not records:
         return
-    st.subheader(f"How the model {model.name} was trained", anchor=False)
+    st.header(f"How the model {model.name} was trained", anchor=False)
     st.caption(error_boundary.plain(_describe_example(records, facts)))
     for name, curve in charts.EXAMPLE.items():
         table = charts.curve_table({model.name: records}, curve)

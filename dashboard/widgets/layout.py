@@ -85,7 +85,7 @@ def master_detail(key: str, master: int = 3, detail: int = 2) -> Sequence[DeltaG
 
 def show_how_to_train() -> None:
     """What to do if there is no model."""
-    st.subheader("There is no model yet")
+    st.header("There is no model yet")
     st.write("Train one on a file with a text and a label column, then reload this page:")
     st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
 

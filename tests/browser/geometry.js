@@ -17,7 +17,10 @@
       if (e.closest('[data-testid="stIconMaterial"]')) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
+      // Lines of pictures lie without the blank above and below letters, which may be cut off.
+      const size = parseFloat(getComputedStyle(e).fontSize);
       for (const r of range.getClientRects()) {
+        const blank = e instanceof SVGElement ? Math.max(Math.min(r.width, r.height) - size, 0) : 0;
         const seen = { left: r.left, top: r.top, right: r.right, bottom: r.bottom };
         let hidden = r.width < 2 || r.height < 2, shortened = false;
         for (let a = e; a && a !== root.parentElement; a = a.parentElement) {
@@ -26,12 +29,12 @@
           const box = a.getBoundingClientRect();
           if (style.overflowX !== "visible" || a.tagName === "svg") {
             const scrolls = /auto|scroll/.test(style.overflowX);
-            if (!scrolls && (box.left > seen.left + 2 || box.right < seen.right - 2)) shortened = true;
+            if (!scrolls && (box.left > seen.left + 2 + blank || box.right < seen.right - 2 - blank)) shortened = true;
             seen.left = Math.max(seen.left, box.left); seen.right = Math.min(seen.right, box.right);
           }
           if (style.overflowY !== "visible" || a.tagName === "svg") {
             const scrolls = /auto|scroll/.test(style.overflowY);
-            if (!scrolls && (box.top > seen.top + 3 || box.bottom < seen.bottom - 3)) shortened = true;
+            if (!scrolls && (box.top > seen.top + 3 + blank || box.bottom < seen.bottom - 3 - blank)) shortened = true;
             seen.top = Math.max(seen.top, box.top); seen.bottom = Math.min(seen.bottom, box.bottom);
           }
           if (style.clip !== "auto" || style.clipPath !== "none") hidden = hidden || box.width <= 1;

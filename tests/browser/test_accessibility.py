@@ -1,11 +1,12 @@
-"""Every page, with results, as axe-core judges it: light and dark, wide and narrow."""
+"""Every page, with results, as axe-core judges it; and where long texts lie on it."""
 
 from __future__ import annotations
 
 import csv
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
@@ -17,7 +18,8 @@ from icaps.classifier import ICapsClassifier
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
 from icaps.train.checkpoint_files import weights_fingerprint
-from tests.browser.visitor import wait_for_rest
+from tests.browser.geometry import measure
+from tests.browser.visitor import box, wait_for_rest
 from tests.browser.workshop import (
     Workshop,
     expect,
@@ -27,9 +29,9 @@ from tests.browser.workshop import (
     watched,
     workshop,
 )
-from tests.conftest import MODEL, TRAIN, make_texts
+from tests.conftest import MODEL, TOPICS, TRAIN, make_texts, with_view
 from tests.dashboard.run_folders import done, epoch_line, steps, write_run
-from tests.dashboard.test_shortcuts_page import planted
+from tests.dashboard.test_shortcuts_page import TOKEN, planted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 SCHEMES = {"light": "rgb(252, 252, 250)", "dark": "rgb(17, 24, 29)"}  # with the page's colour
 WIDTHS = (1280, 420)
+ALL_WIDTHS = (420, 1000, 1400, 1920)
+WORDS = 400  # of a long text
 BAD = ("minor", "moderate", "serious", "critical")
 OPTIONS = {"resultTypes": ["violations"], "preload": False}  # nothing else is to be loaded
 # What is replaced or comes late is faint meanwhile.
@@ -81,25 +85,43 @@ VIEWS = {
 OF_DATA = ("datasets", "evaluate", "compare", "shortcuts")
 
 
+def long_text(label: str, seed: int) -> str:
+    """400 words about a class."""
+    texts, labels = make_texts(3 * WORDS, seed)
+    own = (text for text, its in zip(texts, labels, strict=True) if its == label)
+    return " ".join(" ".join(own).split()[:WORDS])
+
+
+def long_rows() -> list[tuple[str, str]]:
+    """Long texts of each class; of another class than they say; and with the misleading token."""
+    classes = list(TOPICS)
+    right = [(long_text(name, seed), name) for seed in (1, 2, 3) for name in classes]
+    wrong = [(long_text(classes[n], 4), classes[n - 1]) for n in range(len(classes))]
+    token = [(f"{TOKEN} " * 20 + long_text("Cooking", seed), "Gardens") for seed in (5, 6)]
+    return right + wrong + token
+
+
 @pytest.fixture(scope="module")
 def shop(
-    classifier: ICapsClassifier, interpreted: Path, tmp_path_factory: pytest.TempPathFactory
+    classifier: ICapsClassifier, model_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workshop]:
     """The server with two models, one of them misled by a token; a training; what was counted."""
     place = tmp_path_factory.mktemp("accessibility")
+    data = data_of(place)
+    for path, short in ((data, planted(150, 7)), (long_of(place), [])):
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([("text", "label"), *long_rows(), *short])
+    interpreted = with_view(classifier, model_folder, data, tmp_path_factory)
     shutil.copytree(interpreted, place / "models" / "small")
     misled = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*zip(*planted(360, 1), strict=True))
     misled.save(place / "models" / "misled")
-    data = data_of(place)
-    with data.open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), *planted(150, 7)])
     classes = [str(name) for name in classifier.classes_]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ICAPS_DATA", str(place / "data"))
         make_index(data, {})
         weights = weights_fingerprint(place / "models" / "small")
         evaluate_data(classifier, weights, EvaluationData(data, "test", {}))
-    (explanation,) = classifier.explain(make_texts(1, seed=3)[0])
+    (explanation,) = classifier.explain([long_text("Cooking", 3)])
     record = {"classes": classes, "frequency": [[9, 1, 0], [0, 8, 1], [2, 0, 7]]}
     record["explanation"] = explanation.to_dict()
     write_run(
@@ -128,6 +150,11 @@ def page(window: Page) -> Iterator[Page]:
 def data_of(place: Path) -> Path:
     """The file of labelled texts."""
     return place / "texts.csv"
+
+
+def long_of(place: Path) -> Path:
+    """The file of those that are long."""
+    return place / "long.csv"
 
 
 def open_view(page: Page, shop: Workshop, name: str) -> None:
@@ -191,3 +218,88 @@ def test_a_page_shuts_nobody_out(name: str, scheme: Any, page: Page, shop: Works
         open_tab(page, tab)
         found |= found_by_axe(page, tab)
     assert found == {}
+
+
+class LongText(NamedTuple):
+    """Where a long text is shown: the page, what its address has, and how the text gets there."""
+
+    page: str
+    address: dict[str, str]
+    fill: Callable[[Page], None] | None = None
+    seen: str = ".icaps-text"  # has the text; tables, which are pictures, have only some
+    characters: int = 2_000  # of the text, at least
+    data: Callable[[Path], Path] = data_of
+
+
+def fill_text(page: Page) -> None:
+    box(page).fill(long_text("Cooking", 7))
+
+
+def fill_lines(page: Page) -> None:
+    lines = "\n".join(long_text(name, 7) for name in TOPICS)
+    main(page).get_by_role("textbox", name="Texts").fill(lines)
+    main(page).get_by_role("button", name="Explain 3 texts").click()
+
+
+def fill_try(page: Page) -> None:
+    main(page).get_by_label("Text to try").fill(long_text("Cooking", 7))
+
+
+WRONG = {"actual": "Sailing", "taken": "Cooking"}
+LONG_TEXTS = {
+    "explain": LongText("explain", {}, fill_text),
+    "many": LongText("many", {}, fill_lines, ".stDataFrame"),
+    "typical texts": LongText("capsules", {"capsule_tab": "Typical texts"}, characters=250),
+    "own text": LongText("capsules", {"capsule_tab": "Your text"}, fill_try),
+    "queries": LongText("queries", {}, seen="svg"),  # shows words alone
+    "rows": LongText("datasets", {"data_tabs": "Rows"}),
+    "training": LongText("train", {"train_tabs": "Reasons"}),
+    "form": LongText("train", {"train_view": "New training"}, seen=".st-key-training_form"),
+    "errors": LongText("evaluate", {"evaluate_tab": "Errors"}),
+    "confusion": LongText("evaluate", {"evaluate_tab": "Confusion", **WRONG}),
+    "disagreements": LongText("compare", {"compare_tab": "Disagreements"}, seen=".stDataFrame"),
+    "reasons": LongText("compare", {"compare_tab": "Same class, other reasons"}, data=long_of),
+    "shortcuts": LongText("shortcuts", {}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_long_text_hides_nothing(name: str, page: Page, shop: Workshop) -> None:
+    """400 words: nothing overlaps, is cut off or leaves the window, and axe finds nothing."""
+    view = LONG_TEXTS[name]
+    address = VIEWS[view.page].address | view.address
+    address |= {"data": str(view.data(shop.place))} if view.page in OF_DATA else {}
+    place = "" if view.page == "explain" else view.page
+    open_at(page, f"/{place}?{urlencode(address)}", VIEWS[view.page].heading)
+    if view.fill is not None:
+        view.fill(page)
+    if view.seen == ".icaps-text":
+        page.wait_for_function(_HAS_LONG_TEXT, arg=view.characters)
+    main(page).locator(f"{view.seen}:visible").first.wait_for()
+    wait_for_rest(page)
+    found: dict[str, Any] = {}
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        expect(page.locator(".stApp")).to_have_css("background-color", SCHEMES[scheme])
+        for width in ALL_WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            found |= found_by_geometry(page, f"{scheme}, {width}")
+    found |= found_by_axe(page, "axe")
+    assert found == {}
+
+
+# A text of 400 words has more than 2,000 characters.
+_HAS_LONG_TEXT = """(least) => [...document.querySelectorAll(".stMain .icaps-text")]
+  .some((e) => e.checkVisibility() && e.textContent.length > least)"""
+
+
+def found_by_geometry(page: Page, at: str) -> dict[str, Any]:
+    """What is wrong with the page once charts and tables have followed the size of the window."""
+    end = time.monotonic() + 3
+    while True:
+        wait_for_rest(page)
+        page.wait_for_function(_CALM)
+        page.wait_for_timeout(150)  # they follow it late
+        found = measure(page)
+        if not any(found) or time.monotonic() > end:
+            return {at: found} if any(found) else {}

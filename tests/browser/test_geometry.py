@@ -48,3 +48,11 @@ def test_writing_that_is_cut_off(browser: Any) -> None:
 def test_a_page_that_is_too_wide(browser: Any) -> None:
     found = of(browser, '<p style="width: 900px">Wide.</p>')
     assert found.wide == ["HTML", "DIV"]
+
+
+def test_writing_in_a_picture_is_cut_off_where_its_letters_are(browser: Any) -> None:
+    """The blank above the letters of the title of an axis lies beyond the picture."""
+    title = """<svg width="80" height="80"><text font-size="15" style="line-height: 1.25"
+      transform="translate({}, 70) rotate(-90)">class</text></svg>"""
+    assert not any(of(browser, title.format(12)))
+    assert of(browser, title.format(5)).cut == ["class"]

@@ -141,7 +141,7 @@ def test_accuracy_on_test_texts_comes_before_that_on_validation_texts(newest: Pa
 def test_without_a_model_the_page_says_how_to_train(page: str, models: Path) -> None:
     shutil.rmtree(models / "small")
     at = run(open_app().switch_page(f"../pages/{page}.py"))
-    assert at.subheader[0].value == "There is no model yet"
+    assert at.header[0].value == "There is no model yet"
     assert at.code[0].value.startswith("python -m icaps train --data")
     assert not at.selectbox
     assert not at.error
@@ -150,7 +150,7 @@ def test_without_a_model_the_page_says_how_to_train(page: str, models: Path) -> 
 def test_a_model_that_appears_is_found_without_a_restart(models: Path, model_folder: Path) -> None:
     shutil.rmtree(models / "small")
     at = open_app()
-    assert at.subheader[0].value == "There is no model yet"
+    assert at.header[0].value == "There is no model yet"
     shutil.copytree(model_folder, models / "own")
     assert at.title[0].value == run(at).title[0].value
     assert at.selectbox(key="model").value == "own"

@@ -125,7 +125,7 @@ def test_without_a_training_the_page_has_the_form() -> None:
     assert at.button(key="launch start").label == "Start training"
     at.session_state["train_view"] = TRAININGS
     run(at)
-    assert at.subheader[0].value == "There is no training yet"
+    assert at.header[0].value == "There is no training yet"
     assert "Open *New training* above, or *Train a model* in the sidebar" in at.markdown[-1].value
     assert not at.dataframe
 
@@ -135,7 +135,7 @@ def test_a_fresh_clone_shows_how_its_model_was_trained(
 ) -> None:
     monkeypatch.setenv("ICAPS_MODELS", f"{SHIPPED}:{tmp_path / 'none'}")
     at = open_page("train")
-    assert at.subheader[-1].value == "How the model ag_news was trained"
+    assert at.header[-1].value == "How the model ag_news was trained"
     captions = [caption.value.replace("\\", "") for caption in at.caption]
     about = "44,580 texts, 5 epochs, 2 min, 91.9% of the test texts right."
     assert [caption for caption in captions if caption.startswith(about)]
@@ -632,7 +632,7 @@ def test_deleting(place: Path) -> None:
     assert (place / "small").is_dir()
     assert at.selectbox(key="run").value == "two"
     assert at.query_params["run"] == "two"
-    assert press(at, "delete", "two").subheader[0].value == "There is no training yet"
+    assert press(at, "delete", "two").header[0].value == "There is no training yet"
 
 
 def plain(element: Any) -> str:
