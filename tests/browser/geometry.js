@@ -1,5 +1,5 @@
-// Each line of writing as a rectangle, cut to what its scrolling ancestors show. Left out: what is
-// hidden, what floats over the page on purpose (tips, menus), and cells of tables, which are pictures.
+// Each line of writing as a rectangle. Lines that scroll together are compared wherever they are, others
+// where they are seen: cut to what their scrolling ancestors show. Left out: what is hidden, what floats over the page on purpose (tips, menus), and cells of tables, which are pictures.
 () => {
   const floats = '.icaps-tip, [role="tooltip"], [data-testid="stToast"], [data-testid="stPopoverBody"],'
     + '[data-testid="stDialog"], [data-testid="stHeader"], [data-testid="stStatusWidget"],'
@@ -23,10 +23,15 @@
         const blank = e instanceof SVGElement ? Math.max(Math.min(r.width, r.height) - size, 0) : 0;
         const seen = { left: r.left, top: r.top, right: r.right, bottom: r.bottom };
         let hidden = r.width < 2 || r.height < 2, shortened = false;
+        let scroller = null, whole = seen; // the line within what scrolls
         for (let a = e; a && a !== root.parentElement; a = a.parentElement) {
           const style = getComputedStyle(a);
           if (a instanceof SVGElement && a.tagName !== "svg") continue;
           const box = a.getBoundingClientRect();
+          if (!scroller && (a === root || /auto|scroll/.test(style.overflowX + style.overflowY))) {
+            scroller = a;
+            whole = { ...seen };
+          }
           if (style.overflowX !== "visible" || a.tagName === "svg") {
             const scrolls = /auto|scroll/.test(style.overflowX);
             if (!scrolls && (box.left > seen.left + 2 + blank || box.right < seen.right - 2 - blank)) shortened = true;
@@ -40,21 +45,22 @@
           if (style.clip !== "auto" || style.clipPath !== "none") hidden = hidden || box.width <= 1;
         }
         if (hidden) continue;
-        const gone = seen.right - seen.left < 1 || seen.bottom - seen.top < 1;
+        const gone = whole.right - whole.left < 1 || whole.bottom - whole.top < 1;
         if (shortened && !e.closest('[data-cut]')) cut.push(name(e));
-        if (!gone) lines.push({ e, ...seen });
+        if (!gone) lines.push({ e, scroller, whole, seen });
       }
     }
   }
   const overlaps = [];
   for (let i = 0; i < lines.length; i++) {
     for (let j = i + 1; j < lines.length; j++) {
-      const a = lines[i], b = lines[j];
-      if (a.e === b.e) continue;
+      if (lines[i].e === lines[j].e) continue;
+      const part = lines[i].scroller === lines[j].scroller ? "whole" : "seen";
+      const a = lines[i][part], b = lines[j][part];
       const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
       const least = 0.3 * Math.min(a.bottom - a.top, b.bottom - b.top);
-      if (width > 2 && height > least) overlaps.push([name(a.e), name(b.e)]);
+      if (width > 2 && height > least) overlaps.push([name(lines[i].e), name(lines[j].e)]);
     }
   }
   const wide = [...document.querySelectorAll('html, [data-testid="stMain"]')]

@@ -7,15 +7,16 @@ from typing import Any
 from tests.browser.geometry import measure
 
 _PAGE = """<div data-testid="stMain" style="width: 300px; font: 16px monospace">{}</div>"""
+_SCROLLING = _PAGE.replace("width: 300px;", "width: 300px; height: 600px; overflow-y: auto;")
 FINE = """<p>A line.</p><p>Another line.</p>
   <div style="height: 40px; overflow: auto" tabindex="0">{}</div>
   <p style="position: absolute; left: -9999px">For screen readers only.</p>
   <p>Words <span>within</span> a line, and <b>more</b> of them.</p>"""
 
 
-def of(browser: Any, body: str) -> Any:
+def of(browser: Any, body: str, page_html: str = _PAGE) -> Any:
     page = browser.new_page(viewport={"width": 420, "height": 600})
-    page.set_content(_PAGE.format(body))
+    page.set_content(page_html.format(body))
     found = measure(page)
     page.close()
     return found
@@ -56,3 +57,13 @@ def test_writing_in_a_picture_is_cut_off_where_its_letters_are(browser: Any) -> 
       transform="translate({}, 70) rotate(-90)">class</text></svg>"""
     assert not any(of(browser, title.format(12)))
     assert of(browser, title.format(5)).cut == ["class"]
+
+
+def test_writing_that_is_scrolled_to(browser: Any) -> None:
+    """What lies below the window, or below what a box shows, is measured as well."""
+    over = '<p>Below.</p><p style="margin-top: -30px">Above.</p>'
+    page = f'<div style="height: 900px"></div>{over}'
+    assert of(browser, page, _SCROLLING).overlaps == [["Below.", "Above."]]
+    box = '<div style="height: 60px; overflow: auto"><div style="height: 200px"></div>{}</div>'
+    assert of(browser, box.format(over)).overlaps == [["Below.", "Above."]]
+    assert not any(of(browser, f"{box.format('<p>Out of sight.</p>')}<p>{'Beside. ' * 60}</p>"))
