@@ -81,7 +81,8 @@ def trained(window: Page, shop: Workshop) -> Run:
     expect(start).to_be_in_viewport()  # without scrolling
     start.click()
     expect(side(page).get_by_role("progressbar")).to_be_visible()  # what was started is seen
-    return shop.wait(NAME, lambda run: run.status.state == DONE)
+    # Its process has a low priority, and the settings are those of users.
+    return shop.wait(NAME, lambda run: run.status.state == DONE, seconds=300)
 
 
 def next_step(page: Page, link: str, heading: str) -> None:

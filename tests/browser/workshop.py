@@ -105,9 +105,9 @@ class Workshop:
         """A training as it stands."""
         return next((run for run in find_runs(self.runs) if run.name == name), None)
 
-    def wait(self, name: str, found: Callable[[Run], bool]) -> Run:
+    def wait(self, name: str, found: Callable[[Run], bool], seconds: float = LONG) -> Run:
         """Waits until a training is there, and this is true of it."""
-        end = time.monotonic() + LONG
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             run = self.run(name)
             if run is not None and found(run):
