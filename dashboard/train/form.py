@@ -57,7 +57,14 @@ _TRAINING = (
 )
 _WORDS = (
     ("min_frequency", "trained_dim"),
-    ("fixed_dim", "vector_epochs", "embedding_dropout", "word_dropout", "trained_dropout"),
+    (
+        "fixed_dim",
+        "vector_epochs",
+        "min_coverage",
+        "embedding_dropout",
+        "word_dropout",
+        "trained_dropout",
+    ),
 )
 _EXPLANATIONS = (), ("purity_weight", "spread_weight", "ramp_share", "winner_sharpness")
 

@@ -349,7 +349,7 @@ def test_the_learning_curve(report: EvaluationReport, data: Path, models: Path) 
     assert table["name"].tolist() == ["less", "small"]
 
 
-def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> None:
+def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path, models: Path) -> None:
     address = {
         "part": "test",
         "evaluate_tab": "Confusion",
@@ -360,7 +360,8 @@ def test_a_link_reopens_the_evaluation(report: EvaluationReport, data: Path) -> 
         "other": "",
     }
     at = open_page("evaluate", data=str(data), **address)
-    assert at.query_params == {"data": str(data), **address}
+    weights = weights_fingerprint(models / "small")[:8]
+    assert at.query_params == {"data": str(data), **address, "weights": weights}
     assert at.selectbox(key="actual").value == "Sailing"
     at.query_params["evaluate_tab"] = "Errors"
     at.query_params["taken"] = "Gardens"

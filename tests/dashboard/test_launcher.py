@@ -695,9 +695,10 @@ def test_another_text_column_has_another_recipe(started: Started, tmp_path: Path
     """A field that was not changed shows the new value, and nothing of it is given."""
     path = tmp_path / "columns.csv"
     words, labels = make_texts(30, 1)
-    table = pd.DataFrame({"text": words, "long": [f"{text} " * 5 for text in words], "y": labels})
+    long = [f"{text} " * 5 for text in words]
+    table = pd.DataFrame({"text": words, "long": long, "label": labels})
     table.to_csv(path, index=False)
-    at = open_launcher(str(path), **{f"launch text {path}": ["text"], f"launch label {path}": "y"})
+    at = open_launcher(str(path))
     before = widget(at, "text_input", "max_words").value
     widget(at, "number_input", "epochs").set_value(5)
     at.multiselect(key=f"launch text {path}").set_value(["long"])
