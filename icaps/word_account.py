@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -77,6 +77,8 @@ class WordAccount:
         is_difference: Whether the score is the difference of two classes' scores.
         kgrams: Start and end of each K-gram of the explanation, which marks its words when its row
             in the table of evidence is pointed at.
+        largest: The share that has the darkest shade; None for the largest of this text. Accounts
+            beside each other have the same by `with_shared_scale`.
     """
 
     text: str
@@ -93,11 +95,14 @@ class WordAccount:
     is_cut: bool = False
     is_difference: bool = False
     kgrams: Sequence[tuple[int, int]] = ()
+    largest: float | None = None
 
     @cached_property
     def scale(self) -> list[float]:
         """The smallest share of each shade, from 1 on: round numbers, by the largest share."""
-        largest = float(np.abs(self.shares).max(initial=0))
+        largest = self.largest
+        if largest is None:
+            largest = float(np.abs(self.shares).max(initial=0))
         if not 0 < largest < math.inf:
             return []
         top = math.floor(math.log10(largest))
@@ -294,7 +299,7 @@ class WordAccount:
             lines.append(f"{self._signed(rest, 1)} through {len(capsules) - len(first)} others")
         return "\n".join(lines)
 
-    def to_html(self, bars: bool = True) -> str:
+    def to_html(self, bars: bool = True, legend: bool = True) -> str:
         """An HTML fragment: the summary, the shaded text with its legend, and the bars.
 
         A word, its bar and its capsule are marked together when one of them is pointed at or
@@ -302,6 +307,8 @@ class WordAccount:
 
         Args:
             bars: Whether the lists from the bias to the score, by words and by capsules, are shown.
+            legend: Whether it says what the shades and the score mean; `legend_html` does it once
+                for several accounts.
         """
         lists = []
         if bars and self.spans:
@@ -312,11 +319,11 @@ class WordAccount:
             "account.html.j2",
             summary=self.summary() + self._caveats(),
             text=Markup(self._text_html()),
-            legend=[(level, self._legend_label(level)) for level in self._legend_levels()],
+            legend=_legend([self]) if legend else [],
             lists=[(each, self._bar_places(each.rows)) for each in lists],
             total=html.decimals(self.score, self.digits),
             total_name=self._total_name,
-            meaning=_DIFFERENCE if self.is_difference else _SCORE,
+            meaning=self._meaning if legend else "",
             digits=self.digits,
             long=bool(self.sentences),
         )
@@ -325,12 +332,12 @@ class WordAccount:
     def _total_name(self) -> str:
         return "difference" if self.is_difference else "score"
 
-    def _legend_levels(self) -> list[int]:
-        """The shades that occur, from the darkest against to the darkest for."""
-        levels: list[int] = np.unique(self.levels[self.levels != 0]).tolist()
-        return levels
+    @property
+    def _meaning(self) -> str:
+        return _DIFFERENCE if self.is_difference else _SCORE
 
-    def _legend_label(self, level: int) -> str:
+    def legend_label(self, level: int) -> str:
+        """The smallest share, with its sign, of the words with a shade."""
         return self._signed(math.copysign(self.scale[abs(level) - 1], level))
 
     def _bar_places(self, rows: Sequence[AccountRow]) -> list[tuple[float, float]]:
@@ -434,3 +441,27 @@ def add_up(values: Sequence[float], total: float, digits: int) -> list[float]:
     for number in range(abs(missing)):
         units[order[number % len(order)]] += math.copysign(1, missing)
     return [round(value / unit, digits) for value in units.tolist()]
+
+
+def with_shared_scale(accounts: Sequence[WordAccount]) -> list[WordAccount]:
+    """The accounts with the same shade for the same share, so that one legend serves all."""
+    largest = max((float(np.abs(one.shares).max(initial=0)) for one in accounts), default=0.0)
+    return [replace(account, largest=largest) for account in accounts]
+
+
+def legend_html(accounts: Sequence[WordAccount]) -> str:
+    """What the shades and the score mean in accounts with one scale, as an HTML fragment."""
+    if not accounts:
+        return ""
+    first = accounts[0]
+    legend = html.render_html(
+        "account_legend.html.j2", legend=_legend(accounts), total_name=first._total_name
+    )
+    meaning = f'<p class="icaps-scale">{first._meaning}</p>'
+    return f'<div class="icaps-legend">{legend}{meaning}</div>'
+
+
+def _legend(accounts: Sequence[WordAccount]) -> list[tuple[int, str]]:
+    """The shades that occur, from the darkest against to the darkest for, with their labels."""
+    levels = np.unique(np.concatenate([account.levels for account in accounts])).tolist()
+    return [(level, accounts[0].legend_label(level)) for level in levels if level]

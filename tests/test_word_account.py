@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.results import Account, CapsuleReason, Explanation, SentenceWeight, WordShare
-from icaps.word_account import MAX_SHADED, WordAccount, add_up
+from icaps.word_account import MAX_SHADED, WordAccount, add_up, legend_html, with_shared_scale
 
 TEXT = "Oil and  gas fall; oil"
 SPANS = [(0, 3), (4, 7), (9, 12), (13, 17), (17, 18), (19, 22)]
@@ -181,6 +181,28 @@ def test_why_a_class_rather_than_another() -> None:
     assert page.tips[0].startswith("+0.250 for Business rather than World (109% of the difference)")
     with pytest.raises(ConfigError, match="'Music' is not one of the classes Business, World"):
         found.account_html(of="Music")
+
+
+def test_accounts_beside_each_other_have_one_scale_and_one_legend() -> None:
+    small = [share / 10 for share in SHARES]
+    accounts = [one.word_account() for one in (explanation(), explanation(shares=small))]
+    both = with_shared_scale([account for account in accounts if account is not None])
+    assert both[0].scale == both[1].scale == [0.01, 0.02, 0.05, 0.1, 0.2]
+    assert both[0].levels.tolist() == [5, 0, 4, -3, 0, 3]
+    assert both[1].levels.tolist() == [2, 0, 1, 0, 0, 0]
+    legend = legend_html(both)
+    assert re.findall(r'<mark class="(..)">(.*?)</mark>', legend) == [
+        ("a3", "-0.05"),
+        ("f1", "+0.01"),
+        ("f2", "+0.02"),
+        ("f3", "+0.05"),
+        ("f4", "+0.10"),
+        ("f5", "+0.20"),
+    ]
+    assert legend.count("norm (length)") == 1
+    assert not any("Share of the score" in one.to_html(legend=False) for one in both)
+    assert both[0].to_html().count("Share of the score") == 1
+    assert legend_html([]) == ""
 
 
 def test_where_the_score_is_low_points_are_shown() -> None:

@@ -78,11 +78,12 @@ def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple
     ).selection.rows
     text = shared[selected[0] if selected else 0].text
     shaded = shaded_text.ask_shading()
-    card = shaded_text.account_card if shaded == BY_SHARE else shaded_text.kgram_card
     read = [explanations.explain(model, text, ExplainOptions()) for model in (first, second)]
-    for name, explanation in zip(pair, read, strict=True):
+    legend, cards = shaded_text.cards_of(read, [{}, {}] if shaded == BY_SHARE else None)
+    st.html(legend)
+    for name, card in zip(pair, cards, strict=True):
         st.html(f'<p class="chart-title">{escape(name)}</p>')
-        st.html(card(explanation))
+        st.html(card)
     _show_words(pair, read)
 
 

@@ -13,7 +13,7 @@ from dashboard.cache import evaluations, models
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
-from dashboard.url_state import BY_KGRAMS, BY_SHARE, CARD_LIMITS
+from dashboard.url_state import BY_SHARE, CARD_LIMITS
 from dashboard.widgets import chart_card, downloads, layout, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import Slice, slices
@@ -170,14 +170,12 @@ def show_texts(
             prediction += f" (its class: {row['probability of class']:.1%})"
         return f"Text {row['text number']:,} of class {row['class']}: {prediction}"
 
-    def card(n: int, explanation: Explanation) -> str:
-        if shaded == BY_KGRAMS or explanation.blank:
-            return shaded_text.kgram_card(explanation)
+    def shares_of(n: int, explanation: Explanation) -> dict[str, str]:
         label = table["class"].iloc[n]
-        misled = {"rather_than": label} if label != explanation.predicted else {}
-        return shaded_text.account_card(explanation, **misled)
+        return {"rather_than": label} if label != explanation.predicted else {}
 
-    shaded_text.show_cards(model, table["text"].tolist(), describe, card=card)
+    words = shares_of if shaded == BY_SHARE else None
+    shaded_text.show_cards(model, table["text"].tolist(), describe, words)
     downloads.show_csv(
         lambda: add_misled_by(models.load(model), report.table(rows)),
         key,

@@ -12,7 +12,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
-from dashboard.url_state import BY_KGRAMS
+from dashboard.url_state import BY_SHARE
 from dashboard.widgets import downloads, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.results import Explanation
@@ -36,7 +36,7 @@ _SHOWN = (  # columns; the others are in the menu of the table, beside it, and i
 _OF_WORDS = ("finding", "class", "texts", "share", *_SHOWN[4:])
 _MEANING = {
     True: "“Depend”: flips when masked, minus flips for random words.",
-    False: "“Share in all”: what the word adds to the score of the class in all texts that get it.",
+    False: "“Share”: what the word adds to the score of the class in all texts that get it.",
 }
 _HELP = {
     "hang on it": "Flips when masked, minus flips for random words.",
@@ -71,17 +71,17 @@ def show_findings(shortcuts: Shortcuts) -> None:
         selection_mode="single-row",
         column_order=_SHOWN if shortcuts.findings else _OF_WORDS,
         column_config={
-            "class": text(width=80),
-            "texts": number(width=55),
+            "class": text(width=68),
+            "texts": number(width=50),
             "why": text(width="large"),
             "tied": number("predicted as it", format="percent"),
             "share per text": number(format="%+.3f"),
-            "share": number("share in all", width=95, format="%+.2f"),
-            "hang on it": number("depend", width=70, help=_HELP["hang on it"]),
-            "flips masked": number("masked", width=75, format="percent", help=_HELP["masked"]),
-            "random masked": number("random", width=70, format="percent", help=_HELP["random"]),
-            "flips added": number("added", width=70, format="percent", help=_HELP["added"]),
-            "random added": number("random", width=70, format="percent", help=_HELP["random"]),
+            "share": number("share", width=58, format="%+.2f"),
+            "hang on it": number("depend", width=62, help=_HELP["hang on it"]),
+            "flips masked": number("masked", width=66, format="percent", help=_HELP["masked"]),
+            "random masked": number("random", width=66, format="percent", help=_HELP["random"]),
+            "flips added": number("added", width=60, format="percent", help=_HELP["added"]),
+            "random added": number("random", width=66, format="percent", help=_HELP["random"]),
         },
     )
     st.caption(
@@ -166,13 +166,11 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
             return f"{line}{row['without']} with {row['probability without']:.1%}"
         return f"{line}no known word is left"
 
-    def card(_: int, explanation: Explanation) -> str:
-        if shaded == BY_KGRAMS:
-            return shaded_text.kgram_card(explanation)
-        return shaded_text.account_card(explanation, of=finding.label)
+    def shares_of(_: int, __: Explanation) -> dict[str, str]:
+        return {"of": finding.label}
 
     texts = [shortcuts.labelled[finding.rows[n]][0] for n in np.array(order)]
-    shaded_text.show_cards(model, texts, describe, card=card)
+    shaded_text.show_cards(model, texts, describe, shares_of if shaded == BY_SHARE else None)
 
 
 def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> TextSelection:
