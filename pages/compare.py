@@ -10,7 +10,7 @@ from dashboard.cache.evaluations import Sample
 from dashboard.compare import baseline, inputs, reasons, view
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import COMPARE_TABS
-from dashboard.widgets import data_picker, layout, result_warnings
+from dashboard.widgets import data_picker, layout, no_data, result_warnings
 
 
 def main() -> None:
@@ -40,6 +40,8 @@ def main() -> None:
             with left:
                 sample = inputs.ask_sample(choice, next(iter(folders.values())))
             show_comparison(folders, sample)
+    elif first is not None:
+        no_data.show(first)
     if first is not None:
         baseline.show_training(first)
 

@@ -9,9 +9,11 @@ from dashboard import quotas
 from icaps.data.cache import Artifact
 from icaps.data.problems import Problem
 from icaps.data.source import Source
+from icaps.explore.index import Index
 
 TEXTS = 1_000  # at most
 _CHARACTERS = 1_000_000  # at most, in all texts
+_CHARACTERS_PER_WORD = 6
 
 
 def few(*sources: Source, times: int = 1) -> bool:
@@ -32,6 +34,15 @@ def few(*sources: Source, times: int = 1) -> bool:
             if texts > times * TEXTS or characters > times * _CHARACTERS:
                 return False
     return True
+
+
+def few_rows(index: Index) -> bool:
+    """Whether the rows of an index are so few, and what is computed from them can be stored."""
+    return (
+        not quotas.read_only()
+        and len(index) <= TEXTS
+        and int(index.words.sum()) <= _CHARACTERS // _CHARACTERS_PER_WORD
+    )
 
 
 def home_of(artifact: Artifact) -> Path | None:

@@ -30,10 +30,11 @@ from icaps.explore.label_issues import LabelIssues, label_issues_artifact
 from icaps.explore.neighbours import (
     TrainingSample,
     directions,
+    make_sample,
     most_similar,
     sample_artifact,
 )
-from icaps.explore.predicted_rows import row_predictions
+from icaps.explore.predicted_rows import predict_rows, row_predictions
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
 from icaps.explore.text_projection import SAMPLE, text_vectors
@@ -253,12 +254,16 @@ def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
 
 
 def row_predictions_of(data: Index, model: ModelFolder) -> Predictions | None:
-    """What a model predicts for each row; None if it was not computed yet.
+    """What a model predicts for each row; None if it was not computed yet and they are many.
 
     Raises:
         DataError: The stored predictions are damaged.
     """
     artifact = row_predictions(models.load(model), models.fingerprint(model), data)
+    if not artifact.exists and at_once.few_rows(data):
+        quotas.request()
+        with st.spinner("Predicting the rows …"):
+            return predict_rows(models.load(model), models.fingerprint(model), data)
     return _row_predictions(artifact.home, model, artifact) if artifact.exists else None
 
 
@@ -315,9 +320,15 @@ def similar_rows(data: Index, model: ModelFolder, row: int, count: int) -> list[
 
 
 def training_sample(model: ModelFolder, data: DataKey) -> TrainingSample | None:
-    """The training texts as a model sees them; None if that was not computed yet.
+    """The training texts as a model sees them; None if not computed yet and they are many.
 
     Raises:
         DataError: The data does not exist, or the sample is damaged.
     """
-    return sample_artifact(models.fingerprint(model), resolve(data.value), data.reading).load()
+    weights, place = models.fingerprint(model), resolve(data.value)
+    sample = sample_artifact(weights, place, data.reading).load()
+    if sample is None and not quotas.read_only() and at_once.few(data.open("train")):
+        quotas.request()
+        with st.spinner("Reading the training texts …"):
+            sample = make_sample(models.load(model), weights, place, data.reading)
+    return sample

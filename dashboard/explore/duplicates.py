@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import selection
+from dashboard import quotas, selection
+from dashboard.cache import at_once
 from dashboard.selection import TextSelection
 from dashboard.widgets import background_task, downloads
 from dashboard.widgets.data_picker import Choice
 from icaps.explore.index import Index
-from icaps.explore.near_duplicates import Duplicates, Pairs, load_duplicates
+from icaps.explore.near_duplicates import Duplicates, Pairs, find_duplicates, load_duplicates
 from icaps.html import printable
 
 _LISTED = 100  # pairs in the table; the file has more
@@ -22,6 +23,10 @@ _MAX_CHARACTERS = 400  # of a text in a table
 def show_duplicates(choice: Choice, index: Index, arguments: Sequence[str]) -> None:
     """Numbers of pairs, and the pairs with what can be done with them; a button looks for them."""
     duplicates = load_duplicates(index)
+    if duplicates is None and at_once.few_rows(index):
+        quotas.request()
+        with st.spinner("Comparing the texts …"):
+            duplicates = find_duplicates(index)
     if duplicates is None:
         background_task.show(
             [*arguments, "--repeats"],

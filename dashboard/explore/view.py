@@ -26,8 +26,6 @@ def show_facts(index: Index) -> None:
     metrics = [("Texts", f"{facts.rows:,}"), ("Classes", f"{len(facts.classes):,}")]
     if len(facts.splits) > 1:
         metrics += [(f"In {split.name}", f"{split.rows:,}") for split in facts.splits]
-    else:
-        metrics.append(("Splits", "one file"))
     metrics += [("Different words", f"{facts.different_words:,}"), ("Bad rows", f"{bad:,}")]
     with st.container(horizontal=True, gap="medium"):
         for label, value in metrics:

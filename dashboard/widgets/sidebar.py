@@ -57,11 +57,18 @@ def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:
         "Origin": "Shipped with the app" if model.shipped else "Your own",
         "Classes": ", ".join(map(str, classifier.classes_)),
         **_scores(classifier.metrics_),
+        **_edits(classifier),
         "Vocabulary": _vocabulary(classifier.vocabulary_),
         "Size": f"{model.bytes_on_disk / 1e6:.1f} MB",
     }
     cells = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
     return f'<dl class="facts">{cells}</dl>'
+
+
+def _edits(classifier: ICapsClassifier) -> dict[str, str]:
+    """What was made neutral in the model, if anything."""
+    edits = classifier.edits_
+    return {"Edits": "; ".join(map(str, edits))} if edits else {}
 
 
 def _vocabulary(vocabulary: Vocabulary) -> str:

@@ -154,13 +154,13 @@ def test_each_part_of_the_page(data: Path) -> None:
     assert shown["class"].tolist()[:3] == ["Cooking", "Gardens", "Sailing"]
     assert found(at) == "80 of 80 rows"
     open_tab(at, "Repeats")
-    assert [button.key for button in at.button if button.key.startswith("task")] == [
-        "task Look for duplicates"
-    ]
+    assert not [button.key for button in at.button if button.key.startswith("task")]
+    assert list(at.dataframe[0].value.columns) == ["kind", "pairs", "of different classes"]
     open_tab(at, "Map")
     assert len(at.get("plotly_chart")) == 1
     assert any("Trustworthiness" in caption.value for caption in at.caption)
-    assert not at.warning
+    (warning,) = at.warning  # of the predictions, which few rows get at once
+    assert "were in this model's training" in warning.value
     assert at.query_params == {"data": str(data), "model": "small", "data_tabs": "Map"}
 
 
@@ -441,9 +441,14 @@ def test_rows_by_prediction(
     place = small(tmp_path, list(zip(texts, labels, strict=True)))
     predicted = classifier.predict(texts).tolist()
     right = [n for n in range(30) if predicted[n] == labels[n] and n != 10]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_once, "few_rows", lambda _: False)
+        at = open_data(place, "Rows")
+        kinds = at.button_group(key="rows judged").options
+        assert kinds == ["all", LABEL_ISSUE]
     at = open_data(place, "Rows")
     kinds = at.button_group(key="rows judged").options
-    assert kinds == ["all", LABEL_ISSUE]
+    assert kinds == ["all", RIGHT, WRONG, LABEL_ISSUE]
     judged_by(place, classifier, models)
     at = open_data(place, "Rows", **{"rows judged": RIGHT})
     assert rows_shown(at)["row"].tolist() == right[:PAGE]
