@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 SHADING_STYLE = (TEMPLATES / "shading.css").read_text(encoding="utf-8")  # of `shaded_text`
 MAX_LEVEL = 4  # shades; a word under more marks than this is no darker
 FAINT = 0.01  # neighbouring sentences with a smaller weight share a row
-_LONG = 600  # characters; a text of fewer needs no scrolling
+_LONG = 200  # characters; a text of fewer needs no scrolling, also in a narrow card
 _FAINTEST, _DARKEST = 0.02, 0.62  # part of the largest attention; opacity of the largest
 MISSING = "–"  # shown for a number that is not known
 

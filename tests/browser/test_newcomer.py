@@ -10,7 +10,7 @@ import pytest
 
 from dashboard import nav
 from tests.browser.conftest import ROOT
-from tests.browser.geometry import measure
+from tests.browser.test_accessibility import ALL_WIDTHS, found_by_axe, found_by_geometry
 from tests.browser.visitor import wait_for_rest
 from tests.browser.workshop import Workshop, expect, main, new_window, watched, workshop
 
@@ -60,7 +60,10 @@ def test_a_page_opens_with_a_result(name: str, window: Page) -> None:
         if name != "many":  # which needs texts
             expect(place.locator(RESULTS).first).to_be_visible()
         assert errors(window) == []
-        assert not any(measure(window))
+        assert found_by_axe(window, name) == {}
+        for width in ALL_WIDTHS:
+            window.set_viewport_size({"width": width, "height": 900})
+            assert found_by_geometry(window, f"{name}, {width}") == {}
 
 
 @pytest.mark.parametrize("name", nav._PAGES)
