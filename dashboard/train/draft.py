@@ -4,6 +4,7 @@ Both ask for it by widgets of the same keys, of which the sidebar shows a few. W
 is read from the session state.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,7 +44,8 @@ SHORT, LONG = "Short texts", "Long documents"
 ANY = "As suits the texts"  # of data that is not downloaded yet
 SOURCES = (ENGLISH, TEXTS)  # of word vectors, besides files and names
 _UNLABELLED = "launch texts without labels"  # as `--unlabelled` takes it
-_STARTED = "launch pressed"  # the name of the last training that this visitor has started
+_STARTED = "launch pressed"  # the last training that this visitor has started: its name, and when
+_ONE_CLICK = 10.0  # seconds in which the same name is not started by the same visitor again
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,13 @@ def ask_start(request: TrainRequest, name: str, again: bool) -> None:
         return
     if not st.button("Start training", type="primary", width="stretch", key="launch start"):
         return
-    # Of two clicks at once the second arrives after the training has started.
+    # Of two clicks at once the second arrives after the training has started, perhaps before its
+    # process has told that it lives.
+    started, when = st.session_state.get(_STARTED, ("", 0.0))
+    if started == name and time.monotonic() - when < _ONE_CLICK:
+        st.rerun()
     twin = _running_twin(arguments)
-    if twin is None or twin.name == name != st.session_state.get(_STARTED):
+    if twin is None or twin.name == name:
         _start(name, arguments)
     st.rerun()
 
@@ -216,7 +222,7 @@ def suggest(key: str, suggestion: Any) -> None:
 def _start(name: str, arguments: list[str]) -> None:
     state = st.session_state
     quotas.new_run(runs_folder())
-    before, state[_STARTED] = state.get(_STARTED), name
+    before, state[_STARTED] = state.get(_STARTED, ("", 0.0)), (name, time.monotonic())
     try:
         jobs.start(runs_folder(), name, arguments, max_running())
     except Exception:

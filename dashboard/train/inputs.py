@@ -82,15 +82,16 @@ def show_actions(run: Run) -> None:
                 quotas.waiting(runs_folder())
                 jobs.resume(run, training_jobs.max_running())
                 st.rerun()
-        if run.request is not None and not run.request.is_baseline:
-            st.button(
-                "Duplicate with changes",
-                icon=":material/content_copy:",
-                help="Opens the form of a new training with its settings.",
-                on_click=draft.fill_from,
-                args=(run,),
-                key="duplicate",
-            )
+        of_model = run.request is not None and not run.request.is_baseline
+        if of_model and st.button(
+            "Duplicate with changes",
+            icon=":material/content_copy:",
+            help="Opens the form of a new training with its settings.",
+            on_click=draft.fill_from,
+            args=(run,),
+            key="duplicate",
+        ):
+            st.rerun()  # the whole page: the button is in a part that runs again by itself
         if not status.live:
             _ask_delete(run)
 

@@ -127,11 +127,16 @@ def _columns(
     """
     names = [name for name in dict.fromkeys(columns) if printable(name) == name]  # for a command
     change: dict[str, Any] = {"on_change": _choose, "args": (chosen,)} if chosen else {}
+    # Set in each run: a browser to which a field is new, as the sidebar had it before, would send
+    # what the field shows at first.
+    state, text_key, label_key = st.session_state, f"{place} text {value}", f"{place} label {value}"
+    state[text_key] = [name for name in state.get(text_key, text) if name in names]
+    present = state.get(label_key, label)
+    state[label_key] = present if present in names else None
     texts = st.multiselect(
         "Text columns",
         names,
-        default=[name for name in text if name in names],
-        key=f"{place} text {value}",
+        key=text_key,
         help="Several are joined with a space.",
         persist_state="session",
         **change,
@@ -139,8 +144,8 @@ def _columns(
     classes = st.selectbox(
         "Class column",
         names,
-        index=names.index(label) if label in names else None,
-        key=f"{place} label {value}",
+        index=None,
+        key=label_key,
         persist_state="session",
         **change,
     )

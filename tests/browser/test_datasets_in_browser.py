@@ -222,9 +222,9 @@ def test_a_model_predicts_all_rows_and_finds_label_errors(
     said.get_by_text("possible label error").click()
     look = main(page).get_by_role("button", name="Look for label errors")
     counted = main(page).get_by_text(re.compile(rf"^\d+ of {ROWS} rows$"))
-    expect(look.or_(counted)).to_be_visible()
-    if look.is_visible():
-        look.click()
+    expect(look).to_be_visible()
+    wait_for_rest(page)
+    look.click()
     expect(counted).to_be_visible()
     wait_for_rest(page)
     found = download(page, main(page), re.compile("CSV of all"))

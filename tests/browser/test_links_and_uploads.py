@@ -134,7 +134,7 @@ def test_columns_are_asked_for_by_dropdowns(page: Page) -> None:
     )
     main(page).get_by_role("button", name="Use these columns").click()
     expect(alert).to_have_count(0)
-    expect(main(page).get_by_test_id("stDataFrame").first).to_be_visible()
+    expect(main(page).get_by_role("tab", name="Overview")).to_be_visible()  # it is explored
 
 
 def test_a_link_whose_model_is_gone_says_so(page: Page) -> None:
@@ -142,6 +142,6 @@ def test_a_link_whose_model_is_gone_says_so(page: Page) -> None:
     expect(page.get_by_test_id("stAlert")).to_have_count(1)
     (note,) = alerts(page)
     assert note.endswith("This link asks for the model lost, which is not here; below is small.")
-    assert main(page).get_by_role("textbox", name="Your text").input_value() == "bake bread"
+    expect(main(page).get_by_role("textbox", name="Your text")).to_have_value("bake bread")
     open_at(page, "/?model=small&text=bake+bread&weights=01234567", "Why this class?")
     expect(page.get_by_test_id("stAlert")).to_contain_text("and were 01234567")

@@ -120,7 +120,7 @@ def test_its_capsules_are_counted(trained: Run, page: Page) -> None:
     expect(main(page).get_by_text("Capsules alive")).to_be_visible()
     assert "icaps interpret" not in main(page).inner_text()
     side(page).get_by_role("link", name="Queries").click()
-    expect(main(page).locator(".js-plotly-plot")).to_be_visible(timeout=LONG_WAIT)
+    expect(main(page).get_by_text("Trustworthiness")).to_be_visible(timeout=LONG_WAIT)
     assert "icaps interpret" not in main(page).inner_text()
 
 
@@ -152,7 +152,7 @@ def test_a_score_on_its_training_texts_is_marked(trained: Run, page: Page) -> No
 
 def test_a_baseline_has_the_same_training_texts(trained: Run, page: Page, shop: Workshop) -> None:
     next_step(page, "Compare with a baseline", "Compare")
-    main(page).get_by_text("Train a baseline").click()
+    main(page).get_by_text("Train a baseline for comparison", exact=True).click()
     main(page).get_by_role("button", name=re.compile("^Train")).last.click()
     (name,) = ("linear",) if shop.run("linear") else (f"linear {NAME}",)
     run = shop.wait(name, lambda run: run.status.state == DONE)
@@ -172,9 +172,11 @@ def test_an_error_slice_is_trained_again(trained: Run, page: Page, shop: Worksho
     choose(page, main(page).get_by_role("combobox", name="Classes"), "Sailing")
     main(page).get_by_role("button", name="Save as a slice").click()
     dialog = page.get_by_role("dialog")
-    fill(dialog.get_by_role("textbox", name="Name"), "boats")
-    if dialog.is_visible():
-        dialog.get_by_role("button", name=re.compile("^Save")).click()
+    expect(dialog).to_be_visible()
+    wait_for_rest(page)
+    dialog.get_by_role("textbox", name="Name").fill("boats")
+    dialog.get_by_role("button", name=re.compile("^Save")).click()
+    expect(dialog).to_have_count(0)
     main(page).get_by_role("button", name="Train on it").first.click()
     form = main(page).locator(".st-key-training_form")
     expect(form.get_by_role("combobox", name="Data").first).to_have_value(re.compile("boats"))
