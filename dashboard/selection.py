@@ -237,7 +237,7 @@ def _show_saved(key: str) -> None:
         with st.container(horizontal=True, gap="small"):
             if st.button("Train on it", icon=":material/model_training:", key=f"{key} train"):
                 data_picker.take(url_state.LAUNCH_PLACE, str(path))
-                st.session_state.launcher = True
+                st.session_state.train_view = url_state.NEW_TRAINING
                 st.switch_page(nav.page("train"))
             if st.button("Evaluate on it", icon=_ICONS["evaluate"], key=f"{key} evaluate"):
                 _open("evaluate", str(path))
