@@ -15,6 +15,7 @@ from dashboard.widgets import data_list, reading_options, upload_box
 from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
+from icaps.data.problems import UnclearEncodingError
 from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.unlabelled import unlabelled_reading
 from icaps.errors import DataError
@@ -78,7 +79,10 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     if _is_here(value):
         if model is None:
             upload_box.ask_test_file(place, value)
-        key = _ask_reading(place, key)
+        read_key = _ask_reading(place, key)
+        if read_key is None:
+            return None
+        key = read_key
         preview = data.first_rows(key)
     misfit = None if model is None else data_list.misfit(value, preview, model)
     if misfit is not None:
@@ -125,18 +129,27 @@ def ask_short(place: str) -> Choice | None:
     if not _is_here(value):
         return Choice(key, None)
     key = key.read_with(st.session_state.get(f"{place} reading {value}", {}))
-    preview = data.first_rows(key)
-    if preview.trouble or preview.unclear is not None:
-        key = _ask_reading(place, key)
+    try:
+        preview = data.first_rows(key)
+        known = not preview.trouble and preview.unclear is None
+    except UnclearEncodingError:
+        known = False
+    if not known:
+        read_key = _ask_reading(place, key)
+        if read_key is None:
+            return None
+        key = read_key
         preview = data.first_rows(key)
         if preview.trouble and preview.unclear is None:
             st.error(error_boundary.message(preview.trouble), icon=":material/error:")
     return Choice(key, preview)
 
 
-def _ask_reading(place: str, key: DataKey) -> DataKey:
-    """Asks how the data is read, for the short form as well."""
+def _ask_reading(place: str, key: DataKey) -> DataKey | None:
+    """Asks how the data is read, for the short form as well; None while that is not clear."""
     reading = reading_options.ask(place, key.read_with({}))
+    if reading is None:
+        return None
     st.session_state[f"{place} reading {key.value}"] = reading
     return key.read_with(reading)
 

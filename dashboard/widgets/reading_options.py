@@ -1,6 +1,6 @@
 """Asks how data is read: encoding, delimiter, and columns; on the spot if these are unclear."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,16 @@ from dashboard import error_boundary
 from dashboard.cache import data
 from dashboard.cache.data import DataKey
 from icaps.data.preview import Preview
+from icaps.data.problems import EncodingCandidate, UnclearEncodingError
 from icaps.html import printable
 
 _MAX_CHARACTERS = 120  # of a value in the table of all columns
 
 
-def ask(place: str, key: DataKey) -> dict[str, Any]:
+def ask(place: str, key: DataKey) -> dict[str, Any] | None:
     """Asks for options of `open_source`; what is not set is detected.
+
+    None while the encoding is asked for, as the bytes fit several.
 
     Args:
         place: Prefix of the keys of the widgets.
@@ -28,9 +31,17 @@ def ask(place: str, key: DataKey) -> dict[str, Any]:
     """
     with st.expander("Parsing options", icon=":material/tune:", key=f"{place} reading"):
         reading = _ask_form(place)
-        found = data.first_rows(key.read_with(reading))
-        if found.unclear is None:
-            return reading | _ask_columns(place, key.value, found)
+        candidates: Sequence[EncodingCandidate] = ()
+        try:
+            found = data.first_rows(key.read_with(reading))
+        except UnclearEncodingError as error:
+            candidates = error.candidates
+        else:
+            if found.unclear is None:
+                return reading | _ask_columns(place, key.value, found)
+    if candidates:
+        _ask_encoding(place, Path(key.value).name, candidates)
+        return None
     return reading | _ask_unclear(place, key.value, found)
 
 
@@ -67,6 +78,31 @@ def _ask_form(place: str) -> dict[str, Any]:
     if delimiter:
         reading["delimiter"] = "\t" if delimiter == r"\t" else delimiter
     return reading | ({"on_bad_rows": "skip"} if skip else {})
+
+
+def _ask_encoding(place: str, name: str, candidates: Sequence[EncodingCandidate]) -> None:
+    """Asks which encoding gives the right characters, beside a line of the file in each."""
+    st.info(
+        error_boundary.plain(
+            f"{name} can be read in several ways. In which line are all letters right?"
+        ),
+        icon=":material/help:",
+    )
+    samples = {one.encoding: printable(one.sample[:_MAX_CHARACTERS]) for one in candidates}
+    key = f"{place} encoding choice"
+
+    def take_choice() -> None:
+        st.session_state[f"{place} encoding"] = st.session_state[key]
+
+    st.radio(
+        "Encoding of the text",
+        list(samples),
+        index=None,
+        key=key,
+        format_func=lambda encoding: error_boundary.plain(f"{samples[encoding]} ({encoding})"),
+        on_change=take_choice,
+        help="Another one can be typed under *Parsing options*.",
+    )
 
 
 def _ask_columns(place: str, value: str, preview: Preview) -> dict[str, Any]:

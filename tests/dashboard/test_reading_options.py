@@ -85,3 +85,39 @@ def test_a_message_names_an_upload_without_its_folder(stored: str) -> None:
         f"{stored}, line 3: it is ragged; see {Path(stored).parents[2]}/x"
     )
     assert plain(text).startswith("mine.csv, line 3: it is ragged; see /")
+
+
+@pytest.mark.parametrize("ask", ["ask", "ask_short"])
+def test_an_encoding_is_asked_for_beside_a_line_in_each(ask: str) -> None:
+    lines = ["text,label"]
+    lines += [f"Příliš žluťoučký kůň úpěl ďábelské ódy číslo {n},a" for n in range(9)]
+    lines += [f"Něžný děťátko jde domů přes řeku {n},b" for n in range(9)]
+    data = str(store_upload("czech.csv", io.BytesIO("\n".join(lines).encode("cp1250"))))
+
+    def page(ask: str, data: str) -> None:
+        import streamlit as st
+
+        from dashboard import error_boundary, url_state
+        from dashboard.widgets import data_picker
+
+        url_state.restore()
+        if "datasets path" not in st.session_state:
+            data_picker.take("datasets", data)
+        with error_boundary.shown():
+            choice = getattr(data_picker, ask)("datasets")
+            if choice is not None:
+                data_picker.show_preview(choice)
+
+    at = AppTest.from_function(page, default_timeout=30, args=(ask, data))
+    run(at)
+    assert not at.error
+    (question,) = at.info
+    assert plain(question.value).startswith("czech.csv can be read in several ways.")
+    choices = at.radio(key="datasets encoding choice")
+    assert any("kůň úpěl" in plain(option) for option in choices.options)
+    assert not at.dataframe
+    choices.set_value("cp1250")
+    run(at)
+    assert not at.error
+    assert not at.info
+    assert texts(at)[0].startswith("Příliš žluťoučký kůň")
