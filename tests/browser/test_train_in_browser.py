@@ -206,6 +206,7 @@ def test_the_log_and_the_command_are_reported(page: Page, shop: Workshop) -> Non
 def test_a_copy_has_the_settings_with_the_changes(page: Page, shop: Workshop) -> None:
     open_run(page, "first")
     main(page).get_by_role("button", name="Duplicate with changes").click()
+    main(page).locator(".st-key-training_form").wait_for()
     form = open_form(page)
     expect(form.get_by_role("spinbutton", name="Epochs")).to_have_value("4")
     expect(form.get_by_role("textbox", name="Text to watch")).to_have_value(WATCHED)
