@@ -29,7 +29,7 @@ from icaps.data.class_names import class_name
 from icaps.data.source import open_source
 from icaps.data.western import is_plainly_western
 from icaps.errors import ICapsError
-from icaps.text.vectors import load_vectors
+from icaps.text.vector_files import load_vectors
 from tests.data.languages import ENCODINGS, SENTENCES
 
 _PIECES = [

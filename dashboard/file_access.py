@@ -11,7 +11,8 @@ from dashboard.quotas import NotAllowedError
 from icaps.data import news_sample
 from icaps.data.cache import READY, data_folder
 from icaps.data.resolve import Available, available, is_hub_name
-from icaps.text.vectors import ENGLISH, TEXTS
+from icaps.text.vector_files import ENGLISH
+from icaps.text.vectors import TEXTS
 
 
 def confined() -> bool:

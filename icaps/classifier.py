@@ -73,8 +73,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             it is the total size of all vectors.
         train: Settings of training: a `TrainConfig`, single ones such as `{"epochs": 3}`, or None.
         vectors: "english" for the table of the package, path or gensim-data name of other
-            pre-trained word vectors (`vectors.load_vectors`), "texts" for vectors trained on the
-            texts themselves, or several of these, which are concatenated, "texts" last. None means
+            pre-trained word vectors (`vector_files.load_vectors`), "texts" for vectors trained on
+            the texts themselves, or several of these, concatenated, "texts" last. None means
             "english", and "texts" if the table has few of the words. Words that are rare or absent
             in the texts are read by their pre-trained vectors, as many as fit into
             `vectors.MAX_VECTOR_WORDS_BYTES`; the fitted network holds these.

@@ -38,7 +38,7 @@ from icaps.explore.predicted_rows import predict_rows, row_predictions
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
 from icaps.explore.text_projection import SAMPLE, text_vectors
-from icaps.text.vectors import load_vectors
+from icaps.text.vector_files import load_vectors
 from icaps.train.estimate import Estimate, estimate, suggest_settings
 from icaps.train.recipe import Recipe
 from icaps.train.self_training import MAX_TEXTS

@@ -34,7 +34,8 @@ from icaps.config import (
 from icaps.html import printable
 from icaps.runs import jobs
 from icaps.runs.folder import Run, find_runs
-from icaps.text.vectors import ENGLISH, TEXTS, list_sources
+from icaps.text.vector_files import ENGLISH
+from icaps.text.vectors import TEXTS, list_sources
 from icaps.train.recipe import Recipe
 
 PLACE = LAUNCH_PLACE
@@ -222,12 +223,8 @@ def suggest(key: str, suggestion: Any) -> None:
 def _start(name: str, arguments: list[str]) -> None:
     state = st.session_state
     quotas.new_run(runs_folder())
-    before, state[_STARTED] = state.get(_STARTED, ("", 0.0)), (name, time.monotonic())
-    try:
-        jobs.start(runs_folder(), name, arguments, max_running())
-    except Exception:
-        state[_STARTED] = before
-        raise
+    jobs.start(runs_folder(), name, arguments, max_running())
+    state[_STARTED] = name, time.monotonic()
     state.started = state["launch toast"] = name
     state["launch renamed"] = True
     st.rerun()

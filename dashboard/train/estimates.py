@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from dashboard import file_access
 from dashboard.cache import data
-from dashboard.train import job_bars
 from dashboard.train.draft import Draft
+from icaps.cli.formatting import duration
 from icaps.cli.request import TrainRequest
 from icaps.data.unlabelled import unlabelled_reading
 from icaps.text.coverage import VectorCoverage
@@ -37,11 +37,11 @@ class Cost(NamedTuple):
     def sentences(self) -> str:
         """The texts, the time, and the size of the model."""
         found = self.estimate
-        epoch = job_bars.duration(found.seconds_per_epoch)
+        epoch = duration(found.seconds_per_epoch)
         time = (
             "A few seconds in total"
             if self.seconds < _FEW_SECONDS
-            else f"{epoch} per epoch, up to {job_bars.duration(self.seconds)} in total"
+            else f"{epoch} per epoch, up to {duration(self.seconds)} in total"
         )
         return (
             f"{self._texts} of {len(found.classes)} classes, {found.words.median:.0f} words per "
@@ -58,7 +58,7 @@ class Cost(NamedTuple):
     def _time(self) -> str:
         if self.seconds < _FEW_SECONDS:
             return "a few seconds"
-        return f"up to {job_bars.duration(self.seconds)}"
+        return f"up to {duration(self.seconds)}"
 
 
 def cost(draft: Draft, request: TrainRequest) -> Cost | None:

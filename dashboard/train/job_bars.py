@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import error_boundary, nav
 from dashboard.model_registry import model_in, runs_folder
 from dashboard.url_state import TRAININGS
+from icaps.cli.formatting import duration
 from icaps.html import escape
 from icaps.runs.folder import DONE, FAILED, TRAINING, Run, Status, find_runs
 
@@ -29,15 +30,6 @@ def show() -> None:
 def address(name: str) -> str:
     """The address of a training on the page Train, relative to any page."""
     return f"train?{urlencode({'run': name, 'train_view': TRAININGS}, quote_via=quote)}"
-
-
-def duration(seconds: float) -> str:
-    """A duration in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5_400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3_600:.1f} h"
 
 
 def describe(status: Status) -> str:

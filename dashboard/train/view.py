@@ -18,6 +18,7 @@ from dashboard.train import charts, job_bars
 from dashboard.training_jobs import capsule_warning_of, command_line, is_snapshot
 from dashboard.widgets import chart_card, downloads, result_warnings
 from dashboard.widgets.shaded_text import account_card, kgram_card, text_card
+from icaps.cli.formatting import duration
 from icaps.cli.request import TrainRequest, read_arguments
 from icaps.errors import ICapsError, RunError
 from icaps.html import printable
@@ -36,8 +37,7 @@ _SHADINGS = ("Every word", "K-grams")  # of the watched text
 def show_how_to_start() -> None:
     """What to do if there is no training yet."""
     st.header("There is no training yet", anchor=False)
-    st.write("Open *New training* above, or *Train a model* in the sidebar, or type in a terminal:")
-    st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+    st.write("Open *New training* above, or *Train a model* in the sidebar.")
 
 
 def show_example() -> None:
@@ -72,7 +72,7 @@ def _describe_example(records: Sequence[Mapping[str, Any]], metrics: Mapping[str
             parts.insert(0, f"{texts:,} texts")
     seconds = [record.get("seconds") for record in records]
     if all(isinstance(value, float) for value in seconds):
-        parts.append(job_bars.duration(sum(seconds)))
+        parts.append(duration(sum(seconds)))
     match metrics:
         case {"test": {"accuracy": float(accuracy)}}:
             parts.append(f"{accuracy:.1%} of the test texts right")

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import nav, url_state
 from icaps.html import SHADING_STYLE
 
 _STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
@@ -86,8 +87,13 @@ def master_detail(key: str, master: int = 3, detail: int = 2) -> Sequence[DeltaG
 def show_how_to_train() -> None:
     """What to do if there is no model."""
     st.header("There is no model yet")
-    st.write("Train one on a file with a text and a label column, then reload this page:")
-    st.code("python -m icaps train --data my_texts.csv --out runs/my_model", language="bash")
+    st.write("Train one on your labelled texts: a file with a text and its class in each row.")
+    st.page_link(
+        nav.page("train"),
+        label="New training",
+        icon=":material/model_training:",
+        query_params={"train_view": url_state.NEW_TRAINING},
+    )
 
 
 def open_tab(names: Sequence[str], key: str) -> tuple[str, DeltaGenerator]:

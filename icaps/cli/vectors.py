@@ -62,7 +62,8 @@ def add_parser(commands: Commands) -> None:
 def _show(options: argparse.Namespace) -> int:
     """Prints the size of each source and its coverage of the texts."""
     from icaps.text.coverage import vector_coverage
-    from icaps.text.vectors import ENGLISH, load_vectors, source_names
+    from icaps.text.vector_files import ENGLISH, load_vectors
+    from icaps.text.vectors import source_names
 
     counts = _count_words(options)
     for source in options.sources or [ENGLISH]:
@@ -105,7 +106,7 @@ def _build(options: argparse.Namespace) -> int:
     """Builds a table and prints its size and SHA-256."""
     from icaps.errors import ConfigError, VectorsError
     from icaps.text.build_vectors import build_table
-    from icaps.text.vectors import load_vectors
+    from icaps.text.vector_files import load_vectors
 
     if options.words < 1:
         raise ConfigError(f"--words is {options.words}; it must be at least 1.")

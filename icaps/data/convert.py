@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from icaps.data.catalog import PARTS, Dataset, PublishedFiles
 from icaps.data.encoding import lines, text_blocks
-from icaps.data.formats.csv import CsvRows
+from icaps.data.formats.csv_rows import CsvRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.streams import BLOCK, DataFile
 from icaps.errors import DataError

@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 
 from icaps.cli import progress
+from icaps.cli.formatting import duration
 from icaps.cli.progress import LINE_OF_TEXTS, Progress, share_of
 
 
@@ -91,3 +92,11 @@ def test_the_bar_on_a_terminal_knows_the_total() -> None:
 )
 def test_the_share_is_read_from_a_line(line: str, share: float | None) -> None:
     assert share_of(line) == share
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (5_399, "90 min"), (5_400, "1.5 h")],
+)
+def test_a_duration_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from icaps.cli.main import main
-from icaps.text.vectors import load_vectors
+from icaps.text.vector_files import load_vectors
 
 GLOVE = "the 1 2\nsea 3 4\nThe 1 2\ntide 30 40\n</s> 1 1\n"
 

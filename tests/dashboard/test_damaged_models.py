@@ -142,7 +142,9 @@ def test_without_a_model_the_page_says_how_to_train(page: str, models: Path) -> 
     shutil.rmtree(models / "small")
     at = run(open_app().switch_page(f"../pages/{page}.py"))
     assert at.header[0].value == "There is no model yet"
-    assert at.code[0].value.startswith("python -m icaps train --data")
+    (link,) = (one.proto for one in at.main.get("page_link"))
+    assert (link.page, link.label) == ("train", "New training")
+    assert not at.code  # who trained by clicks has no shell
     assert not at.selectbox
     assert not at.error
 

@@ -15,7 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.model_registry import SHIPPED
-from dashboard.train import charts, job_bars, view
+from dashboard.train import charts, view
 from dashboard.train.charts import CURVES, MAX_POINTS, curve_table, use_table
 from dashboard.url_state import NEW_TRAINING, TRAININGS
 from icaps.classifier import ICapsClassifier
@@ -230,14 +230,6 @@ def test_the_numbers_of_a_training(place: Path) -> None:
         row = history(at).iloc[0]
         assert (row["epochs"], row["validation"], row["minutes"]) == (3, 0.875, 1.0)
         assert row["validation macro F1"] == 0.75
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (5_399, "90 min"), (5_400, "1.5 h")],
-)
-def test_how_long(seconds: float, words: str) -> None:
-    assert job_bars.duration(seconds) == words
 
 
 def test_names_that_are_markup(place: Path) -> None:

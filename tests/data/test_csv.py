@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icaps.data.encoding import LONGEST, lines
-from icaps.data.formats.csv import CsvRows
+from icaps.data.formats.csv_rows import CsvRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.source import open_source
 from icaps.errors import DataError

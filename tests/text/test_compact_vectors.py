@@ -20,7 +20,7 @@ from icaps.text.build_vectors import build_table, rank_words
 from icaps.text.compact_vectors import ENGLISH_FILE, ENGLISH_SHA256, CompactVectors
 from icaps.text.spacy_package import murmur_hash
 from icaps.text.tokenizer import words_of
-from icaps.text.vectors import ENGLISH, load_vectors
+from icaps.text.vector_files import ENGLISH, load_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_BYTES, MIN_WORDS = 12_000_000, 60_000

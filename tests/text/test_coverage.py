@@ -6,7 +6,7 @@ import pytest
 
 from icaps.text.coverage import LOW_COVERAGE, VectorCoverage, vector_coverage
 from icaps.text.tokenizer import words_of
-from icaps.text.vectors import ENGLISH, load_vectors
+from icaps.text.vector_files import ENGLISH, load_vectors
 
 ENGLISH_TEXT = (
     "The harbour was empty in the morning, but by noon the first boats came back with fresh "

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from icaps.errors import VectorsError
-from icaps.text.vectors import ENGLISH, TEXTS, LoadedVectors
+from icaps.text.vector_files import ENGLISH
+from icaps.text.vectors import TEXTS, LoadedVectors
 
 WORDS = ["rain fell on hills", "rain fell again"]
 

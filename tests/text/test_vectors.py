@@ -19,12 +19,8 @@ from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
 from icaps.errors import ConfigError, VectorsError
-from icaps.text.vectors import (
-    align_vectors,
-    equal_lengths,
-    load_vectors,
-    train_vectors,
-)
+from icaps.text.vector_files import load_vectors
+from icaps.text.vectors import align_vectors, equal_lengths, train_vectors
 from icaps.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from icaps.data.encoding import (
     lines,
     text_blocks,
 )
-from icaps.data.formats.csv import CsvRows
+from icaps.data.formats.csv_rows import CsvRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import FileDescription, Row
 from icaps.data.streams import COMPRESSED_SUFFIXES, DataFile, data_file, is_hidden
