@@ -75,15 +75,6 @@ def label_issues_artifact(index: Index) -> Artifact[LabelIssues]:
     return Artifact(index.folder.parent / _FOLDER, lambda folder: _read(folder, index))
 
 
-def load_label_issues(index: Index) -> LabelIssues | None:
-    """The label issues of a data set; None if they were not searched for yet.
-
-    Raises:
-        DataError: Their files are damaged.
-    """
-    return label_issues_artifact(index).load()
-
-
 def find_label_issues(index: Index, progress: ProgressReporter = SILENT) -> LabelIssues:
     """Finds the label issues of a data set, unless they are cached.
 

@@ -19,7 +19,6 @@ from icaps.explore.label_issues import (
     cross_validate,
     find_label_issues,
     label_issues_artifact,
-    load_label_issues,
 )
 from tests.conftest import make_texts
 from tests.explore.indexed import indexed, write
@@ -94,7 +93,7 @@ def planted(tmp_path: Path, count: int = 300) -> tuple[Index, list[int]]:
 
 def test_planted_labels_are_found(tmp_path: Path) -> None:
     index, wrong = planted(tmp_path)
-    assert load_label_issues(index) is None
+    assert label_issues_artifact(index).load() is None
     issues = find_label_issues(index)
     found = set(issues.rows.tolist())
     assert len(found - set(wrong)) <= 2
@@ -105,14 +104,14 @@ def test_planted_labels_are_found(tmp_path: Path) -> None:
         given, suggested = (index.classes[codes[row]] for codes in (index.labels, issues.suggested))
         assert suggested == right[given]
         assert issues.probability[row] > issues.given[row]
-    again = load_label_issues(index)
+    again = label_issues_artifact(index).load()
     assert again is not None
     for name in ("rows", "given", "suggested", "probability", "joint"):
         assert np.array_equal(getattr(again, name), getattr(issues, name), equal_nan=True)
     assert again.accuracy == issues.accuracy
     np.save(label_issues_artifact(index).home / "ready" / "given.npy", np.zeros(3))
     with pytest.raises(DataError, match="another number of rows"):
-        load_label_issues(index)
+        label_issues_artifact(index).load()
 
 
 def test_no_model_sees_a_row_that_it_predicts(
