@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from filelock import FileLock
 
 from icaps.cli.main import main as icaps
 from icaps.results import Explanation
@@ -290,12 +291,13 @@ def test_the_error_of_a_training_is_shown_literally(page: Page, shop: Workshop) 
     write_table(path, HOSTILE)
     with path.open("a", encoding="utf-8") as file:
         file.write("a row,of,four,fields\n")
-    jobs.start(shop.runs, "fails", ["train", "--data", str(path)])
-    run = shop.wait("fails", lambda run: bool(run.status.pid))
-    with shop.holding(run):
+    shop.forget("fails")
+    with FileLock(shop.runs / ".queue.lock"):  # the training waits, and cannot end unseen
+        jobs.start(shop.runs, "fails", ["train", "--data", str(path)])
         open_run(page, "second", "Log")
         job(page, "fails").wait_for()
-    told = plain(page.get_by_test_id("stToast").inner_text())  # at once: it is gone soon
+    toast = page.get_by_test_id("stToast").filter(has_text="fails")
+    told = plain(toast.inner_text())  # at once: it is gone soon
     error = shop.wait("fails", lambda run: run.status.state == FAILED).status.error
     assert str(path) in error
     assert error in told
@@ -321,6 +323,7 @@ def choose_texts_by_keys(page: Page, place: Locator, shop: Workshop) -> None:
 
 def test_a_training_is_started_in_the_sidebar_by_keys_alone(page: Page, shop: Workshop) -> None:
     """And what was started is seen at once; the button starts no second one."""
+    shop.forget("texts")
     open_at(page, "/", "Why this class?")
     press = page.keyboard.press
     tab_to(page, "element.localName === 'summary' && /Train a model/.test(element.innerText)")
@@ -350,6 +353,7 @@ def test_a_training_is_started_in_the_sidebar_by_keys_alone(page: Page, shop: Wo
 
 
 def test_two_clicks_start_one_training(page: Page, shop: Workshop) -> None:
+    shop.forget("synthetic")
     open_at(page, "/", "Why this class?")
     form = open_launcher(page)
     button = form.get_by_role("button", name="Start training")
@@ -366,6 +370,7 @@ def test_two_clicks_start_one_training(page: Page, shop: Workshop) -> None:
 
 def test_a_training_is_started_and_stopped_by_keys_alone(page: Page, shop: Workshop) -> None:
     keys = "element.innerText === '{}'"
+    shop.forget("texts")
     open_run(page, "second")
     press = page.keyboard.press
     skip_to_main(page)

@@ -80,6 +80,7 @@ def start(page: Page, name: str) -> None:
 
 
 def test_a_training_outlives_pages_windows_and_the_server(browser: Any, shop: Workshop) -> None:
+    shop.forget("trial")
     with visiting(browser, shop) as (page,):
         open_at(page, "/", "Why this class?")
         form = open_launcher(page)
@@ -151,6 +152,7 @@ def test_a_training_is_explained_stopped_resumed_and_ends(browser: Any, shop: Wo
 
 
 def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Workshop) -> None:
+    shop.forget("Meldungen", "Meldungen 2")
     with visiting(browser, shop) as (page,):
         open_at(page, "/", "Why this class?")
         form = open_launcher(page)
@@ -197,6 +199,7 @@ def test_an_uploaded_table_is_trained_on_by_its_columns(browser: Any, shop: Work
 
 
 def test_of_two_that_start_one_name_one_is_reported(browser: Any, shop: Workshop) -> None:
+    shop.forget("twins", "later")
     with visiting(browser, shop, 2) as pages:
         for page in pages:
             open_at(page, "/many", "Many texts")

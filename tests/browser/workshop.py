@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,6 +116,15 @@ class Workshop:
             time.sleep(0.05)
         log = run.folder.log_tail() if run is not None else ""
         return pytest.fail(f"{name}: {run}\n{log}\n{(self.place / 'log').read_text()[-2000:]}")
+
+    def forget(self, *names: str) -> None:
+        """Ends and deletes trainings that an earlier try of a test has left, if there are any."""
+        for run in find_runs(self.runs):
+            if run.name in names:
+                if run.status.live and run.status.pid:
+                    os.killpg(run.status.pid, signal.SIGKILL)
+                    self.wait(run.name, lambda run: not run.folder.alive())
+                shutil.rmtree(run.path)
 
     @contextmanager
     def holding(self, run: Run) -> Iterator[None]:
