@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from icaps.classifier import ICapsClassifier
-from icaps.data.records import class_numbers
+from icaps.data.class_names import class_numbers
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
 from icaps.train.dataset import split

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from icaps.data.records import class_numbers
+from icaps.data.class_names import class_numbers
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
 from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.data.class_names import class_name_warnings, spelling_note
+from icaps.data.class_names import class_name_warnings, sorted_labels, spelling_note
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
-from icaps.data.records import Record, sorted_labels
+from icaps.data.records import Record
 from icaps.data.source import Description, Source
 
 LISTED = 5  # duplicates and leaks that are listed at most; all are counted

@@ -1,12 +1,16 @@
-"""Class names: their spelling, and warnings about names that may be meant as one or as none."""
+"""Class names: spelling, order and numbers; warnings on names that may be meant as one or none."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from icaps.data.encoding import replace_surrogates
+from icaps.errors import DataError
 
 # Characters that nobody sees and nobody means in a name: zero-width spaces and word joiners, byte
 # order marks, soft hyphens and marks of direction. Joiners of letters and emoji are not among them.
@@ -33,6 +37,40 @@ def class_name(label: str) -> str:
         return name
     name = replace_surrogates(unicodedata.normalize("NFC", _INVISIBLE.sub("", name)))
     return name.strip()
+
+
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """The distinct labels, sorted as numbers if all are whole numbers, else as strings."""
+    names = sorted(set(labels))
+    if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
+        names.sort(key=int)
+    return tuple(names)
+
+
+def _comparable(label: str) -> str:
+    """A label in the spelling that reading gives it; models of earlier versions have others."""
+    return class_name(label).removesuffix(".0")
+
+
+def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The index of each label in a model's classes, (labels,).
+
+    Raises:
+        DataError: A label is not among the classes.
+    """
+    number_of = {name: number for number, name in enumerate(classes)}
+    spelled = {_comparable(name): number for name, number in number_of.items()}
+    numbers = []
+    for label in labels:
+        if label not in number_of and _comparable(label) in spelled:
+            number_of[label] = spelled[_comparable(label)]
+        if label not in number_of:
+            raise DataError(
+                f"The data has the class {label!r}, which the model lacks; it knows "
+                f"{', '.join(classes)}."
+            )
+        numbers.append(number_of[label])
+    return np.array(numbers, dtype=np.int64)
 
 
 def class_name_warnings(counts: Mapping[str, int], kind: str = "") -> Iterator[str]:

@@ -1,24 +1,22 @@
-"""Records: labelled texts from rows of values, and class numbers from labels."""
+"""Records: labelled texts from rows of values."""
 
 from __future__ import annotations
 
 import json
 from ast import literal_eval
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from icaps.data.class_names import class_name
 from icaps.data.columns import ColumnChoice
 from icaps.data.problems import Problem
 from icaps.data.raw_table import ABSENT, FileDescription
-from icaps.errors import DataError
 
 _CACHED_CLASSES = 4096  # labels whose class is cached
 
@@ -189,37 +187,3 @@ def _to_text(value: Any) -> str | _Fault:
 
 def _wrong_type(value_type: type, field: str) -> _Fault:
     return _Fault("wrong type", f"the {field} is {value_type.__name__}, not a string or number.")
-
-
-def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The distinct labels, sorted as numbers if all are whole numbers, else as strings."""
-    names = sorted(set(labels))
-    if all(name.isascii() and name.removeprefix("-").isdecimal() for name in names):
-        names.sort(key=int)
-    return tuple(names)
-
-
-def _comparable(label: str) -> str:
-    """A label in the spelling that reading gives it; models of earlier versions have others."""
-    return class_name(label).removesuffix(".0")
-
-
-def class_numbers(labels: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    """The index of each label in a model's classes, (labels,).
-
-    Raises:
-        DataError: A label is not among the classes.
-    """
-    number_of = {name: number for number, name in enumerate(classes)}
-    spelled = {_comparable(name): number for name, number in number_of.items()}
-    numbers = []
-    for label in labels:
-        if label not in number_of and _comparable(label) in spelled:
-            number_of[label] = spelled[_comparable(label)]
-        if label not in number_of:
-            raise DataError(
-                f"The data has the class {label!r}, which the model lacks; it knows "
-                f"{', '.join(classes)}."
-            )
-        numbers.append(number_of[label])
-    return np.array(numbers, dtype=np.int64)

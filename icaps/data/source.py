@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from icaps.data.class_names import sorted_labels
 from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
@@ -19,7 +20,7 @@ from icaps.data.label_file import load_corrections
 from icaps.data.part_files import find_files, has_part
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
 from icaps.data.raw_table import FileDescription, RawTable
-from icaps.data.records import Record, record_maker, sorted_labels
+from icaps.data.records import Record, record_maker
 from icaps.data.text_hash import text_hash
 from icaps.errors import ConfigError, DataError
 

@@ -17,7 +17,7 @@ from sklearn.metrics import log_loss
 
 from icaps.baselines.base import Baseline
 from icaps.classifier import ICapsClassifier
-from icaps.data.records import class_numbers
+from icaps.data.class_names import class_numbers
 from icaps.data.sample import Reservoir
 from icaps.errors import DataError
 from icaps.evaluate.leakage import Leak, seen_share

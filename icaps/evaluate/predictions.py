@@ -17,7 +17,7 @@ from sklearn.metrics import confusion_matrix
 
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
-from icaps.data.records import class_numbers
+from icaps.data.class_names import class_numbers
 from icaps.errors import DataError
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import BASELINE

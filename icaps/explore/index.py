@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from icaps.data.cache import Artifact, artifact_home
+from icaps.data.class_names import sorted_labels
 from icaps.data.fingerprint import (
     check_unchanged,
     content_options,
@@ -34,7 +35,7 @@ from icaps.data.fingerprint import (
     fingerprint,
     recent_fingerprint,
 )
-from icaps.data.records import Record, sorted_labels
+from icaps.data.records import Record
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.sample import count_texts
 from icaps.data.source import Source, open_source

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
-from icaps.data.records import class_numbers
+from icaps.data.class_names import class_numbers
 from icaps.errors import DataError
 from icaps.inference import read, to_classes
 from icaps.interpret.account import BatchAccount
