@@ -238,3 +238,78 @@ def test_patterns_and_the_home_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(read("~/0.csv")) == len(ROWS) / 2
     with pytest.raises(DataError, match="no file or folder"):
         resolve(f"{tmp_path}/*.tsv")
+
+
+def task(number: int, text: str, *annotations: list[str], cancelled: bool = False) -> object:
+    """A task as Label Studio exports it in its own JSON."""
+    made = [
+        {
+            "id": 90 + number,
+            "was_cancelled": cancelled,
+            "result": [
+                {
+                    "type": "choices",
+                    "from_name": "topic",
+                    "to_name": "text",
+                    "value": {"choices": choices},
+                }
+            ],
+        }
+        for choices in annotations
+    ]
+    return {
+        "id": number,
+        "data": {"text": text},
+        "annotations": made,
+        "predictions": [],
+        "meta": {},
+    }
+
+
+def test_an_export_of_label_studio(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    tasks = [task(n, text, [label]) for n, (text, label) in enumerate(ROWS)]
+    path.write_text(json.dumps(tasks))
+    assert read(path) == LABELLED
+    about = open_source(path).describe()
+    assert (about.files[0].text, about.files[0].label) == (("text",), "topic")
+    assert any("Label Studio" in note for note in about.notes)
+    twice = [task(n, text, [label], [label]) for n, (text, label) in enumerate(ROWS)]
+    path.write_text(json.dumps(twice))
+    assert read(path) == LABELLED
+
+
+def test_tasks_that_are_no_label(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    odd = [task(90, "two say so", ["a"], ["b"]), task(91, "none yet"), {"id": 92}]
+    odd.append(task(93, "one gave up", ["a"], cancelled=True))
+    tasks = [task(n, text, [label]) for n, (text, label) in enumerate(ROWS)]
+    path.write_text(json.dumps(tasks + odd))
+    with pytest.raises(DataError, match="2 missing label, 1 annotators disagree, 1 no task"):
+        read(path)
+    assert read(path, on_bad_rows="skip") == LABELLED
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [], {}, {"a": 1}, [None], [{"value": []}]])
+def test_damaged_annotations_are_rows_without_label(odd: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    tasks = [task(n, text, [label]) for n, (text, label) in enumerate(ROWS)]
+    damaged = [{"data": {"text": "x"}, "annotations": [odd, {"result": odd}]}]
+    path.write_text(json.dumps(tasks + damaged))
+    assert read(path, on_bad_rows="skip") == LABELLED
+
+
+def test_an_export_of_prodigy(tmp_path: Path) -> None:
+    rows = [{"text": text, "label": label, "answer": "accept"} for text, label in ROWS]
+    odd = [{"text": "no", "label": "a", "answer": "reject"}, {"text": "?", "answer": "ignore"}]
+    path = write(tmp_path / "x.jsonl", "".join(json.dumps(row) + "\n" for row in rows + odd))
+    with pytest.raises(DataError, match="1 rejected label, 1 no answer"):
+        read(path)
+    assert read(path, on_bad_rows="skip") == LABELLED
+    options = [{"id": number, "text": name} for number, name in enumerate("ab")]
+    chosen = [
+        {"text": text, "options": options, "accept": ["ab".index(label)], "answer": "accept"}
+        for text, label in ROWS
+    ]
+    write(path, "".join(json.dumps(row) + "\n" for row in chosen))
+    assert read(path) == LABELLED

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from icaps.data.encoding import LONGEST, damage, lines, text_blocks
+from icaps.data.formats.annotation import Fault, find_export
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import ABSENT, FileDescription, Row
 from icaps.data.streams import DataFile
@@ -30,10 +31,17 @@ class JsonTable:
         self._encoding = encoding
         self._array = array
         self._name = str(file.path)
-        keys = self._keys()
-        kind = "JSON" if array else "JSON Lines"
+        first = self._first_objects()
+        self._export = find_export(first)
+        rows = [row for row in map(self._flatten, first) if isinstance(row, dict)] or first
+        keys = dict.fromkeys(key for row in rows for key in row)
         self.about = FileDescription(
-            self._name, kind, keys, compression=file.compression, encoding=encoding
+            self._name,
+            "JSON" if array else "JSON Lines",
+            tuple(keys),
+            compression=file.compression,
+            encoding=encoding,
+            notes=(f"{self._name}: {self._export.note}",) if self._export else (),
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | Problem]:
@@ -45,7 +53,11 @@ class JsonTable:
         name = self._name
         for number, value in self._values():
             if isinstance(value, dict):
-                yield name, number, [value.get(column, ABSENT) for column in columns]
+                row = self._flatten(value)
+                if isinstance(row, Fault):
+                    yield Problem(row.kind, name, number, None, row.reason)
+                else:
+                    yield name, number, [row.get(column, ABSENT) for column in columns]
             elif isinstance(value, Problem):
                 yield value
             else:
@@ -58,14 +70,18 @@ class JsonTable:
     def class_names(self, column: str) -> None:
         """None: JSON has no names for numbers."""
 
-    def _keys(self) -> tuple[str, ...]:
-        """The keys of the first objects, in order of appearance."""
-        objects = (value for _, value in self._values() if isinstance(value, dict))
-        keys = tuple(dict.fromkeys(key for value in islice(objects, _SAMPLE) for key in value))
-        if not keys:
+    def _first_objects(self) -> list[dict[str, Any]]:
+        """The first objects, whose keys are the columns."""
+        objects = (value for _, value in self._values() if isinstance(value, dict) and value)
+        first = list(islice(objects, _SAMPLE))
+        if not first:
             reason = "it has no JSON object with a text and a label; add some."
             raise FileError("empty file", self._name, reason)
-        return keys
+        return first
+
+    def _flatten(self, value: dict[str, Any]) -> dict[str, Any] | Fault:
+        """The texts and labels of an object by column, or the fault of its annotation."""
+        return value if self._export is None else self._export.flatten(value)
 
     def _values(self) -> Iterator[tuple[int, Any]]:
         """Yields each value, or its problem, with the line that it starts on."""
