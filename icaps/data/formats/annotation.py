@@ -65,7 +65,7 @@ def _annotations(value: Mapping[str, Any]) -> Any:
 
 
 def _choices(annotation: Any) -> Flat:
-    """The sorted choices of an annotation by the name of their control; none if it was cancelled."""
+    """The choices of an annotation by their control, sorted; none if it was cancelled."""
     choices: Flat = {}
     match annotation:
         case {"was_cancelled": True}:
