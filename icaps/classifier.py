@@ -210,6 +210,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def calibrated(self, norms: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The probabilities of norms (texts, J); see `predict_proba`."""
+        if self.network_.thresholds is not None:
+            return self.network_.thresholds.probabilities(norms)
         scaled = torch.from_numpy(norms).double() * self.inverse_temperature_
         probabilities: NDArray[np.float64] = scaled.softmax(1).numpy()
         return probabilities

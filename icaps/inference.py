@@ -18,7 +18,7 @@ from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
 from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes
 from icaps.nn.packing import lay_out
-from icaps.text.batch import TokenBatch
+from icaps.text.batch import TokenBatch, ranges
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
 
@@ -68,6 +68,22 @@ class Reading:
     def blank(self) -> NDArray[np.bool_]:
         """Whether none of a text's words is in the vocabulary (B,)."""
         return self.tokens.blank
+
+    def take(self, texts: NDArray[np.int64]) -> Reading:
+        """Texts by their numbers in the batch (n,), in this order, also several times."""
+        tokens = self.tokens
+        sentences = ranges(tokens.sentence_offsets[texts], tokens.sentences_per_text[texts])
+        words = ranges(tokens.word_offsets[texts], tokens.words_per_text[texts])
+        *per_text, attention, sentence_attention = self.activity
+        columns = [values[texts] for values in per_text]
+        activity = Activity(*[*columns, attention[words], sentence_attention[sentences]])
+        return Reading(
+            tokens.take(texts),
+            activity,
+            self.numbers[texts],
+            [self.texts[n] for n in texts] if self.texts else (),
+            None if self.labels is None else self.labels[texts],
+        )
 
 
 def read(
@@ -174,6 +190,42 @@ def to_classes(
     betas = routing[texts, :, classes]
     added = betas * agreement[texts, :, classes]
     return betas, np.divide(added, lengths, out=np.zeros_like(added), where=lengths > 0)
+
+
+def predicted_sets(network: ICapsNet, norms: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether each class is predicted (..., J), from class norms; none where all norms are 0.
+
+    With several labels per text these are the classes that reach their thresholds, which may be
+    none; else it is the class of the largest norm.
+    """
+    if network.thresholds is not None:
+        return network.thresholds.predicted(norms)
+    largest = norms.argmax(-1)[..., None] == np.arange(norms.shape[-1])
+    return np.asarray(largest & np.any(norms, axis=-1, keepdims=True))
+
+
+def most_probable(network: ICapsNet, norms: NDArray[np.floating]) -> NDArray[np.int64]:
+    """The number of the most probable class (...), from class norms (..., J).
+
+    With several labels per text it is one of the predicted classes, if there are any.
+    """
+    if network.thresholds is not None:
+        reached = network.thresholds.predicted(norms)
+        norms = network.thresholds.probabilities(norms) + reached
+    return np.asarray(norms.argmax(-1), np.int64)
+
+
+def each_prediction(network: ICapsNet, batch: Reading) -> tuple[Reading, NDArray[np.int64]]:
+    """The batch with each text once per predicted class, and these classes (n,).
+
+    With one label per text it is the batch itself, its blank texts included. With several, texts
+    without a predicted class are left out.
+    """
+    norms = batch.activity.class_norms.numpy()
+    if network.thresholds is None:
+        return batch, most_probable(network, norms)
+    texts, classes = predicted_sets(network, norms).nonzero()
+    return batch.take(texts), classes
 
 
 def capsule_mask(network: ICapsNet, muted: Sequence[int]) -> Tensor:

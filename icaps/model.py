@@ -28,6 +28,7 @@ from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig
 from icaps.nn.dropout import dropout
 from icaps.nn.lookup import LookupCache
 from icaps.nn.packing import Layout, lay_out
+from icaps.nn.thresholds import ClassThresholds
 from icaps.text.batch import UNK, TokenBatch
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
@@ -350,6 +351,7 @@ class ICapsNet(nn.Module):
         )
         self.lookup = LookupCache()  # for `icaps.inference`, which is faster with a lookup table
         self.edits: Any = None  # `interpret.edits.Edits`, which `icaps.inference` applies
+        self.thresholds: ClassThresholds | None = None  # of a model of several labels per text
 
     def forward(self, batch: TokenBatch, capsule_mask: Tensor | None = None) -> Activity:
         """The forward pass of a batch.

@@ -212,12 +212,16 @@ class Explanation:
     Attributes:
         text: The text as it was given.
         classes: Names, in the order of labels.
-        predicted: The class with the largest norm; the first class for a blank text.
+        predicted: The class with the largest norm; the first class for a blank text. Of a model of
+            several labels per text the first of `predicted_classes`, or if there is none the most
+            probable class.
         target: The class that is explained.
         scores: Norm of each class capsule, in the order of `classes`, from 0 to below 1.
-        probabilities: Calibrated probability of each class; they sum to 1.
+        probabilities: Calibrated probability of each class; they sum to 1, unless a text may have
+            several labels.
         margin: Norm of `target` minus the largest norm of another class; negative when another
-            class is predicted.
+            class is predicted. With several labels per text it is the norm minus that at the
+            threshold of `target`; negative when `target` is not predicted.
         kernel_size: K.
         kgrams: The k1 x k2 K-grams, ordered by capsule, then by attention; by the ranking "account"
             those that add most to the norm of `target`, which come first, and at most as many.
@@ -236,6 +240,10 @@ class Explanation:
             K words around a word and not of the word alone.
         capsule_labels: What each capsule is called (I,), by number; empty if the explanation is of
             an older version.
+        predicted_classes: The classes that reach their thresholds, the most probable first, which
+            may be none; None for a model of one label per text.
+        thresholds: The probability from which each class is predicted, in the order of `classes`;
+            empty for a model of one label per text.
     """
 
     text: str
@@ -258,6 +266,20 @@ class Explanation:
     capsule_account: Account = _NO_ACCOUNT
     by_region: bool = False
     capsule_labels: tuple[str, ...] = ()
+    predicted_classes: tuple[str, ...] | None = None
+    thresholds: tuple[float, ...] = ()
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.predicted_classes is not None
+
+    @property
+    def given_classes(self) -> tuple[str, ...]:
+        """What is predicted, the most probable first: one class, or several, or none."""
+        if self.predicted_classes is not None:
+            return self.predicted_classes
+        return () if self.blank else (self.predicted,)
 
     @property
     def score(self) -> float:
@@ -280,9 +302,14 @@ class Explanation:
         """Plain data for JSON; `scores` and `probabilities` map class names to numbers.
 
         So does `account`, to the bias and the shares of the words, in the order of `words`;
-        `capsule_account` has the same per capsule, for the target class.
+        `capsule_account` has the same per capsule, for the target class. With several labels per
+        text, `predicted` is the list of the predicted classes, and `thresholds` maps names as well.
         """
         values = dict(vars(self))  # dataclasses.asdict is slower than the explanation itself
+        names, thresholds = values.pop("predicted_classes"), values.pop("thresholds")
+        if names is not None:
+            values["predicted"] = list(names)
+            values["thresholds"] = dict(zip(self.classes, thresholds, strict=True))
         values["bias"] = self.bias
         by_class = _account_columns(self.account)  # none if it is of an older version
         values["account"] = dict(zip(self.classes, by_class, strict=False))
@@ -321,6 +348,11 @@ class Explanation:
         }
         for name in ("scores", "probabilities"):
             parts[name] = tuple(values[name][label] for label in values["classes"])
+        if isinstance(values["predicted"], list):
+            parts["predicted_classes"] = tuple(values["predicted"])
+            most = max(range(len(parts["classes"])), key=parts["probabilities"].__getitem__)
+            parts["predicted"] = next(iter(values["predicted"]), parts["classes"][most])
+            parts["thresholds"] = tuple(values["thresholds"][name] for name in parts["classes"])
         sizes = {len(parts["words"])}
         sizes |= {
             len(account.shares)
@@ -347,6 +379,8 @@ class Explanation:
         if self.blank:
             return "The model knows none of the words, so no class is predicted."
         chances = dict(zip(self.classes, self.probabilities, strict=True))
+        if self.predicted_classes is not None:
+            return self._verdict_of_several(chances)
         sentence = f"{self.predicted} ({html.chance(chances[self.predicted])} probability)"
         if self.target != self.predicted:
             sentence += (
@@ -354,10 +388,34 @@ class Explanation:
             )
         return sentence + "."
 
+    def _verdict_of_several(self, chances: Mapping[str, float]) -> str:
+        """The predicted classes in a sentence, or that no class reaches its threshold."""
+        assert self.predicted_classes is not None
+        names = [f"{name} ({html.chance(chances[name])})" for name in self.predicted_classes]
+        if not names:
+            threshold = self.thresholds[self.classes.index(self.predicted)]
+            sentence = (
+                f"No class reaches its threshold; the most probable is {self.predicted} "
+                f"({html.chance(chances[self.predicted])}, threshold {html.chance(threshold)})"
+            )
+        else:
+            first = (
+                f"{self.predicted_classes[0]} ({html.chance(chances[self.predicted])} probability)"
+            )
+            *others, last = [first, *names[1:]]
+            sentence = f"{', '.join(others)} and {last}" if others else last
+        if self.target != self.predicted:
+            sentence += f"; the explanation is for {self.target}"
+            if self.target not in self.predicted_classes:
+                sentence += f" ({html.chance(chances[self.target])})"
+        return sentence + "."
+
     @property
     def ranked_classes(self) -> list[tuple[str, float, float]]:
-        """Name, probability and norm of each class, the largest norm first."""
+        """Name, probability and norm of each class, the most probable first."""
         rows = zip(self.classes, self.probabilities, self.scores, strict=True)
+        if self.multilabel:  # norms of classes compare by their calibration
+            return sorted(rows, key=lambda row: -row[1])
         return sorted(rows, key=lambda row: -row[2])
 
     @property

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from icaps.config import ACCOUNT, CONTRIBUTION, ExplainOptions
 from icaps.inference import Reading, to_classes
 from icaps.interpret.account import BatchAccount
+from icaps.text.batch import ranges
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.floating[Any]]
@@ -213,12 +214,6 @@ def _top_rows(
     flat = values.ravel().take(rows * values.shape[1] + np.repeat(column, lengths))
     place, segment = largest_per_segment(flat, lengths, count)
     return rows[place], segment
-
-
-def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """For each n, the `lengths[n]` consecutive numbers from `starts[n]` on, end to end."""
-    before = lengths.cumsum() - lengths
-    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def changes(*columns: Numbers) -> NDArray[np.bool_]:

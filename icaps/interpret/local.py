@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import Reading, to_classes
+from icaps.inference import Reading, most_probable, predicted_sets, to_classes
 from icaps.interpret.account import BatchAccount
-from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, ranges, select_kgrams
+from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, select_kgrams
 from icaps.model import ICapsNet
 from icaps.results import (
     Account,
@@ -29,7 +29,7 @@ from icaps.results import (
     WordShare,
     capsule_label,
 )
-from icaps.text.batch import UNK, TokenBatch
+from icaps.text.batch import UNK, TokenBatch, ranges
 
 _Item = TypeVar("_Item")
 
@@ -61,7 +61,9 @@ class Reasons:
         account: The split of the class norms over the words.
         blank: (B,), whether none of a text's words is in the vocabulary.
         norms: (B, J), 0 for a blank text.
-        predicted, targets: (B,), class numbers.
+        predicted, targets: (B,), class numbers; `predicted` is the most probable class.
+        predicted_sets: (B, J), whether each class is predicted; several may be, or none, if the
+            model gives a text several labels.
         routing: (B, I), beta_ij for the target.
         windows: The K-grams by words.
         kgrams: The same by characters, with their weights.
@@ -72,6 +74,7 @@ class Reasons:
     norms: Weights
     predicted: Numbers
     targets: Numbers
+    predicted_sets: NDArray[np.bool_]
     routing: Weights
     windows: KGramWindows
     kgrams: KGrams
@@ -133,7 +136,7 @@ def find_reasons(
     """
     activity, tokens = batch.activity, batch.tokens
     norms = activity.class_norms.numpy()  # (B, J)
-    predicted = norms.argmax(1)  # (B,)
+    predicted = most_probable(network, norms)  # (B,)
     targets = predicted
     if options.target is not None:
         targets = np.full_like(predicted, classes.index(options.target))
@@ -153,7 +156,8 @@ def find_reasons(
         sentence_attention=activity.sentence_attention.numpy()[sentence, capsule],
         contribution=contribution[text, capsule],
     )
-    return Reasons(batch, account, norms, predicted, targets, routing, windows, kgrams)
+    sets = predicted_sets(network, norms)
+    return Reasons(batch, account, norms, predicted, targets, sets, routing, windows, kgrams)
 
 
 def explain(
@@ -192,13 +196,18 @@ def explain(
     predicted, targets = reasons.predicted.tolist(), reasons.targets.tolist()
     norms, rows = reasons.norms.tolist(), probabilities.tolist()
     unknown, truncated = tokens.unknown_share.tolist(), tokens.truncated.tolist()
-    blank = reasons.blank.tolist()
+    blank, thresholds = reasons.blank.tolist(), network.thresholds
     columns = zip(kgrams, counts, sentences, capsules, reasons.account.texts(), strict=True)
     for n, (text_kgrams, text_counts, text_sentences, text_capsules, account) in enumerate(columns):
         scores, target = norms[n], targets[n]
         by_class = Account(account.by_class(), account.bias.sum(1))
         by_capsule = Account(account.by_capsule(target), account.bias[target])
         words = _words(batch.tokens[n], text_counts, by_class.shares[:, target])
+        rival, sets = max(scores[:target] + scores[target + 1 :]), None
+        if thresholds is not None:
+            rival = float(thresholds.norms[target])
+            order = np.argsort(-probabilities[n], kind="stable")
+            sets = tuple(classes[j] for j in order if reasons.predicted_sets[n, j])
         yield Explanation(
             text=batch.texts[n],
             classes=classes,
@@ -206,7 +215,7 @@ def explain(
             target=classes[target],
             scores=tuple(scores),
             probabilities=tuple(rows[n]),
-            margin=scores[target] - max(scores[:target] + scores[target + 1 :]),
+            margin=scores[target] - rival,
             kernel_size=network.config.kernel_size,
             kgrams=text_kgrams,
             words=words,
@@ -220,6 +229,8 @@ def explain(
             capsule_account=by_capsule,
             by_region=network.config.activation != "none",
             capsule_labels=labels,
+            predicted_classes=sets,
+            thresholds=() if thresholds is None else tuple(thresholds.thresholds.tolist()),
         )
 
 

@@ -130,6 +130,18 @@ class TokenBatch:
             None if self.truncated is None else self.truncated[mask],
         )
 
+    def take(self, texts: Numbers) -> TokenBatch:
+        """Texts by their numbers (n,), in this order; a text may be taken several times."""
+        sentences = ranges(self.sentence_offsets[texts], self.sentences_per_text[texts])
+        words = ranges(self.word_offsets[texts], self.words_per_text[texts])
+        return TokenBatch(
+            self.ids[words],
+            self.words_per_sentence[sentences],
+            self.sentences_per_text[texts],
+            None if self.spans is None else self.spans[words],
+            None if self.truncated is None else self.truncated[texts],
+        )
+
     def without(self, dropped: NDArray[np.bool_]) -> TokenBatch:
         """The same sentences without the words where `dropped` (words,) is true."""
         remaining = ~dropped
@@ -188,3 +200,9 @@ def _offsets(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Numbers:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=offsets[1:])
     return offsets
+
+
+def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """For each n, the `lengths[n]` consecutive numbers from `starts[n]` on, end to end."""
+    before = lengths.cumsum() - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
