@@ -10,10 +10,6 @@ from icaps.nn.thresholds import ClassThresholds
 from tests.conftest import make_texts
 
 NORMS = (0.55, 0.5, 0.8)  # at the thresholds: then `mixed_texts` have no, one or two labels
-    0.55,
-    0.5,
-    0.8,
-)  # at the thresholds: texts of `mixed_texts` then have no, one or two labels
 
 
 def with_thresholds(
