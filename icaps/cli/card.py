@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
         faithfulness = measure_faithfulness(classifier, evaluation, options.limit)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(options.model, *shape)
-    data = evaluated_data(options.data, place, options.part, EvaluationReport(evaluation), leak)
+    report = EvaluationReport(evaluation)
+    data = evaluated_data(options.data, place, options.part, report, leak, options.corrections)
     card = make_card(
         classifier,
         options.model,

@@ -182,6 +182,8 @@ def _fit_and_test(
         state_folder=state_folder,
         resume=options.resume,
     )
+    if options.corrections:
+        classifier.metrics_["corrected_texts"] = source.corrected
     first = not distributed.rank()
     if first:
         say_problems(source, "train")
@@ -195,6 +197,8 @@ def _fit_and_test(
         delete_state(state_folder)
     if test is not None:
         scores = classifier.metrics_["test"] = evaluate(classifier, test.pairs())
+        if options.corrections:
+            classifier.metrics_["corrected_test_texts"] = test.corrected
         if first:
             say_problems(test, "test")
             classifier.save(options.out)

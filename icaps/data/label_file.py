@@ -28,6 +28,7 @@ from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 
 PERSON, MODEL, GIVEN = "person", "model", "given"  # who gave a label
+EXPORTED = ("text", "label", "before", "by", "time")  # columns of an exported file
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class LabelFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        self.lock_path = self.path.with_name(f".{self.path.name}.lock")
+        self._lock = FileLock(self.lock_path)
 
     def add(self, labels: Iterable[GivenLabel]) -> str:
         """Adds labels as one batch; returns the name of the batch, for `undo`.
@@ -78,15 +80,16 @@ class LabelFile:
         self._append([{**label.to_dict(), "batch": batch} for label in labels])
         return batch
 
-    def undo(self, batch: str) -> None:
-        """Takes back a batch; its lines stay in the file.
+    def undo(self, batch: str, text: str | None = None) -> None:
+        """Takes back a batch, or the label of one text in it; its lines stay in the file.
 
         Raises:
-            DataError: There is no such batch, or the file cannot be written.
+            DataError: There is no such label, or the file cannot be written.
         """
-        if batch not in {label.batch for label in self.labels()}:
+        of_batch = [label.text for label in self.labels() if label.batch == batch]
+        if not of_batch or (text is not None and text not in of_batch):
             raise DataError(f"{self.path.name} has no labels {batch} that could be undone.")
-        self._append([{"undo": batch}])
+        self._append([{"undo": batch} if text is None else {"undo": batch, "text": text}])
 
     def labels(self) -> list[GivenLabel]:
         """All labels that were not undone, in their order.
@@ -94,10 +97,11 @@ class LabelFile:
         Raises:
             DataError: The file cannot be read, or a line is damaged.
         """
-        undone, labels = set(), []
+        labels: list[GivenLabel] = []
+        undone = set[tuple[str, str | None]]()  # batches, and batches with the text of one label
         for number, entry in self._entries():
             if "undo" in entry:
-                undone.add(entry["undo"])
+                undone.add((entry["undo"], entry.get("text")))
                 continue
             try:
                 label = GivenLabel(**entry)
@@ -106,7 +110,11 @@ class LabelFile:
             if not all(isinstance(value, str) for value in entry.values()):
                 raise self._damaged(number)
             labels.append(label)
-        return [label for label in labels if label.batch not in undone]
+        return [
+            label
+            for label in labels
+            if not {(label.batch, None), (label.batch, label.text)} & undone
+        ]
 
     def current(self) -> dict[int, GivenLabel]:
         """The last label of each text, by the hash of the text."""
@@ -123,7 +131,7 @@ class LabelFile:
                 for one in self.current().values()
                 if one.label
             ],
-            columns=("text", "label", "before", "by", "time"),
+            columns=EXPORTED,
         )
         if kind == "csv":
             return str(table.to_csv(index=False)).encode()

@@ -109,6 +109,16 @@ def slices() -> list[Slice]:
     return [_read(path) for path in sorted(_folder().glob(f"[!.]*{_SUFFIX}"))]
 
 
+def origin_of(path: Path) -> str:
+    """The data that the texts of a slice or a selection are from; "" for another file."""
+    if path.suffix != _SUFFIX or data_folder() not in path.parents or not path.is_file():
+        return ""
+    try:
+        return str(_read(path).origin.get("data", ""))
+    except DataError:
+        return ""
+
+
 def delete_slice(name: str) -> None:
     """Deletes a slice.
 

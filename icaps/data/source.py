@@ -53,7 +53,8 @@ class Source:
     """A stream of labelled texts that is read anew in each iteration, in bounded memory.
 
     Created by `open_source`. `spellings` counts the class names that were spelled in another way,
-    by name and spelling. `problems` has the bad rows of the current or last iteration.
+    by name and spelling. `problems` has the bad rows of the current or last iteration, and
+    `corrected` counts the texts whose label a correction replaced by another one.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Source:
     ) -> None:
         self.problems = Problems()
         self.spellings = Counter[tuple[str, str]]()
+        self.corrected = 0
         self._corrections = corrections
         self._strict = on_bad_rows == "strict"
         self._keep: Callable[[str], bool] = lambda _: True
@@ -115,6 +117,7 @@ class Source:
             FileError: A file cannot be read, or not to its end.
         """
         self.spellings = spellings = Counter[tuple[str, str]]()
+        self.corrected = 0
         for number in range(self._count):
             table, choice = self._plan(number)
             record = record_maker(choice.described(table.about), choice, spellings)
@@ -125,6 +128,7 @@ class Source:
                         continue
                     if self._corrections:
                         label = self._corrections.get(text_hash(item.text), item.label)
+                        self.corrected += label != item.label
                         item = item._replace(label=label)
                 yield item
 

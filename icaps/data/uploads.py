@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from icaps.data.cache import FOLDER_SETTING, data_folder
+from icaps.data.correction_files import delete_corrections
 from icaps.data.formats.detect import SUFFIXES
 from icaps.data.problems import FileError
 from icaps.data.streams import BLOCK, COMPRESSED_SUFFIXES, data_file
@@ -147,13 +148,14 @@ def uploads() -> list[Upload]:
 
 
 def delete_upload(path: Path) -> None:
-    """Deletes a file or folder that `uploads` lists, and no other.
+    """Deletes a file or folder that `uploads` lists, and no other, with its corrections.
 
     Raises:
         DataError: It is not listed, or cannot be deleted.
     """
     if path not in [upload.path for upload in uploads()]:
         raise DataError(f"{path} is not an upload (any more); choose a listed one.")
+    delete_corrections(path)
     with _writing():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         if not any(path.parent.iterdir()):

@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
+from icaps.data.class_names import class_numbers
 from icaps.data.encoding import replace_surrogates
 from icaps.data.fingerprint import fingerprint, fingerprint_files, recent_fingerprint
 from icaps.data.problems import Problem, Problems
 from icaps.data.sample import count_texts
 from icaps.data.source import Source
 from icaps.data.text_file import TextFile, TextFileWriter
+from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 from icaps.evaluate.predictions import (
     Predictions,
@@ -56,6 +58,8 @@ class Evaluation:
         texts: Read from their file. Lone surrogates in them are U+FFFD, as the model reads them and
             as a saved slice stores them.
         problems: The rows that were left out.
+        corrected: Number of texts whose label was replaced by a correction.
+        labels: A name for the labels, if they are not those of the files in `folder`.
     """
 
     folder: Path
@@ -64,6 +68,37 @@ class Evaluation:
     unknown: NDArray[np.floating[Any]]
     texts: TextFile
     problems: Problems
+    corrected: int = 0
+    labels: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name that no evaluation with other texts, predictions or labels has."""
+        return f"{self.folder} {self.labels}"
+
+    def with_corrections(self, corrections: Mapping[int, str], name: str) -> Evaluation:
+        """The same predictions with corrected labels.
+
+        Args:
+            corrections: The labels of texts by their hashes, from `label_file.load_corrections`.
+            name: A name for them, which other corrections do not have.
+
+        Raises:
+            DataError: A corrected label is none of the model's classes.
+        """
+        labels = np.array(self.predictions.labels)
+        places, names = [], []
+        for place, text in enumerate(self.texts):
+            if (label := corrections.get(text_hash(text))) is not None:
+                places.append(place)
+                names.append(label)
+        labels[places] = class_numbers(names, self.predictions.classes)
+        return dataclasses.replace(
+            self,
+            predictions=dataclasses.replace(self.predictions, labels=labels),
+            corrected=self.corrected + int((labels != self.predictions.labels).sum()),
+            labels=name,
+        )
 
 
 @dataclass(frozen=True)
@@ -134,7 +169,8 @@ def _artifact(
         if len(texts) != len(predictions.labels):
             raise ValueError("its columns are not of one length")
         words, unknown = read_word_counts(folder, len(texts))
-        return Evaluation(folder, predictions, words, unknown, texts, _problems(facts))
+        corrected = facts.get("corrected", 0)  # absent before there were corrections
+        return Evaluation(folder, predictions, words, unknown, texts, _problems(facts), corrected)
 
     skips = data.reading.get("on_bad_rows") == "skip"
     muted = sorted(classifier.muted_)
@@ -203,6 +239,7 @@ def _predict(
         if not write_predictions(chunks, folder, write):
             raise DataError("There are no texts to score.")
     facts = {
+        "corrected": source.corrected,
         "counts": source.problems.counts,
         "first": [
             dataclasses.asdict(problem)

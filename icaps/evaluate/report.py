@@ -87,6 +87,7 @@ class EvaluationReport:
             **self.scores.to_dict(),
             "blank": int(self.predictions.blank.sum()),
             "left_out": dict(self.evaluation.problems.counts),
+            "corrected": self.evaluation.corrected,
             "calibration": self.reliability.to_dict(),
             "rejection": [selection.to_dict() for selection in self.coverage],
         }
@@ -102,6 +103,8 @@ class EvaluationReport:
             f"{chance['macro_f1']:.2%}",
             f"calibration error {_percent(error)}; a perfect model's {reliability.perfect:.2%}",
         ]
+        if self.evaluation.corrected:
+            lines.append(f"{self.evaluation.corrected:,} labels are corrected")
         lines += [
             f"{name}: precision {_percent(own['precision'])}, recall {_percent(own['recall'])}, "
             f"F1 {_percent(own['f1'])} of {scores.plain['per_class'][name]['support']}"

@@ -241,7 +241,7 @@ def _model_numbers(facts: Facts) -> Iterator[Number]:
             if not isinstance(value, (dict, list)):
                 yield Number(part, "", name, value)
     data = facts["data"]
-    for name in ("name", "part", "texts", "unknown_words"):
+    for name in ("name", "part", "texts", "corrected", "unknown_words"):
         yield Number("data", "", name, data[name])
     for name, value in data["words"].items():
         yield Number("data", "words a text", name, value)

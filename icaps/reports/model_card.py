@@ -101,20 +101,28 @@ class EvaluatedData:
     """Labelled texts by the name that the user gave, their part, and the model's evaluation.
 
     The part is empty for a single file, which has none. `leak` counts the texts that the model was
-    trained on; None if that is not known.
+    trained on; None if that is not known. `corrections` is the file of corrected labels; empty
+    without one.
     """
 
     name: str
     part: str
     report: EvaluationReport
     leak: Leak | None = None
+    corrections: str = ""
 
 
 def evaluated_data(
-    name: str, place: Path, part: str, report: EvaluationReport, leak: Leak | None = None
+    name: str,
+    place: Path,
+    part: str,
+    report: EvaluationReport,
+    leak: Leak | None = None,
+    corrections: str | None = None,
 ) -> EvaluatedData:
     """Labelled texts in a file or a folder; see `data.resolve.resolve`."""
-    return EvaluatedData(name, part if place.is_dir() or part == HELD_OUT else "", report, leak)
+    shown = part if place.is_dir() or part == HELD_OUT else ""
+    return EvaluatedData(name, shown, report, leak, corrections or "")
 
 
 def make_card(
@@ -198,6 +206,7 @@ def _commands(
     """The commands that make the card again, run where the folders of model and data are."""
     options = ["--model", name, "--data", Path(data.name).name]
     options += ["--part", data.part] if data.part else []
+    options += ["--corrections", Path(data.corrections).name] if data.corrections else []
     card = ["icaps", "card", *options]
     commands = []
     if view is not None:
@@ -225,6 +234,7 @@ def _data_facts(data: EvaluatedData, classifier: ICapsClassifier) -> dict[str, A
         "name": Path(data.name).name,
         "part": data.part,
         "texts": len(predictions.labels),
+        "corrected": data.report.evaluation.corrected,
         "classes": dict(zip(predictions.classes, texts_by_class, strict=True)),
         "words": {
             **{name: float(np.quantile(words, share)) for name, share in _QUANTILES.items()},

@@ -13,6 +13,8 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.data.label_file import GivenLabel, LabelFile
+from icaps.data.source import open_source
 from icaps.interpret.global_view import load_view
 from tests.conftest import make_texts
 
@@ -98,6 +100,27 @@ def test_usage_mistakes_exit_with_2() -> None:
     with pytest.raises(SystemExit) as stop:
         main(["explain"])
     assert stop.value.code == 2
+
+
+def test_corrected_labels_are_counted(data: Path, tmp_path: Path) -> None:
+    first = [next(iter(open_source(data, part))) for part in ("train", "test")]
+    others = {"Cooking": "Sailing", "Gardens": "Cooking", "Sailing": "Gardens"}
+    file = LabelFile(tmp_path / "corrections.jsonl")
+    file.add(GivenLabel(row.text, others[row.label], row.label) for row in first)
+    out = tmp_path / "out"
+    arguments = ["train", "--data", str(data), "--out", str(out), "--corrections", str(file.path)]
+    assert main([*arguments, *FAST, "--set", "epochs=1"]) == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    given, corrected = (
+        [[row.label for row in open_source(data, part, **reading)] for part in ("train", "test")]
+        for reading in ({}, {"corrections": str(file.path)})
+    )
+    counts = [
+        sum(x != y for x, y in zip(*pair, strict=True))
+        for pair in zip(given, corrected, strict=True)
+    ]
+    assert min(counts) >= 1
+    assert [metrics["corrected_texts"], metrics["corrected_test_texts"]] == counts
 
 
 def test_a_class_that_only_the_test_has_costs_no_training(

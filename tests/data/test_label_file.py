@@ -11,7 +11,8 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
-from icaps.data.fingerprint import fingerprint
+from icaps.data import fingerprint as fingerprints
+from icaps.data.fingerprint import fingerprint, recent_fingerprint
 from icaps.data.label_file import GivenLabel, LabelFile, load_corrections
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -37,6 +38,19 @@ def test_the_last_label_of_a_text_counts(tmp_path: Path) -> None:
     assert len(file.path.read_text().splitlines()) == 5  # nothing is ever removed
     with pytest.raises(DataError, match="no labels nothing that"):
         file.undo("nothing")
+
+
+def test_one_text_of_a_batch_is_undone(tmp_path: Path) -> None:
+    file = LabelFile(tmp_path / "labels.jsonl")
+    first = file.add([label("One", "x"), label("Two", "x")])
+    file.add([label("One", "y", "x")])
+    file.undo(first, "Two")
+    assert [(one.text, one.label) for one in file.labels()] == [("One", "x"), ("One", "y")]
+    for text in ("Two", "Three"):  # undone already, or not in it
+        with pytest.raises(DataError, match="could be undone"):
+            file.undo(first, text)
+    file.undo(first)
+    assert [(one.text, one.label) for one in file.labels()] == [("One", "y")]
 
 
 def test_a_kill_in_the_middle_of_a_line_loses_that_line_alone(tmp_path: Path) -> None:
@@ -107,17 +121,25 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data.csv"
 
 
-def test_data_is_read_with_corrections(data: Path, tmp_path: Path) -> None:
+def test_data_is_read_with_corrections(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprints, "_SLOW", -1)  # so that each one is reused
+    monkeypatch.setattr(fingerprints, "_REUSE", 1e9)
     file = LabelFile(tmp_path / "labels.jsonl")
     file.add([label("the sail", "Boats", "Food"), label("Rose", ""), label("Elsewhere", "x")])
     reading = {"corrections": str(file.path)}
-    labels = [record.label for record in open_source(data, **reading)]
-    assert labels == ["Food", "Boats", "Boats", "x"]
+    source = open_source(data, **reading)
+    for _ in range(2):  # counted anew each time
+        assert [record.label for record in source] == ["Food", "Boats", "Boats", "x"]
+        assert source.corrected == 2
     assert [record.label for record in open_source(data)] == ["Food", "Food", "Food", "x"]
     before = fingerprint(data, ("train",), reading)
+    assert recent_fingerprint(data, ("train",), reading) == before
     assert before != fingerprint(data, ("train",), {})
     file.add([label("Rose", "Plants")])
     assert fingerprint(data, ("train",), reading) != before
+    assert recent_fingerprint(data, ("train",), reading) != before
     with pytest.raises(DataError, match="no file of corrections"):
         open_source(data, corrections=tmp_path / "missing")
 
@@ -147,8 +169,9 @@ def test_a_model_is_evaluated_on_corrected_labels(
         csv.writer(file).writerows([("text", "label"), *rows])
     LabelFile(tmp_path / "labels.jsonl").add([label("The sail and the mast.", "Sailing")])
     given = ["evaluate", "--model", str(tmp_path / "model"), "--data", str(tmp_path / "data.csv")]
-    accuracies = []
+    scores = []
     for more in ([], ["--corrections", str(tmp_path / "labels.jsonl")]):
         assert main([*given, "--json", *more]) == 0
-        accuracies.append(json.loads(capsys.readouterr().out)["accuracy"])
-    assert accuracies == [0.5, 1.0]
+        facts = json.loads(capsys.readouterr().out)
+        scores.append((facts["accuracy"], facts["corrected"]))
+    assert scores == [(0.5, 0), (1.0, 1)]

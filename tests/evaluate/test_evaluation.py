@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.label_file import GivenLabel, LabelFile, load_corrections
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -295,3 +296,31 @@ def test_saved_slices(
     (found,) = report.saved_slices(slices())
     assert (found.kind, found.name, found.texts) == ("saved slice", "mine", 3)
     assert found.accuracy.value == report.predictions.correct[[3, 20, 21]].mean()
+
+
+def test_corrected_labels_need_no_new_predictions(
+    classifier: ICapsClassifier, model_folder: Path, place: Path, tmp_path: Path
+) -> None:
+    given = made(classifier, model_folder, place)
+    first, second = given.texts.take(np.array([0, 1]))
+    names = [str(name) for name in classifier.classes_]
+    labels = [names[number] for number in given.predictions.labels]
+    other = next(name for name in names if name != labels[0])
+    file = LabelFile(tmp_path / "labels.jsonl")
+    file.add([GivenLabel(first.upper(), other), GivenLabel(second, labels[1])])
+    corrections = load_corrections(file.path)
+    corrected = given.with_corrections(corrections, "a name")
+    reading = {"corrections": str(file.path)}
+    weights = weights_fingerprint(model_folder)
+    whole = evaluate_data(classifier, weights, EvaluationData(place, "test", reading))
+    assert corrected.predictions.labels.tolist() == whole.predictions.labels.tolist()
+    changed = np.flatnonzero(corrected.predictions.labels != given.predictions.labels)
+    assert 0 in changed
+    assert corrected.corrected == whole.corrected == len(changed)
+    assert given.corrected == 0
+    assert len({given.key, corrected.key, whole.key}) == 3
+    assert EvaluationReport(corrected).to_dict() == EvaluationReport(whole).to_dict()
+    assert "labels are corrected" in EvaluationReport(corrected).to_text()
+    file.add([GivenLabel(first, "Brand new")])
+    with pytest.raises(DataError, match="has the class 'Brand new', which the model lacks"):
+        given.with_corrections(load_corrections(file.path), "another name")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.text_hash import text_hash
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.evaluate.leakage import Leak
@@ -221,3 +222,31 @@ def test_it_warns_of_texts_that_were_trained_on(
     assert "were held out of the training" in page
     assert "--part held_out" in page
     assert told not in page
+
+
+def test_corrected_labels_are_counted(
+    classifier: ICapsClassifier,
+    model_folder: Path,
+    data_file: Path,
+    evaluated: EvaluationReport,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = evaluated.evaluation.texts.take(np.array([0]))[0]
+    labels = set(evaluated.predictions.classes)
+    number = int(evaluated.predictions.labels[0])
+    other = sorted(labels - {evaluated.predictions.classes[number]})[0]
+    evaluation = evaluated.evaluation.with_corrections({text_hash(text): other}, "a name")
+    monkeypatch.setitem(classifier.metrics_, "corrected_texts", 1_234)
+    file = str(data_file.with_name("my corrections.jsonl"))
+    data = evaluated_data(
+        str(data_file), data_file, "test", EvaluationReport(evaluation), corrections=file
+    )
+    card = make(classifier, model_folder, data, None, None)
+    count = evaluation.corrected
+    assert count >= 1
+    assert (card.facts["data"]["corrected"], card.facts["evaluation"]["corrected"]) == (count,) * 2
+    assert "--corrections 'my corrections.jsonl'" in card.facts["commands"][0]
+    for kind in ("markdown", "html"):
+        page = " ".join(card.to_bytes(kind).decode().split())
+        assert f"The labels of {count} of them are corrected." in page
+        assert "The labels of 1,234 of its training texts are corrected." in page
