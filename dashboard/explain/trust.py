@@ -5,7 +5,14 @@ import streamlit as st
 from dashboard.cache import explanations
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import KGRAMS
-from icaps.faithfulness.reason_results import CHANCE, FLIPS, MATTERS, UNTESTED, flip_sentence
+from icaps.faithfulness.reason_results import (
+    CHANCE,
+    FLIPS,
+    MATTERS,
+    UNTESTED,
+    decided_class,
+    flip_sentence,
+)
 from icaps.html import escape
 from icaps.results import Explanation
 
@@ -24,8 +31,11 @@ def show_trust(model: ModelFolder, explanation: Explanation, shading: str) -> No
     if reason_test is None:
         return
     verdict, *numbers = reason_test.to_sentences()
-    if reason_test.level == FLIPS and (flip := explanations.flip(model, explanation)) is not None:
-        verdict = flip_sentence(explanation, flip)  # names the words
+    names_words = reason_test.level == FLIPS
+    if explanation.multilabel:  # the words are those of the class that is lost
+        names_words &= decided_class(explanation) == explanation.target
+    if names_words and (flip := explanations.flip(model, explanation)) is not None:
+        verdict = flip_sentence(explanation, flip)
     if shading != KGRAMS:
         numbers.append("These words are those that are shaded under “K-grams”.")
     details = "".join(f'<p class="detail">{escape(line)}</p>' for line in numbers)

@@ -103,14 +103,15 @@ def run(options: argparse.Namespace) -> int:
     overlaps = _measure_overlaps(options, classifier, texts, others)
     agreement = [] if others is None else list(word_agreement(texts, others, names, seed))
     sanity = list(cascade(texts, KGRAM_RANKINGS, seed)) if options.sanity else []
-    blank = len(sample) - len(texts)
+    multilabel = classifier.network_.thresholds is not None
     if options.json:
         facts = {
             "model": options.model,
             "data": options.data,
             "seed": seed,
             "texts": len(texts),
-            "blank": blank,
+            "blank": texts.blank,
+            **({"undecided": texts.undecided} if multilabel else {}),
             "leak": leak and leak.to_dict(),
             "left_out": list(left_out),
             "rows": [to_plain_dict(row) for row in rows],
@@ -122,7 +123,14 @@ def run(options: argparse.Namespace) -> int:
         }
         print(json.dumps(facts))
         return 0
-    print(f"{len(texts):,} texts (seed {seed}); {blank:,} without a known word")
+    explained = f"{len(texts):,} texts (seed {seed}); {texts.blank:,} without a known word"
+    if multilabel:
+        explained = (
+            f"{len(texts):,} predicted classes of {len(sample) - texts.blank - texts.undecided:,} "
+            f"texts (seed {seed}); {texts.undecided:,} texts without a predicted class, "
+            f"{texts.blank:,} without a known word"
+        )
+    print(explained)
     print("", *ranking_lines(rows), sep="\n")
     if normalised:
         print("", *normalised_lines(normalised), sep="\n")
@@ -171,12 +179,17 @@ def _load_other(options: argparse.Namespace, classifier: ICapsClassifier) -> ICa
     """The model to compare with.
 
     Raises:
-        ConfigError: It has other classes.
+        ConfigError: It has other classes, or gives a text another number of labels.
     """
     other = classifier.load(options.other_model)
     if list(other.classes_) != list(classifier.classes_):
         raise ConfigError(
             f"{options.other_model} has other classes than {options.model}; compare models that "
             "were trained on the same data."
+        )
+    if (other.network_.thresholds is None) != (classifier.network_.thresholds is None):
+        raise ConfigError(
+            f"One of {options.other_model} and {options.model} gives a text several labels, and "
+            "the other one label; compare models of one kind."
         )
     return other

@@ -26,6 +26,7 @@ from icaps.faithfulness.attributions.registry import (
 from icaps.faithfulness.choices import Choices, bins, covered_words, first, random_places
 from icaps.faithfulness.perturbation import REMOVALS, class_norms_per_batch, remove
 from icaps.faithfulness.texts import ExplainedTexts
+from icaps.inference import predicted_sets
 from icaps.results import Interval
 from icaps.stats import bootstrap_mean
 
@@ -40,7 +41,8 @@ class RemovalEffects:
     Attributes:
         comprehensiveness: The class norm minus that without the chosen words.
         sufficiency: The class norm minus that with the chosen words alone.
-        flips: Share of the choices without which another class wins, or no known word is left.
+        flips: Share of the choices without which the class is not predicted: another one wins, or
+            it is below its threshold, or no known word is left.
         covered: Share of the text's words that are selected.
     """
 
@@ -92,7 +94,7 @@ def measure(texts: ExplainedTexts, choices: Sequence[Choices], removal: str) -> 
         without, alone = np.split(variant_norms.astype(float), 2)  # (choices, J) each
         comprehensiveness.append(whole - without[:, target].mean())
         sufficiency.append(whole - alone[:, target].mean())
-        flips.append(((without.argmax(1) != target) | ~without.any(1)).mean())
+        flips.append((~predicted_sets(texts.network, without)[:, target]).mean())
     return RemovalEffects(
         comprehensiveness=np.array(comprehensiveness, float),
         sufficiency=np.array(sufficiency, float),

@@ -24,7 +24,7 @@ from icaps.errors import DataError
 from icaps.faithfulness.attributions.registry import DRAWS, RANDOM, score_words
 from icaps.faithfulness.choices import first
 from icaps.faithfulness.texts import ExplainedTexts
-from icaps.inference import Reading, read_texts
+from icaps.inference import Reading, most_probable, read_texts
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import select_kgrams
 from icaps.results import Interval
@@ -166,13 +166,17 @@ def measure_plausibility(
         classifier.muted_,
         tuple(readings[n] for n in known),
         tuple(
-            int(readings[n].activity.class_norms.argmax()) if (j := targets[n]) is None else j
+            _most_probable(classifier, readings[n]) if (j := targets[n]) is None else j
             for n in known
         ),
     )
     compared = [numbered[n] for n in known]
     for ranking in rankings:
         yield _measure(ranking, compared, _score(ranking, compared, explained, seed), seed)
+
+
+def _most_probable(classifier: ICapsClassifier, reading: Reading) -> int:
+    return int(most_probable(classifier.network_, reading.activity.class_norms.numpy())[0])
 
 
 def _target(classifier: ICapsClassifier, label: str | int | None) -> int | None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from icaps.results import Explanation, Interval, KGram
 
 RARE = 0.05  # at most this share of sets must change a norm as much, or it may be by chance
 _CHANGE = 0.001  # of a norm; a smaller one is none
 LEVELS = FLIPS, MATTERS, CHANCE, UNTESTED = "flips", "matters", "chance", "untested"
+
+# A class, or with several labels per text the predicted classes, the most probable first.
+Prediction: TypeAlias = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,10 @@ class ReasonTest:
         testable: Whether at most 5% of the sets are the shaded words themselves; a text of few
             words has no other sets.
         predicted, predicted_without, predicted_alone: The class predicted for the whole text,
-            without the shaded words, and for them alone; "" if no known word is left.
-        random_flips: Number of sets without which another class is predicted.
+            without the shaded words, and for them alone; "" if no known word is left. With several
+            labels per text, the classes.
+        random_flips: Number of sets without which another class is predicted; with several labels
+            per text, without which `target` is predicted and was not, or the reverse.
         exhaustive: Whether the sets are all sets of as many words, the shaded words included.
     """
 
@@ -57,9 +62,9 @@ class ReasonTest:
     draws: int
     seed: int
     testable: bool
-    predicted: str
-    predicted_without: str
-    predicted_alone: str
+    predicted: Prediction
+    predicted_without: Prediction
+    predicted_alone: Prediction
     random_flips: int
     exhaustive: bool
 
@@ -75,8 +80,11 @@ class ReasonTest:
 
     @property
     def flips(self) -> bool:
-        """Whether another class is predicted without the shaded words."""
-        return self.predicted_without != self.predicted
+        """Whether another class is predicted without the shaded words.
+
+        With several labels per text: whether `target` is predicted, and was not, or the reverse.
+        """
+        return differs(self.predicted, self.predicted_without, self.target)
 
     @property
     def matters(self) -> bool:
@@ -114,11 +122,12 @@ class ReasonTest:
         sets = "as many random words"
         if self.exhaustive:
             sets = f"each of the {self.draws:,} sets of as many words"
+        other = f"{self.target} changes" if self._has_several else "another class"
         return [
             self._verdict(),
             f"{verb} the words of the K-grams ({self.shaded:,} of {self.words:,} words): "
-            f"{self._change}. {verb} {sets}: {_mean_and_range(self.random_without)}, and another "
-            f"class in {self.random_flips:,} of {self.draws:,}.",
+            f"{self._change}. {verb} {sets}: {_mean_and_range(self.random_without)}, and "
+            f"{other} in {self.random_flips:,} of {self.draws:,}.",
             f"The words of the K-grams alone, all others {others}: the norm of "
             f"{self.target} is {self.alone:.2f}{more}. {sets[0].upper()}{sets[1:]} alone: "
             f"{_mean_and_range(self.random_alone)}.",
@@ -149,8 +158,14 @@ class ReasonTest:
         return f"{seen}. The {self.draws:,} sets of as many words are too few to rule out chance."
 
     @property
+    def _has_several(self) -> bool:
+        """Whether a text may have several labels."""
+        return not isinstance(self.predicted, str)
+
+    @property
     def _explained_class_is_lost(self) -> bool:
-        return self.flips and self.target == self.predicted
+        predicted = (self.predicted,) if isinstance(self.predicted, str) else self.predicted
+        return self.flips and self.target in predicted
 
     @property
     def _seen(self) -> str:
@@ -158,6 +173,8 @@ class ReasonTest:
         without = "Without these words" if self.removal == "deletion" else "With these words masked"
         if not self._explained_class_is_lost:
             return f"{without} {self._change}"
+        if self._has_several:
+            return f"{without} {self.target} is no longer predicted"
         if not self.predicted_without:
             return f"{without} no known word is left"
         return f"{without} it is {self.predicted_without}, not {self.predicted}"
@@ -175,6 +192,11 @@ class ReasonTest:
     @property
     def _class_after(self) -> str:
         """Whether the predicted class changes without the words."""
+        if not isinstance(self.predicted, str):
+            if self.flips:
+                return f"{self.target} is then predicted"
+            stays = "stays predicted" if self.target in self.predicted else "is still not predicted"
+            return f"{self.target} {stays}"
         if not self.flips:
             return f"the class stays{'' if self.target == self.predicted else ' ' + self.predicted}"
         if not self.predicted_without:
@@ -195,8 +217,29 @@ class ReasonTest:
             **dataclasses.asdict(self),
             "random_without": self.random_without.to_dict("mean"),
             "random_alone": self.random_alone.to_dict("mean"),
+            "predicted": _plain(self.predicted),
+            "predicted_without": _plain(self.predicted_without),
+            "predicted_alone": _plain(self.predicted_alone),
             **{name: getattr(self, name) for name in derived},
         }
+
+
+def differs(one: Prediction, other: Prediction, target: str) -> bool:
+    """Whether two predictions differ; with several labels per text, on whether `target` is one."""
+    if isinstance(one, str) or isinstance(other, str):
+        return one != other
+    return (target in one) != (target in other)
+
+
+def decided_class(explanation: Explanation) -> str:
+    """The class whose loss is searched for; "" if none is predicted.
+
+    It is the predicted class. With several labels per text it is the explained class if that is
+    predicted, else the most probable of the predicted classes.
+    """
+    if explanation.target in explanation.given_classes and explanation.multilabel:
+        return explanation.target
+    return next(iter(explanation.given_classes), "")
 
 
 @dataclass(frozen=True)
@@ -205,13 +248,14 @@ class Flip:
 
     Attributes:
         kgrams: The set, in the order of the explanation.
-        predicted: The class predicted without them; "" if no known word is left.
+        predicted: The class predicted without them; "" if no known word is left. With several
+            labels per text, the classes.
         scores: Norm of each class capsule without them.
         exact: Whether every smaller set of the explanation's K-grams was tried.
     """
 
     kgrams: tuple[KGram, ...]
-    predicted: str
+    predicted: Prediction
     scores: tuple[float, ...]
     exact: bool
 
@@ -219,8 +263,14 @@ class Flip:
         """Plain data for JSON."""
         return dataclasses.asdict(self) | {
             "kgrams": [dataclasses.asdict(kgram) for kgram in self.kgrams],
+            "predicted": _plain(self.predicted),
             "scores": list(self.scores),
         }
+
+
+def _plain(prediction: Prediction) -> str | list[str]:
+    """For JSON, which has lists of classes."""
+    return prediction if isinstance(prediction, str) else list(prediction)
 
 
 def _mean_and_range(norm: Interval) -> str:
@@ -229,14 +279,22 @@ def _mean_and_range(norm: Interval) -> str:
 
 def flip_sentence(explanation: Explanation, flip: Flip | None) -> str:
     """The smallest set of K-grams without which the class changes, in a sentence."""
+    tested = decided_class(explanation)
+    if flip is None and explanation.multilabel:
+        if not tested:
+            return "No class is predicted, so there is none that a K-gram decides."
+        return f"Whichever K-grams are removed, {tested} stays predicted."
     if flip is None:
         return f"Whichever K-grams are removed, the class stays {explanation.predicted}."
     kgrams = ", ".join(f"“{kgram.text}”" for kgram in flip.kgrams)
-    outcome = (
-        f"it is {flip.predicted}, not {explanation.predicted}"
-        if flip.predicted
-        else "no known word is left"
-    )
+    outcome = "no known word is left"
+    if not isinstance(flip.predicted, str):
+        others = ", ".join(flip.predicted)
+        outcome = f"{tested} is no longer predicted" + (f"; {others} still is" if others else "")
+        if len(flip.predicted) > 1:
+            outcome = f"{outcome.removesuffix('is')}are"
+    elif flip.predicted:
+        outcome = f"it is {flip.predicted}, not {explanation.predicted}"
     caveat = "" if flip.exact else " No smaller set was found, but not all were tried."
     return f"Without {kgrams} {outcome}.{caveat}"
 

@@ -17,8 +17,15 @@ from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.faithfulness.choices import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, class_norms_per_batch, remove
-from icaps.faithfulness.reason_results import RARE, Flip, ReasonTest
-from icaps.inference import class_norms
+from icaps.faithfulness.reason_results import (
+    RARE,
+    Flip,
+    Prediction,
+    ReasonTest,
+    decided_class,
+    differs,
+)
+from icaps.inference import class_norms, predicted_sets
 from icaps.results import Explanation, Interval, KGram
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
@@ -71,7 +78,7 @@ def try_reasons(
     )
     norms = class_norms_per_batch(classifier.network_, variants, classifier.muted_)
     tests = (
-        _reason_test(explanation, chosen, variant_norms, removal, seed)
+        _reason_test(classifier, explanation, chosen, variant_norms, removal, seed)
         for explanation, chosen, variant_norms in zip(known, choices, norms, strict=True)
     )
     for explanation in explanations:
@@ -121,9 +128,12 @@ def flipping_set(
 ) -> Flip | None:
     """The smallest set of an explanation's K-grams without which another class is predicted.
 
+    With several labels per text, those without which the explained class is not predicted, or if it
+    is not anyway, the most probable of the predicted classes (`reason_results.decided_class`).
+
     K-grams are removed one after another, each time the one that lowers the lead of the class most.
     Then all smaller sets of the ten K-grams with the largest effect alone are tried. None if no set
-    changes the class, or if the text is blank.
+    changes the class, if no class is predicted, or if the text is blank.
 
     Args:
         classifier: The one that computed the explanation.
@@ -133,7 +143,7 @@ def flipping_set(
     Raises:
         ConfigError: There is no such removal.
     """
-    if explanation.blank:
+    if explanation.blank or not decided_class(explanation):
         return None
     search = _Search(classifier, explanation, removal)
     single = search.leads([(n,) for n in range(len(search.kgrams))])
@@ -150,7 +160,7 @@ def flipping_set(
 
 
 class _Search:
-    """The search for a flipping set: the lead of the predicted class without a set of K-grams."""
+    """The search for a flipping set: the lead of the tested class without a set of K-grams."""
 
     def __init__(self, classifier: ICapsClassifier, explanation: Explanation, removal: str) -> None:
         first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
@@ -160,19 +170,25 @@ class _Search:
         words = range(len(explanation.words))
         under = [words_under(explanation, [kgram]) for kgram in self.kgrams]
         self._covered = np.array([np.isin(words, numbers) for numbers in under])  # (kgrams, words)
-        self._predicted = explanation.classes.index(explanation.predicted)
+        self._tested = explanation.classes.index(decided_class(explanation))
 
     def leads(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """The lead of the predicted class without each set (sets,); negative if another wins."""
-        norms = self._norms(sets)
-        others = np.delete(norms, self._predicted, axis=1).max(1)
-        lead = (norms[:, self._predicted] - others).astype(float)
-        lost = (norms.argmax(1) != self._predicted) | ~norms.any(1)
+        """The lead of the class without each set (sets,); negative if it is not predicted.
+
+        It is over the largest norm of another class, or the norm at the threshold of the class.
+        """
+        norms, network = self._norms(sets), self._classifier.network_
+        if network.thresholds is None:
+            rivals = np.delete(norms, self._tested, axis=1).max(1)
+        else:
+            rivals = network.thresholds.norms[self._tested]
+        lead = (norms[:, self._tested] - rivals).astype(float)
+        lost = ~predicted_sets(network, norms)[:, self._tested]
         leads: NDArray[np.float64] = np.where(lost, np.minimum(lead, -np.finfo(float).tiny), lead)
         return leads
 
     def greedy(self) -> tuple[int, ...] | None:
-        """The K-grams of a greedy removal until another class wins; None if none does."""
+        """The K-grams of a greedy removal until the class is not predicted; None if it stays."""
         chosen: tuple[int, ...] = ()
         while rest := [n for n in range(len(self.kgrams)) if n not in chosen]:
             sets = [(*chosen, n) for n in rest]
@@ -185,7 +201,7 @@ class _Search:
     def flip(self, chosen: tuple[int, ...]) -> Flip:
         """The result of removing a set."""
         (norms,) = self._norms([chosen])
-        predicted = _predicted(self._explanation.classes, norms)
+        (predicted,) = _predictions(self._classifier, self._explanation.classes, norms[None])
         kgrams = tuple(self.kgrams[n] for n in chosen)
         exact = len(self.kgrams) <= _ALL_SUBSETS or len(chosen) < 3  # all single ones were tried
         return Flip(kgrams, predicted, tuple(norms.tolist()), exact)
@@ -223,11 +239,19 @@ def _all_are_tried(words: int, size: int) -> bool:
 
 
 def _reason_test(
-    explanation: Explanation, chosen: Choices, norms: Norms, removal: str, seed: int
+    classifier: ICapsClassifier,
+    explanation: Explanation,
+    chosen: Choices,
+    norms: Norms,
+    removal: str,
+    seed: int,
 ) -> ReasonTest:
     """The test from sets of words (1 + sets, W), the shaded words first, and their norms."""
     target = explanation.classes.index(explanation.target)
-    predicted = [_predicted(explanation.classes, row) for row in norms]
+    predicted = _predictions(classifier, explanation.classes, norms)
+    whole: Prediction = explanation.predicted
+    if explanation.predicted_classes is not None:
+        whole = explanation.predicted_classes
     without, alone = np.split(norms[:, target].astype(float), 2)
     sets = len(chosen) - 1
     shaded = int(chosen[0].sum())
@@ -246,17 +270,31 @@ def _reason_test(
         draws=sets,
         seed=seed,
         testable=bool((chosen[1:] == chosen[0]).all(1).mean() <= RARE),
-        predicted=explanation.predicted,
+        predicted=whole,
         predicted_without=predicted[0],
         predicted_alone=predicted[1 + sets],
-        random_flips=sum(name != explanation.predicted for name in predicted[1 : 1 + sets]),
+        random_flips=sum(
+            differs(whole, other, explanation.target) for other in predicted[1 : 1 + sets]
+        ),
         exhaustive=_all_are_tried(chosen.shape[1], shaded),
     )
 
 
-def _predicted(classes: Sequence[str], norms: Norms) -> str:
-    """The class with the largest norm; "" if all are 0, as no known word is left."""
-    return classes[int(norms.argmax())] if norms.any() else ""
+def _predictions(
+    classifier: ICapsClassifier, classes: Sequence[str], norms: Norms
+) -> list[Prediction]:
+    """What is predicted for class norms (n, J); "" if all are 0, as no known word is left.
+
+    With several labels per text it is a tuple of classes, the most probable first.
+    """
+    sets = predicted_sets(classifier.network_, norms)
+    if classifier.network_.thresholds is None:
+        return [next((classes[j] for j in np.flatnonzero(row).tolist()), "") for row in sets]
+    order = (-classifier.calibrated(norms)).argsort(1, kind="stable")
+    return [
+        tuple(classes[j] for j in ranked.tolist() if row[j])
+        for ranked, row in zip(order, sets, strict=True)
+    ]
 
 
 def _interval_of_sets(norms: NDArray[np.float64]) -> Interval:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from icaps.config import ExplainOptions
 from icaps.faithfulness.choices import Choices, covered_words, random_places
 from icaps.faithfulness.texts import ExplainedTexts, common_texts
-from icaps.inference import Reading, read
+from icaps.inference import Reading, predicted_sets, read
 from icaps.interpret.tables import is_content_word
 from icaps.model import ICapsNet
 from icaps.results import Interval
@@ -35,7 +35,8 @@ class Overlap:
         texts: Number of texts that were compared.
         jaccard: Jaccard index of the words that the K-grams of the two cover.
         random: The same with the K-grams of the second at random places.
-        same_class: Share of the texts with the same predicted class.
+        same_class: Share of the texts with the same predicted class; with several labels per text,
+            of the predicted classes that both have.
     """
 
     of: str
@@ -87,8 +88,10 @@ def overlap_after_replacement(
     )
     targets = tuple(texts.targets[n] for n, _, _ in rows)
     after = covered_words(ExplainedTexts(texts.network, texts.muted, changed, targets), options)
-    predicted = [int(reading.activity.class_norms.argmax()) for reading in changed]
-    same = [one == target for one, target in zip(predicted, targets, strict=True)]
+    same = [
+        bool(predicted_sets(texts.network, reading.activity.class_norms.numpy())[0, target])
+        for reading, target in zip(changed, targets, strict=True)
+    ]
     return _overlap(change, options.ranking, [before[n] for n, _, _ in rows], after, same, seed)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import DataError
-from icaps.inference import Reading, capsule_mask, read_texts
+from icaps.inference import Reading, capsule_mask, each_prediction, read_texts
 from icaps.model import ICapsNet
 
 
@@ -23,21 +23,35 @@ class ExplainedTexts:
         muted: Primary capsules that are switched off.
         readings: The activity of the network for each text.
         targets: The explained classes, by number.
+        blank: Number of texts without a known word, which were left out.
+        undecided: Number of texts without a predicted class, which were left out as well.
     """
 
     network: ICapsNet
     muted: tuple[int, ...]
     readings: tuple[Reading, ...]
     targets: tuple[int, ...]
+    blank: int = 0
+    undecided: int = 0
 
     @classmethod
     def predicted(
         cls, network: ICapsNet, muted: tuple[int, ...], readings: Iterable[Reading]
     ) -> ExplainedTexts:
-        """The readings that are not blank, each with its predicted class as the target."""
-        known = tuple(reading for reading in readings if not reading.blank[0])
-        targets = tuple(int(reading.activity.class_norms.argmax()) for reading in known)
-        return cls(network, muted, known, targets)
+        """The readings that are not blank, each with its predicted class as the target.
+
+        A text with several predicted classes is there once for each.
+        """
+        explained, targets, blank, undecided = [], [], 0, 0
+        for reading in readings:
+            if reading.blank[0]:
+                blank += 1
+                continue
+            _, classes = each_prediction(network, reading)
+            explained += [reading] * len(classes)
+            targets += classes.tolist()
+            undecided += not len(classes)
+        return cls(network, muted, tuple(explained), tuple(targets), blank, undecided)
 
     def __len__(self) -> int:
         return len(self.readings)
@@ -64,11 +78,16 @@ def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> Explain
     """Reads texts; those with a known word are returned, with their predicted class as the target.
 
     Raises:
-        DataError: No text has a word of the vocabulary.
+        DataError: No text has a word of the vocabulary, or none has a predicted class.
     """
     network, muted = classifier.network_, classifier.muted_
     batches = read_texts(network, classifier.vocabulary_, texts, muted)
     explained = ExplainedTexts.predicted(network, muted, chain.from_iterable(batches))
+    if not len(explained) and explained.undecided:
+        raise DataError(
+            "No class reaches its threshold for any of these texts; use texts similar to the "
+            "model's training texts."
+        )
     if not len(explained):
         raise DataError(
             "The model knows no word of these texts; use texts similar to its training texts."
@@ -79,8 +98,14 @@ def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> Explain
 def common_texts(one: ExplainedTexts, other: ExplainedTexts) -> list[tuple[int, int]]:
     """The texts in which two models know a word, as their numbers in `one` and in `other`.
 
-    Both were read from the same strings.
+    Both were read from the same strings. A text with several predicted classes is paired by class;
+    a class that `other` does not predict is paired with one that it does.
     """
-    number = {reading.texts[0]: n for n, reading in enumerate(other.readings)}
-    texts = ((n, number.get(reading.texts[0])) for n, reading in enumerate(one.readings))
-    return [(n, m) for n, m in texts if m is not None]
+    number: dict[tuple[str, int | None], int] = {}
+    for m, (reading, target) in enumerate(other):
+        number[reading.texts[0], target] = number[reading.texts[0], None] = m
+    pairs = []
+    for n, (reading, target) in enumerate(one):
+        places = ((reading.texts[0], target), (reading.texts[0], None))
+        pairs += [(n, number[place]) for place in places if place in number][:1]
+    return pairs

@@ -100,7 +100,7 @@ def measure_faithfulness(
     rows = make_rows(list(measure_rankings(texts, RANKINGS, seed=seed)), seed)
     return {
         "texts": len(texts),
-        "blank": len(sample) - len(texts),
+        "blank": texts.blank,
         "seed": seed,
         "limit": limit,
         "rows": [to_plain_dict(row) for row in rows],
