@@ -413,6 +413,11 @@ def _normal(name: str) -> str:
     return " ".join(re.split(r"[\s_.\-]+", words.strip().lower()))
 
 
+def is_label_name(name: str) -> bool:
+    """Whether a column has a usual name of labels, such as "label", "Class" or "sentiment"."""
+    return _is_usual(name, _LABEL_NAMES)
+
+
 def _is_usual(name: str | None, usual: Sequence[str]) -> bool:
     return name is not None and _normal(name) in usual
 

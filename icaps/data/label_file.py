@@ -15,11 +15,11 @@ import io
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from filelock import FileLock
@@ -54,6 +54,13 @@ class GivenLabel:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return asdict(self)
+
+
+class Undone(NamedTuple):
+    """The undoing of a batch, or of the label of one text in it."""
+
+    batch: str
+    text: str | None = None
 
 
 class LabelFile:
@@ -97,24 +104,41 @@ class LabelFile:
         Raises:
             DataError: The file cannot be read, or a line is damaged.
         """
-        labels: list[GivenLabel] = []
-        undone = set[tuple[str, str | None]]()  # batches, and batches with the text of one label
-        for number, entry in self._entries():
-            if "undo" in entry:
-                undone.add((entry["undo"], entry.get("text")))
-                continue
-            try:
-                label = GivenLabel(**entry)
-            except TypeError as error:
-                raise self._damaged(number) from error
-            if not all(isinstance(value, str) for value in entry.values()):
-                raise self._damaged(number)
-            labels.append(label)
+        entries, _ = self.entries_after(0)
+        undone = {entry for entry in entries if isinstance(entry, Undone)}
         return [
-            label
-            for label in labels
-            if not {(label.batch, None), (label.batch, label.text)} & undone
+            entry
+            for entry in entries
+            if isinstance(entry, GivenLabel)
+            and not {Undone(entry.batch), Undone(entry.batch, entry.text)} & undone
         ]
+
+    def entries_after(self, start: int) -> tuple[list[GivenLabel | Undone], int]:
+        """Reads the file from a byte on: labels, and what was undone.
+
+        Args:
+            start: 0, or what an earlier call returned, so that only new lines are read.
+
+        Returns:
+            The entries in their order, and the byte after the last whole line.
+
+        Raises:
+            DataError: The file cannot be read, or a line is damaged.
+        """
+        entries: list[GivenLabel | Undone] = []
+        content = self._read(start)
+        for number, line in enumerate(content.split(b"\n") if content else ()):
+            try:
+                entry = json.loads(line)
+                if not all(isinstance(value, str) for value in entry.values()):
+                    raise TypeError
+                if "undo" in entry:
+                    entries.append(Undone(entry["undo"], entry.get("text")))
+                else:
+                    entries.append(GivenLabel(**entry))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise self._damaged(start, number) from error
+        return entries, start + len(content) + bool(content)
 
     def current(self) -> dict[int, GivenLabel]:
         """The last label of each text, by the hash of the text."""
@@ -142,21 +166,19 @@ class LabelFile:
         table.to_parquet(buffer, index=False)
         return buffer.getvalue()
 
-    def _entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The lines with their numbers; one that was cut off while it was written is left out."""
+    def _read(self, start: int) -> bytes:
+        """The whole lines from a byte on, without the last line end.
+
+        A line that was cut off while it was written is left out.
+        """
         try:
-            content = self.path.read_bytes() if self.path.exists() else b""
+            if not self.path.exists():
+                return b""
+            with self.path.open("rb") as file:
+                file.seek(start)
+                return file.read().rpartition(b"\n")[0]
         except OSError as error:
             raise DataError(f"{self.path} cannot be read ({error}).") from error
-        whole, _, _ = content.rpartition(b"\n")
-        for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
-            try:
-                entry = json.loads(line)
-            except ValueError as error:
-                raise self._damaged(number) from error
-            if not isinstance(entry, dict):
-                raise self._damaged(number)
-            yield number, entry
 
     def _append(self, entries: Sequence[dict[str, Any]]) -> None:
         content = "".join(json.dumps(entry) + "\n" for entry in entries).encode()
@@ -170,7 +192,9 @@ class LabelFile:
         except OSError as error:
             raise DataError(f"{self.path} cannot be written ({error}).") from error
 
-    def _damaged(self, number: int) -> DataError:
+    def _damaged(self, start: int, number: int) -> DataError:
+        """The error for a line, by its number from 0 after the byte `start`."""
+        number += self.path.read_bytes()[:start].count(b"\n") + 1
         return DataError(f"{self.path}, line {number}: it is no label; remove the line.")
 
 

@@ -18,6 +18,7 @@ from icaps.data.columns import ColumnChoice
 from icaps.data.problems import Problem
 from icaps.data.raw_table import ABSENT, FileDescription
 
+MISSING_LABEL = "missing label"  # kind of problem
 _CACHED_CLASSES = 4096  # labels whose class is cached
 
 
@@ -161,7 +162,7 @@ def _class_name(value: Any, choice: ColumnChoice) -> str | _Fault:
     if choice.whole and label.endswith(".0"):
         label = label.removesuffix(".0")
     if not label:
-        return _Fault("missing label", "the row has no label; add one.")
+        return _Fault(MISSING_LABEL, "the row has no label; add one.")
     if "\n" in label or "\r" in label:
         return _Fault("line end in label", f"the class name {label!r} has a line end; rename it.")
     if choice.names is None:

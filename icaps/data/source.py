@@ -19,8 +19,8 @@ from icaps.data.formats.memory import memory_table
 from icaps.data.label_file import load_corrections
 from icaps.data.part_files import find_files, has_part
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
-from icaps.data.raw_table import FileDescription, RawTable
-from icaps.data.records import Record, record_maker
+from icaps.data.raw_table import FileDescription, RawTable, Row
+from icaps.data.records import MISSING_LABEL, Record, record_maker, text_of
 from icaps.data.text_hash import text_hash
 from icaps.errors import ConfigError, DataError
 
@@ -110,8 +110,11 @@ class Source:
         """Yields the text and the class name of each record of `__iter__`."""
         return ((record.text, record.label) for record in self)
 
-    def scan(self) -> Iterator[Record | Problem]:
+    def scan(self, unlabelled: bool = False) -> Iterator[Record | Problem]:
         """Yields records and the problems of bad rows, whatever `on_bad_rows` is.
+
+        Args:
+            unlabelled: Whether a row without a label is a record with an empty one, not a problem.
 
         Raises:
             FileError: A file cannot be read, or not to its end.
@@ -123,6 +126,8 @@ class Source:
             record = record_maker(choice.described(table.about), choice, spellings)
             for row in table.rows((choice.label, *choice.text)):
                 item = row if isinstance(row, Problem) else record(*row)
+                if unlabelled and isinstance(item, Problem) and item.kind == MISSING_LABEL:
+                    item = _without_label(row, choice.described(table.about))
                 if isinstance(item, Record):
                     if not self._keep(item.text):
                         continue
@@ -236,6 +241,15 @@ def open_test(place: str | Path, log: Callable[[str], None], **options: Any) -> 
         log(f"the test part is not scored: {error}")
         return None
     return test
+
+
+def _without_label(row: Row | Problem, about: FileDescription) -> Record | Problem:
+    """The record of a row whose label is missing, with an empty one."""
+    if isinstance(row, Problem):  # of a format that cannot tell the text without a label
+        return row
+    file, line, values = row
+    text = text_of(file, line, values[1:], about.text, about)
+    return Record(text, "", file, line) if isinstance(text, str) else text
 
 
 def _columns_of(train: Source | None) -> Callable[[], FileDescription | None]:

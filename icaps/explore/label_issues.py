@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,10 +119,7 @@ def cross_validate(
     """
     known: NDArray[np.bool_] = index.words > 0
     if known.sum() < _MIN_ROWS or len(np.unique(index.labels[known])) < 2:
-        raise DataError(
-            f"{int(known.sum())} rows with words are too few to doubt a label; give at least "
-            f"{_MIN_ROWS}, of two classes."
-        )
+        raise DataError(_too_few(int(known.sum())))
     folds = np.fromiter((text_hash(text) % FOLDS for text in index.texts), np.int8, len(index))
     rng = np.random.default_rng(0)
     progress.expect_texts(int(known.sum()))
@@ -130,41 +127,91 @@ def cross_validate(
         tested = np.flatnonzero(known & (folds == fold))
         fitted = rng.permutation(np.flatnonzero(known & (folds != fold)))[:_MAX_FITTED]
         progress.say(f"fold {fold + 1} of {FOLDS}: fitting a linear model to {len(fitted):,} rows")
-        _predict_fold(index, fitted, tested, probabilities, progress)
+        _predict_fold(index.text, index.labels, fitted, tested, probabilities, progress)
     return known
 
 
+def doubted_labels(
+    texts: Sequence[str], labels: NDArray[np.integer[Any]], classes: int
+) -> LabelIssues:
+    """The label issues of texts in memory: as `find_label_issues`, without an index or a cache.
+
+    Args:
+        texts: The texts.
+        labels: (texts,), class numbers.
+        classes: J, the number of classes.
+
+    Raises:
+        DataError: There are too few texts or classes, or no words.
+    """
+    if len(texts) < _MIN_ROWS or len(np.unique(labels)) < 2:
+        raise DataError(_too_few(len(texts)))
+    folds = np.array([text_hash(text) % FOLDS for text in texts])
+    rng = np.random.default_rng(0)
+    probabilities = np.zeros((len(texts), classes))
+    for fold in range(FOLDS):
+        tested, fitted = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if len(tested) and len(fitted):
+            _predict_fold(
+                lambda rows: [texts[n] for n in rows.tolist()],
+                labels,
+                rng.permutation(fitted),
+                tested,
+                probabilities,
+            )
+    return confident_issues(probabilities, labels)
+
+
+def _too_few(rows: int) -> str:
+    return (
+        f"{rows} rows with words are too few to doubt a label; give at least {_MIN_ROWS}, of two "
+        "classes."
+    )
+
+
 def _predict_fold(
-    index: Index,
+    texts: Callable[[NDArray[np.int64]], list[str]],
+    labels: NDArray[np.integer[Any]],
     fitted: NDArray[np.int64],
     tested: NDArray[np.int64],
     probabilities: Probabilities,
-    progress: ProgressReporter,
+    progress: ProgressReporter = SILENT,
 ) -> None:
-    """Fits a linear model to some rows, in random order, and predicts the tested ones."""
+    """Fits a linear model to some rows, in random order, and predicts the tested ones.
+
+    Args:
+        texts: Reads the texts of some rows.
+        labels: (all rows,), class numbers.
+        fitted, tested: Numbers of rows.
+        probabilities: (all rows, J), changed in place.
+        progress: Receives the number of rows that were predicted.
+    """
     held_out, training = np.split(fitted, [max(1, round(_HELD_OUT * len(fitted)))])
-    classes, numbers = np.unique(index.labels[training], return_inverse=True)
+    classes, numbers = np.unique(labels[training], return_inverse=True)
     if len(classes) == 1:
         probabilities[np.ix_(tested, classes)] = 1
         return
-    held_out = held_out[np.isin(index.labels[held_out], classes)]
+    held_out = held_out[np.isin(labels[held_out], classes)]
     if not len(held_out):
         held_out = training
     model = fit_linear(
         classes,
-        (_texts(index, training), numbers),
-        (list(_texts(index, held_out)), np.searchsorted(classes, index.labels[held_out])),
+        (_streamed(texts, training), numbers),
+        (texts(held_out), np.searchsorted(classes, labels[held_out])),
         seed=0,
         say=lambda _: None,
     )
     for start in range(0, len(tested), _BATCH):
         batch = tested[start : start + _BATCH]
-        probabilities[np.ix_(batch, classes)] = model.predict_proba(index.text(batch))
+        probabilities[np.ix_(batch, classes)] = model.predict_proba(texts(batch))
         progress.on_texts(len(batch))
 
 
-def _texts(index: Index, rows: NDArray[np.int64]) -> Iterator[str]:
-    return (text for text, _ in index.labelled(rows))
+def _streamed(
+    texts: Callable[[NDArray[np.int64]], list[str]], rows: NDArray[np.int64]
+) -> Iterator[str]:
+    for start in range(0, len(rows), _BATCH):
+        yield from texts(rows[start : start + _BATCH])
 
 
 def confident_issues(

@@ -124,9 +124,9 @@ def test_no_model_sees_a_row_that_it_predicts(
     folds: list[tuple[set[int], set[int]]] = []
     predict = module._predict_fold
 
-    def recorded(index: Index, fitted, tested, *others) -> None:  # type: ignore[no-untyped-def]
+    def recorded(texts, labels, fitted, tested, *others) -> None:  # type: ignore[no-untyped-def]
         folds.append((set(fitted.tolist()), set(tested.tolist())))
-        predict(index, fitted, tested, *others)
+        predict(texts, labels, fitted, tested, *others)
 
     monkeypatch.setattr(module, "_predict_fold", recorded)
     probabilities = np.full((51, 3), np.nan)

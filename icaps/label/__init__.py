@@ -1,0 +1,1 @@
+"""Labelling: which texts a person labels next, and what was labelled so far."""

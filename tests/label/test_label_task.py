@@ -1,0 +1,95 @@
+"""Labelling tasks: texts, held-out part, labels, undo, progress, training data, curve, export."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from icaps.data.source import read_part
+from icaps.errors import ConfigError, DataError
+from icaps.label.task import LabelTask
+
+TEXTS = [f"Text number {n} of the heap" for n in range(20)]
+
+
+def make(folder: Path, **options: object) -> LabelTask:
+    given = {"classes": ["x", "y"], "held_out": 4, "seed": 3} | options
+    return LabelTask.create(folder / "task", TEXTS, **given)  # type: ignore[arg-type]
+
+
+def test_the_held_out_part_is_drawn_at_random_and_comes_first(tmp_path: Path) -> None:
+    task = make(tmp_path)
+    drawn = np.random.default_rng(3).permutation(20)[:4].tolist()
+    assert list(task.held_out) == drawn
+    seen = []
+    for _ in range(20):
+        item = task.next("random")
+        assert item is not None
+        assert item.text == TEXTS[item.id]
+        assert item.held_out == (len(seen) < 4)
+        assert ("held-out" if item.held_out else "drawn at random") in item.why
+        seen.append(item.id)
+        task.give(item.id, "x")
+    assert seen[:4] == drawn
+    assert sorted(seen) == list(range(20))
+    assert task.next("random") is None
+
+
+def test_labels_are_given_skipped_and_undone(tmp_path: Path) -> None:
+    task = make(tmp_path)
+    first = task.give(0, "x", by="Ada")
+    task.give(0, "y")
+    task.skip(1)
+    one = task.label(0)
+    assert one is not None
+    assert (one.label, one.before, one.by) == ("y", "x", "person")
+    assert task.undo() == (1,)
+    assert task.label(1) is None
+    assert task.undo() == (0,)
+    assert [(one.label, one.by) for one in task.labels()] == [("x", "Ada")]
+    assert task.undo(first) == (0,)
+    with pytest.raises(DataError, match="no label that could"):
+        task.undo()
+    for bad in ("z", ["x", "y"], []):
+        with pytest.raises(DataError, match="class"):
+            task.give(0, bad)
+    with pytest.raises(DataError, match="no text 20"):
+        task.give(20, "x")
+    with pytest.raises(ConfigError, match="no order"):
+        task.next("best")
+
+
+def test_progress_training_data_and_exports_agree(tmp_path: Path) -> None:
+    task = make(tmp_path)
+    with pytest.raises(DataError, match="label some"):
+        task.training_data()
+    held_out = task.held_out
+    others = [n for n in range(20) if n not in held_out]
+    task.give(held_out[0], "x")
+    task.give_many([(others[0], "x"), (others[1], "y"), (others[2], "y")], by="Ada")
+    task.skip(others[3])
+    progress = task.progress()
+    assert progress.by_class == {"x": 2, "y": 2}
+    assert (progress.labelled, progress.training, progress.skipped, progress.left) == (4, 3, 1, 15)
+    assert (progress.held_out, progress.held_out_labelled) == (4, 1)
+    folder = task.training_data()
+    assert folder == task.training_data()
+    train, test = read_part(folder, "train"), read_part(folder, "test")
+    assert dict(zip(train.texts, train.labels, strict=True)) == {
+        TEXTS[others[0]]: "x",
+        TEXTS[others[1]]: "y",
+        TEXTS[others[2]]: "y",
+    }
+    assert test.texts == [TEXTS[held_out[0]]]
+    rows = pd.read_csv(io.BytesIO(task.export("csv")), keep_default_na=False).to_dict("records")
+    assert rows == pd.read_parquet(io.BytesIO(task.export("parquet"))).to_dict("records")
+    assert rows == [json.loads(line) for line in task.export("jsonl").splitlines()]
+    assert [(row["text"], row["by"], row["part"]) for row in rows if row["label"] == "y"] == [
+        (TEXTS[others[1]], "Ada", "train"),
+        (TEXTS[others[2]], "Ada", "train"),
+    ]
+    with pytest.raises(ConfigError, match="xlsx"):
+        task.export("xlsx")
