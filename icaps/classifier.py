@@ -27,8 +27,8 @@ from icaps.config import (
 )
 from icaps.data.class_names import class_name_warnings
 from icaps.data.texts import check_texts
-from icaps.errors import CheckpointError, ConfigError, ICapsError
-from icaps.inference import CHUNK, Reading, class_norms, read_texts
+from icaps.errors import CheckpointError, ConfigError, DataError, ICapsError
+from icaps.inference import CHUNK, Reading, class_norms, predicted_sets, read_texts
 from icaps.interpret.account import BatchAccount, TextAccount
 from icaps.interpret.capsule_labels import automatic_label, load_label_words
 from icaps.interpret.edits import Edit, Edits
@@ -43,7 +43,10 @@ from icaps.train.dataset import (
     ExtraTexts,
     Labelled,
     TrainingData,
+    encode_label_sets,
     encode_labels,
+    has_label_sets,
+    indicator_matrix,
     prepare_stream,
     prepare_texts,
 )
@@ -62,7 +65,8 @@ class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ig
 class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier that explains its predictions by K-grams (Wang, Hu and Ji 2020).
 
-    `X` is always a sequence of strings. Without settings, `fit` chooses those that suit the texts
+    `X` is always a sequence of strings. A text has one label, or several: then the model is one of
+    scikit-learn's multilabel classifiers. Without settings, `fit` chooses those that suit the texts
     (`train.recipe`), as `icaps train` does. Single settings are parameters too, as `model__dropout`
     or `train__learning_rate`, for `set_params` and for grid search.
 
@@ -83,13 +87,16 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: (J,), sorted.
+        multilabel_: Whether a text may have several labels.
+        thresholds_: (J,), the probabilities from which a text has each class; None with one label
+            per text.
         network_, vocabulary_: The trained network, with its settings in `config`, and its
             vocabulary.
         train_config_: The settings by which it was trained.
         history_: A record per epoch.
         metrics_: Sizes, seed, best epoch, coverage of vectors, and others.
         interrupted_: Whether Ctrl-C ended the training.
-        inverse_temperature_: The factor of `predict_proba`.
+        inverse_temperature_: The factor of `predict_proba`, with one label per text.
         muted_: Numbers of primary capsules that are switched off; see `without`.
         capsule_names_: Names that users gave to primary capsules, by number.
         edits_: What is neutral; see `edited`.
@@ -127,7 +134,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Texts.
-            y: Labels: strings, numbers or booleans.
+            y: Labels: strings, numbers or booleans. With several labels per text, an indicator
+                matrix (texts, J), as scikit-learn's `MultiLabelBinarizer` returns it, whose
+                classes are 0 to J - 1; or a list, tuple or set of labels per text.
             unlabelled: Texts without labels, which are read once. They help where few texts have
                 labels: see `train.self_training`.
             state_folder: Where the state of the training is saved after each epoch, every few
@@ -142,10 +151,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             CheckpointError: The state cannot be written, or does not fit this training.
         """
         texts = check_texts(X)
-        classes, labels = encode_labels(texts, y)
+        if has_label_sets(y):
+            classes, labels, label_sets = encode_label_sets(texts, y)
+        else:
+            (classes, labels), label_sets = encode_labels(texts, y), None
 
         def prepare(model: ModelSettings, train: TrainSettings, extra: ExtraTexts) -> TrainingData:
-            return prepare_texts(texts, classes, labels, model, train, self._load_vectors, extra)
+            load = self._load_vectors
+            return prepare_texts(texts, classes, labels, model, train, load, extra, label_sets)
 
         sample = sample_texts(unlabelled).without(texts)
         return self._fit(prepare, sample, state_folder, resume)
@@ -194,10 +207,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """The class norms (texts, J).
 
-        For two classes, as in scikit-learn, it is the second norm minus the first (texts,).
+        For two classes, as in scikit-learn, it is the second norm minus the first (texts,), except
+        with several labels per text.
         """
         norms = self.class_norms(X)
-        return norms[:, 1] - norms[:, 0] if norms.shape[1] == 2 else norms
+        difference = norms.shape[1] == 2 and not self.multilabel_
+        return norms[:, 1] - norms[:, 0] if difference else norms
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Calibrated probabilities (texts, J): softmax of the norms times one fitted factor.
@@ -205,6 +220,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Norms do not add up to 1. The factor is positive, so it does not change the order of the
         classes. It maximizes the likelihood of the validation texts (temperature scaling, Guo et
         al. 2017). A blank text has 1 / J for each class.
+
+        With several labels per text, each class has a probability of its own, a logistic function
+        of its norm that is fitted to the validation texts. They do not add up to 1.
         """
         return self.calibrated(self.class_norms(X))
 
@@ -225,8 +243,12 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The accuracy of `predict` for texts with these labels (texts,).
 
         Where the classes are strings, as after `icaps train`, other labels mean their names: 1 is
-        "1".
+        "1". With several labels per text it is the share of texts whose labels are all right and
+        complete; `y` may have each form that `fit` takes.
         """
+        if self.multilabel_:
+            subset_accuracy: float = super().score(X, self.indicator(y), sample_weight)
+            return subset_accuracy
         if all(isinstance(label, str) for label in self._labels()):
             y = [str(label) for label in y]
         accuracy: float = super().score(X, y, sample_weight)
@@ -238,10 +260,48 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """The class of the largest norm (texts,); the first class for a blank text."""
-        numbers = self.class_norms(X).argmax(1)
-        predicted: NDArray[Any] = self.classes_[numbers]
+        """The class of the largest norm (texts,); the first class for a blank text.
+
+        With several labels per text, an indicator matrix (texts, J) of 0 and 1: the classes whose
+        probability is at least their threshold. A blank text has none.
+        """
+        norms = self.class_norms(X)
+        if self.multilabel_:
+            return predicted_sets(self.network_, norms).astype(np.int64)
+        predicted: NDArray[Any] = self.classes_[norms.argmax(1)]
         return predicted
+
+    def predict_labels(self, X: Sequence[str]) -> list[tuple[str, ...]]:  # noqa: N803
+        """The names of the predicted classes of each text, in the order of `classes_`."""
+        predicted = self.predict(X)
+        if not self.multilabel_:
+            return [(str(label),) for label in predicted]
+        names = np.array(self._class_names, dtype=object)
+        return [tuple(names[row > 0]) for row in predicted]
+
+    def indicator(self, y: Any) -> NDArray[np.int64]:
+        """Several labels per text as an indicator matrix (texts, J) of 0 and 1.
+
+        Args:
+            y: In one of the forms of `fit`, or strings as `data.label_sets` writes them.
+
+        Raises:
+            DataError: A label is none of the classes, or a matrix has other columns.
+        """
+        return indicator_matrix(y, self._labels()).astype(np.int64)
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a text may have several labels."""
+        self._check_fitted()
+        return self.network_.thresholds is not None
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64] | None:
+        """The probabilities from which a text has each class (J,); None with one label per text."""
+        self._check_fitted()
+        thresholds = self.network_.thresholds
+        return None if thresholds is None else thresholds.thresholds
 
     def explain(
         self,
@@ -452,6 +512,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
 
     def _load_vectors(self) -> LoadedVectors:
@@ -465,10 +526,16 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         resume: bool,
     ) -> ICapsClassifier:
         data = prepare(self.model, self.train, ExtraTexts())
-        counts = np.bincount(data.training.all_labels, minlength=len(data.classes)).tolist()
+        everything = data.training.select_all()
+        counts = everything.class_counts(len(data.classes)).tolist()
         names = map(str, data.classes)
         for warning in class_name_warnings(dict(zip(names, counts, strict=True))):
             logger(self.callbacks)(warning)
+        if unlabelled.total and data.multilabel:
+            raise DataError(
+                "Texts without labels cannot help a model with several labels per text: leave "
+                "them out."
+            )
         fit = (
             partial(fit_self_training, unlabelled, prepare) if unlabelled.total else fit_checkpoint
         )

@@ -27,6 +27,7 @@ ACTIVATIONS = ("none", "relu", "tanh", "gelu")
 KGRAM_RANKINGS = ROUTING, CONTRIBUTION, ACCOUNT = "routing", "contribution", "account"
 CLASS_WEIGHTS = ("none", "balanced")
 LOSSES = ("margin", "cross_entropy")
+ROUTINGS = BY_CLASS, INDEPENDENT = "classes", "independent"
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 SCORE_NAMES = {ACCURACY: "accuracy", MACRO_F1: "macro F1"}
 LAST = "last"
@@ -48,6 +49,7 @@ ADDED: dict[str, Any] = {
     "ramp_share": 0.0,
     "trained_dropout": 0.0,
     "scale_votes": False,
+    "routing": BY_CLASS,
 }
 MAX_SEED = 2**32 - 1  # the maximum that numpy, scikit-learn, gensim and torch all accept
 
@@ -97,6 +99,12 @@ class ModelConfig:
         "en", "language of the sentence splitter, when hierarchical: an ISO 639 code"
     )
     routing_iterations: int = _field(3, "iterations of dynamic routing", "r")
+    routing: str = _field(
+        BY_CLASS,
+        "classes: a capsule divides its votes among the classes, as in the paper; independent: its "
+        "routing weight for one class does not depend on those for others, for several labels per "
+        "text",
+    )
     activation: str = _field(
         "none", "activation function after the convolution; the paper names none"
     )
@@ -129,6 +137,7 @@ class ModelConfig:
             value = getattr(self, name)
             _check(value is None or value >= 1, name, value, "at least 1, or none to read all")
         _check(self.activation in ACTIVATIONS, "activation", self.activation, _one_of(ACTIVATIONS))
+        _check(self.routing in ROUTINGS, "routing", self.routing, _one_of(ROUTINGS))
         _check(
             self.region_dim % self.query_dim == 0,
             "region_dim",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.data.class_names import class_numbers
+from icaps.data.label_sets import indicator
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
 from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes
@@ -40,6 +41,8 @@ class Reading:
         numbers: (B,), position of each text in the input.
         texts: The texts as typed, if the input was strings; else empty.
         labels: (B,), class numbers, from `read_labelled`; else None.
+        label_sets: (B, J), whether a text has a class, from `read_labelled` with several labels per
+            text; `labels` is then None.
     """
 
     tokens: TokenBatch
@@ -47,6 +50,7 @@ class Reading:
     numbers: NDArray[np.int64]
     texts: Sequence[str] = ()
     labels: NDArray[np.int64] | None = None
+    label_sets: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         """Number of texts."""
@@ -62,7 +66,15 @@ class Reading:
         for n, (tokens, *activity) in enumerate(zip(self.tokens, *columns, strict=True)):
             one = slice(n, n + 1)
             labels = None if self.labels is None else self.labels[one]
-            yield Reading(tokens, Activity(*activity), self.numbers[one], self.texts[one], labels)
+            label_sets = None if self.label_sets is None else self.label_sets[one]
+            yield Reading(
+                tokens,
+                Activity(*activity),
+                self.numbers[one],
+                self.texts[one],
+                labels,
+                label_sets,
+            )
 
     @property
     def blank(self) -> NDArray[np.bool_]:
@@ -83,6 +95,7 @@ class Reading:
             self.numbers[texts],
             [self.texts[n] for n in texts] if self.texts else (),
             None if self.labels is None else self.labels[texts],
+            None if self.label_sets is None else self.label_sets[texts],
         )
 
 
@@ -132,23 +145,36 @@ def read_labelled(
     vocabulary: Vocabulary,
     classes: Sequence[str],
     labelled: Iterable[tuple[str, str]],
+    multilabel: bool = False,
 ) -> Iterator[Reading]:
     """As `read_texts`, from a stream of texts with class names, without spans.
 
     Under torchrun each process runs its share of the texts.
+
+    Args:
+        network, vocabulary, classes: Of a model.
+        labelled: Texts with class names, or with sets of them (`data.label_sets`).
+        multilabel: Whether the model has several labels per text.
 
     Raises:
         DataError: A label is none of the classes.
     """
     start = 0
     for chunk in _chunks(labelled):
-        labels = class_numbers((label for _, label in chunk), classes)
+        names = [label for _, label in chunk]
+        labels = None if multilabel else class_numbers(names, classes)  # (chunk,)
+        label_sets = indicator(names, classes) if multilabel else None  # (chunk, J)
         share = np.arange(len(chunk))[distributed.share()]
         texts = [chunk[n][0] for n in share]
         tokens = encode(vocabulary, texts, network.config, spans=False)
         for reading in read(network, tokens, texts=texts):
             numbers = share[reading.numbers]
-            yield dataclasses.replace(reading, numbers=start + numbers, labels=labels[numbers])
+            yield dataclasses.replace(
+                reading,
+                numbers=start + numbers,
+                labels=None if labels is None else labels[numbers],
+                label_sets=None if label_sets is None else label_sets[numbers],
+            )
         start += len(chunk)
 
 

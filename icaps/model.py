@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from icaps.config import VECTOR_STEP, ModelConfig, TrainConfig
+from icaps.config import BY_CLASS, INDEPENDENT, VECTOR_STEP, ModelConfig, TrainConfig
 from icaps.nn.dropout import dropout
 from icaps.nn.lookup import LookupCache
 from icaps.nn.packing import Layout, lay_out
@@ -54,7 +54,7 @@ class CapsuleOutput(NamedTuple):
     Attributes:
         class_capsules: cc_j (B, J, d_c).
         routing: beta_ij (B, I, J) of the last iteration, which formed the class capsules. It adds
-            up to 1 over the classes (eq. 9).
+            up to 1 over the classes (eq. 9), unless the routing is independent.
         agreement: v pc_j|i . cc_j (B, I, J), of votes as they are summed (`CapsuleLayer`).
     """
 
@@ -236,6 +236,10 @@ class CapsuleLayer(nn.Module):
     Routing weights start at 1/J, so with many classes the sums of votes are small, and so are the
     norms and their gradients. `vote_scale` is a factor v of the sums, which is 1 in the paper; the
     logits of the routing do not have it, so that routing stays as soft.
+
+    Independent routing replaces the softmax over classes of eq. 9 for texts with several labels,
+    for which a capsule need not choose between classes: beta_ij = sigmoid(b_ij - log(J - 1)). That
+    is the softmax of b_ij against J - 1 logits of zero, so it starts at 1 / J too.
     """
 
     def __init__(
@@ -246,9 +250,11 @@ class CapsuleLayer(nn.Module):
         class_dim: int,
         iterations: int,
         vote_scale: float = 1.0,
+        routing: str = BY_CLASS,
     ) -> None:
         super().__init__()
         self.iterations = iterations
+        self.routing = routing
         self.vote_scale = vote_scale
         self.capsule_weight = nn.Parameter(torch.empty(num_classes, class_dim, primary_dim))  # W_j
         self.capsule_bias = nn.Parameter(torch.zeros(num_capsules, num_classes, class_dim))  # b_ij
@@ -268,7 +274,7 @@ class CapsuleLayer(nn.Module):
         # The routing logits b_ij of line 2 (B, J, I); the biases b_ij of eq. 8 are `capsule_bias`.
         logits = primary_capsules.new_zeros(texts, len(self.capsule_weight), capsules)
         for _ in range(self.iterations):
-            routing = logits.softmax(1)  # beta_ij (B, J, I) over classes: line 4, eq. 9
+            routing = self._route(logits)  # beta_ij (B, J, I): line 4
             if capsule_mask is not None:
                 routing = routing * capsule_mask.view(-1, 1, capsules)
             # cc_j (B, J, d_c): lines 5 and 6
@@ -277,6 +283,12 @@ class CapsuleLayer(nn.Module):
             logits = logits + agreement  # line 7
         agreement = self.vote_scale * agreement
         return CapsuleOutput(outputs, routing.transpose(1, 2), agreement.transpose(1, 2))
+
+    def _route(self, logits: Tensor) -> Tensor:
+        """beta_ij (B, J, I) of the routing logits: eq. 9, or a sigmoid per class."""
+        if self.routing == INDEPENDENT:
+            return (logits - math.log(max(logits.shape[1] - 1, 1))).sigmoid()
+        return logits.softmax(1)
 
     def _sum_votes(self, primary_capsules: Tensor, routing: Tensor) -> Tensor:
         """s_j = sum_i beta_ij pc_j|i (B, J, d_c)."""
@@ -348,6 +360,7 @@ class ICapsNet(nn.Module):
             config.class_dim,
             config.routing_iterations,
             math.sqrt(num_classes / 4) if config.scale_votes else 1.0,
+            config.routing,
         )
         self.lookup = LookupCache()  # for `icaps.inference`, which is faster with a lookup table
         self.edits: Any = None  # `interpret.edits.Edits`, which `icaps.inference` applies
@@ -435,17 +448,19 @@ def margin_loss(
 
     Args:
         class_norms: ||cc_j|| (B, J).
-        labels: j* (B,), class numbers.
+        labels: j* (B,), class numbers; or I_j*(j) of eq. 17 itself, (B, J) of 0 and 1, which is 1
+            for each class of a text with several.
         config: Has m+, m- and lambda.
         weights: (B,), the factor of each text's loss; None: 1. The sum over texts is divided by B
             and not by the sum of the weights, so that the mean over batches does not depend on
-            which texts are in one batch.
+            which texts are in one batch. Or (B, J), of each class of each text.
     """
-    present = F.one_hot(labels, class_norms.shape[1]).to(
-        class_norms.dtype
-    )  # I_j*(j) (B, J), eq. 17
+    present = labels if labels.ndim == 2 else F.one_hot(labels, class_norms.shape[1])
+    present = present.to(class_norms.dtype)  # I_j*(j) (B, J), eq. 17
     too_small = (config.margin_present - class_norms).clamp(min=0).square()  # (B, J)
     too_large = (class_norms - config.margin_absent).clamp(min=0).square()  # (B, J)
     losses = present * too_small + config.absent_weight * (1 - present) * too_large  # L_j, eq. 16
+    if weights is not None and weights.ndim == 2:
+        losses, weights = weights * losses, None
     text_losses = losses.sum(1)  # (B,)
     return (text_losses if weights is None else weights * text_losses).mean()

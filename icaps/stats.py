@@ -55,6 +55,16 @@ def macro_f1(
     return float((2 * hits / np.maximum(true + guesses, 1)).mean())
 
 
+def macro_f1_of_sets(labels: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
+    """As `macro_f1`, for several labels per text.
+
+    Args:
+        labels, predicted: (texts, J), whether a text has a class.
+    """
+    hits = (labels & predicted).sum(0)
+    return float((2 * hits / np.maximum(labels.sum(0) + predicted.sum(0), 1)).mean())
+
+
 def entropy(counts: NDArray[np.number[Any]]) -> Values:
     """Entropy along the last axis, in nats; NaN where all counts are 0."""
     totals = counts.sum(-1, keepdims=True)

@@ -33,7 +33,9 @@ class RowsAsTexts(ICapsClassifier):
     def fit(self, X: Any, y: Any = None) -> "RowsAsTexts":
         if y is None:
             return super().fit([], y)
-        X, y = validate_data(self, X, y, dtype=None)
+        shape = np.asarray(y).shape
+        several = len(shape) == 2 and shape[1] > 1
+        X, y = validate_data(self, X, y, dtype=None, multi_output=several)
         super().fit(self._texts(X), y)
         return self
 

@@ -195,7 +195,7 @@ def _fit_and_test(
         return INTERRUPTED_CODE
     if first:
         delete_state(state_folder)
-    if test is not None:
+    if test is not None and not classifier.multilabel_:
         scores = classifier.metrics_["test"] = evaluate(classifier, test.pairs())
         if options.corrections:
             classifier.metrics_["corrected_test_texts"] = test.corrected
@@ -205,6 +205,12 @@ def _fit_and_test(
             progress.say(
                 f"test accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
             )
+    if first:
+        unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
+        classes = list(map(str, classifier.classes_))
+        save_examples(choose_examples(unseen, classes), options.out)
+    if classifier.multilabel_:
+        return 0
     part = "train" if test is None else "test"
     if first:
         progress.say(f"counting what the capsules do with the {part} texts")
@@ -212,8 +218,5 @@ def _fit_and_test(
     counted = source if test is None else test
     view = make_view(classifier, options.out, data, counted, progress.on_texts)
     if first:
-        unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
-        classes = list(map(str, classifier.classes_))
-        save_examples(choose_examples(unseen, classes), options.out)
         save_view(view, options.out)
     return 0

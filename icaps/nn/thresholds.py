@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,27 @@ class ClassThresholds:
         reached = self.probabilities(norms) >= self.thresholds
         known = np.any(norms, axis=-1, keepdims=True)
         return np.asarray(reached & known)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Plain data for JSON."""
+        return {name: values.tolist() for name, values in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], classes: int) -> ClassThresholds:
+        """The inverse of `to_dict`, for J classes.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is incomplete or has other values.
+        """
+        names = [field.name for field in fields(cls)]
+        arrays = [np.asarray(content[name], dtype=float) for name in names]
+        if any(values.shape != (classes,) or not np.isfinite(values).all() for values in arrays):
+            raise ValueError(f"{', '.join(names)} are not {classes} finite numbers each")
+        read = cls(*arrays)
+        inside = (read.thresholds > 0) & (read.thresholds < 1)
+        if not (inside.all() and (read.slopes > 0).all()):
+            raise ValueError("a slope is not above 0, or a threshold is not between 0 and 1")
+        return read
 
     @property
     def norms(self) -> NDArray[np.float64]:

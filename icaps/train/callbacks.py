@@ -90,7 +90,13 @@ class Validation(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """Share of the texts whose true class has the largest norm."""
+        """Share of the texts whose true class has the largest norm.
+
+        With several labels per text: whose predicted labels are exactly the true ones.
+        """
+        if self.corpus.label_sets is not None:
+            right: NDArray[np.bool_] = (self.predicted_sets() == (self.corpus.targets > 0)).all(1)
+            return float(right.mean())
         predicted = self.class_norms.argmax(1).numpy()
         return float((predicted == self.corpus.labels).mean())
 
@@ -99,10 +105,20 @@ class Validation(NamedTuple):
         """Mean over all classes of the F1 score (`stats.macro_f1`)."""
         from icaps.stats import (
             macro_f1,  # imports numpy, which the command line should not wait for
+            macro_f1_of_sets,
         )
 
+        if self.corpus.label_sets is not None:
+            return macro_f1_of_sets(self.corpus.targets > 0, self.predicted_sets())
         predicted = self.class_norms.argmax(1).numpy()
         return macro_f1(self.corpus.labels, predicted, self.class_norms.shape[1])
+
+    def predicted_sets(self) -> NDArray[np.bool_]:
+        """The predicted labels (texts, J), by thresholds that are chosen on the same texts."""
+        from icaps.train.thresholds import fit_thresholds  # imports scipy
+
+        norms = self.class_norms.numpy()
+        return fit_thresholds(norms, self.corpus.targets).predicted(norms)
 
 
 class Callback:

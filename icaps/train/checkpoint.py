@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from icaps.config import (
+    BY_CLASS,
     VECTOR_STEP,
     ModelConfig,
     TrainConfig,
@@ -44,6 +45,7 @@ from icaps.data.atomic import (
 )
 from icaps.errors import CheckpointError, ConfigError
 from icaps.model import ICapsNet
+from icaps.nn.thresholds import ClassThresholds
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import (
     BASELINE,
@@ -64,13 +66,16 @@ from icaps.train.text_hashes import TextHashes, load_hashes
 
 _OTHER_VERSION = "Use the iCaps that wrote it, or train the model again."
 FORMAT_VERSION = 3
-READABLE = (1, 2, FORMAT_VERSION)  # 1 has the frozen vectors as float16, 2 has no vector words
+_MULTILABEL_VERSION = 4  # of a model with several labels per text; else as 3
+# 1 has the frozen vectors as float16, 2 has no vector words
+READABLE = (1, 2, FORMAT_VERSION, _MULTILABEL_VERSION)
 LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class to its label
     "str": str,
     "int": int,
     "float": float,
     "bool": {"True": True, "False": False}.__getitem__,
 }
+_MULTILABEL = "multilabel"  # key of the thresholds in the configuration
 MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
 _MAX_SHARED = 1 << 28  # bytes of vectors of words that share stored ones, which are expanded
 Module = TypeVar("Module", bound=nn.Module)
@@ -226,6 +231,9 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         inverse_temperature = float(config["inverse_temperature"])
         if not 0 < inverse_temperature < math.inf:
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
+        thresholds = None
+        if config["format_version"] == _MULTILABEL_VERSION:
+            thresholds = ClassThresholds.from_dict(config[_MULTILABEL], len(classes))
         label_type = config.get("label_type", "str")  # older checkpoints have none
         list(map(LABEL_TYPES[label_type], classes))
         reading = _WordReading(**config.get("words", {}))
@@ -234,6 +242,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
         raise CheckpointError(f"{folder / CONFIG} is damaged ({error}). {COPY_AGAIN}") from error
     vocabulary = Vocabulary.load(folder / VOCABULARY, reading.vector_words, reading.backs_off)
     network = _read_network(folder / WEIGHTS, model_config, vocabulary, reading, len(classes))
+    network.thresholds = thresholds
     return Checkpoint(
         network=network.to(device).eval(),
         vocabulary=vocabulary,
@@ -254,14 +263,20 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
     weights["fixed_embedding"] = _as_bytes(weights["fixed_embedding"])
     shared = _share_rows(weights)
+    model = dataclasses.asdict(network.config)
+    if network.config.routing == BY_CLASS:  # as in all checkpoints before there was a choice
+        del model["routing"]
     config = {
         "format_version": FORMAT_VERSION,
-        "model": dataclasses.asdict(network.config),
+        "model": model,
         "train": dataclasses.asdict(checkpoint.train_config),
         "inverse_temperature": checkpoint.inverse_temperature,
         "label_type": checkpoint.label_type,
         "words": _WordReading.of(checkpoint, shared)._asdict(),
     }
+    if network.thresholds is not None:
+        config["format_version"] = _MULTILABEL_VERSION
+        config[_MULTILABEL] = network.thresholds.to_dict()
     write_json(config, folder / CONFIG)
     write_json(checkpoint.metrics, folder / METRICS)
     names = {str(i): name for i, name in sorted(checkpoint.capsule_names.items())}
@@ -346,7 +361,7 @@ def _check_version(config: dict[str, Any], folder: Path) -> None:
         )
     if version not in READABLE or isinstance(version, bool):
         raise CheckpointError(
-            f"{folder} has format version {version}, and this iCaps reads up to {FORMAT_VERSION}. "
+            f"{folder} has format version {version}, and this iCaps reads up to {READABLE[-1]}. "
             f"{_OTHER_VERSION}"
         )
 

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from icaps.data.label_sets import names_in
 from icaps.errors import CheckpointError
 from icaps.train.checkpoint_files import EXAMPLES
 
@@ -48,9 +49,10 @@ def choose_examples(records: Iterable[LabelledText], classes: Sequence[str]) -> 
     """
     found: dict[str, str] = {}
     for record in islice(records, _READ):
-        if record.label in found or not record.text.strip():
+        new = [name for name in names_in(record.label) if name not in found]
+        if not new or not record.text.strip():
             continue
-        found[record.label] = _cut(" ".join(record.text.split()))
+        found[new[0]] = _cut(" ".join(record.text.split()))
         if len(found) == len(classes):
             break
     return [Example(name, found[name]) for name in classes if name in found][:MOST]

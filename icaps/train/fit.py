@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from icaps.config import ACCURACY, LAST, SCORE_NAMES, ModelConfig, TrainConfig
@@ -32,6 +31,7 @@ from icaps.train.loop import TrainingProgress, choose_device, validate
 from icaps.train.restarts import describe_changes, train_with_restarts
 from icaps.train.result_warnings import METRIC, validation_warnings, warnings_of
 from icaps.train.resume import StateFolder, fingerprint
+from icaps.train.thresholds import fit_thresholds
 from icaps.train.unk import fit_unk
 
 
@@ -72,7 +72,7 @@ def fit_checkpoint(
     log(f"{len(training)} training and {len(validation)} validation texts")
     for line in data.recipe.lines:
         log(line)
-    counts = np.bincount(training.labels, minlength=len(data.classes)).tolist()
+    counts = training.class_counts(len(data.classes)).tolist()
     class_counts = dict(zip(map(str, data.classes), counts, strict=True))
     if imbalance := describe_imbalance(class_counts):
         balanced = config.class_weight == "balanced"
@@ -119,7 +119,13 @@ def fit_checkpoint(
     def checkpoint_of(
         network: ICapsNet, validation: Validation, progress: TrainingProgress
     ) -> Checkpoint:
-        labels, classes = validation.corpus.labels, tuple(map(str, data.classes))
+        corpus, classes = validation.corpus, tuple(map(str, data.classes))
+        inverse_temperature = 1.0
+        if data.multilabel:
+            norms = validation.class_norms.numpy()
+            network.thresholds = fit_thresholds(norms, corpus.targets)
+        else:
+            inverse_temperature = fit_inverse_temperature(validation.class_norms, corpus.labels)
         found = validation_warnings(
             validation,
             model.num_capsules,
@@ -132,7 +138,7 @@ def fit_checkpoint(
             vocabulary=data.vocabulary,
             classes=classes,
             train_config=config,
-            inverse_temperature=fit_inverse_temperature(validation.class_norms, labels),
+            inverse_temperature=inverse_temperature,
             metrics={
                 **facts,
                 "best_epoch": progress.best_epoch,

@@ -23,7 +23,7 @@ from icaps.train.class_weights import balanced_weights
 from icaps.train.dataset import Corpus
 from icaps.train.objectives import classification_loss, specialisation_loss
 from icaps.train.optimizer import AveragedAdam
-from icaps.train.result_warnings import UNBALANCED, above_chance
+from icaps.train.result_warnings import UNBALANCED, above_chance, sets_above_chance
 from icaps.train.resume import State, StateFolder
 from icaps.train.signals import DeferredInterrupt
 
@@ -151,7 +151,7 @@ class Trainer:
         self.optimizer = AveragedAdam(network, config, self.steps)
         self.class_weights: Tensor | None = None  # (J,)
         if config.class_weight == "balanced":
-            weights = balanced_weights(corpus.labels, network.num_classes)
+            weights = balanced_weights(corpus.class_numbers, network.num_classes)
             self.class_weights = torch.from_numpy(weights).to(network.fixed_embedding.device)
         self.progress = TrainingProgress(restarts=restarts)
         self._gives_up = gives_up
@@ -256,8 +256,9 @@ class Trainer:
 
     def _validation_loss(self, validation: Validation) -> float:
         """The mean loss of the validation texts, with the class weights of the training."""
-        labels = torch.from_numpy(validation.corpus.labels)
-        weights = None if self.class_weights is None else self.class_weights.cpu()[labels]
+        labels = torch.from_numpy(validation.corpus.targets)
+        class_weights = None if self.class_weights is None else self.class_weights.cpu()
+        weights = loss_weights(class_weights, labels)
         return classification_loss(validation.class_norms, labels, self.config, weights).item()
 
     def _check_learning(self, validation: Validation) -> None:
@@ -325,8 +326,8 @@ def backward(
             continue
         part = batch.select(numbers)
         activity = network(part.tokens())
-        labels = torch.from_numpy(part.labels).to(device)
-        weights = None if class_weights is None else class_weights[labels]
+        labels = torch.from_numpy(part.targets).to(device)
+        weights = loss_weights(class_weights, labels)
         part_loss = classification_loss(activity.class_norms, labels, config, weights)
         if config.purity_weight or config.spread_weight:
             part_loss = part_loss + specialisation_loss(activity.routing, labels, config, done)
@@ -336,13 +337,35 @@ def backward(
     return distributed.total(loss)
 
 
+def loss_weights(class_weights: Tensor | None, labels: Tensor) -> Tensor | None:
+    """The `weights` of `model.margin_loss` by class: those of a text's class, or of its classes.
+
+    Args:
+        class_weights: (J,); None: all are 1.
+        labels: (B,), class numbers; or (B, J), 1 for each class of a text and else 0, which keeps
+            the weight 1.
+    """
+    if class_weights is None:
+        return None
+    if labels.ndim == 2:
+        return torch.where(labels > 0, class_weights, 1.0)  # (B, J)
+    return class_weights[labels]
+
+
 def learns(validation: Validation) -> bool:
     """Whether the predictions follow the labels, rather than being as good as in random order.
 
     With unbalanced classes, all texts may get the most frequent class for some epochs although the
     network learns. So the classes by norm above the mean norm of the class are tested as well.
     """
-    norms, labels = validation.class_norms.numpy(), validation.corpus.labels  # (texts, J)
+    norms = validation.class_norms.numpy()  # (texts, J)
+    if validation.corpus.label_sets is not None:
+        targets = validation.corpus.targets
+        return any(
+            sets_above_chance(targets, scores.argmax(1), _SURE)
+            for scores in (norms, norms - norms.mean(0))
+        )
+    labels = validation.corpus.labels
     candidates = [norms]
     if np.bincount(labels).max() >= UNBALANCED * len(labels):
         candidates.append(norms - norms.mean(0))

@@ -3,6 +3,9 @@
 The paper has the margin loss alone. The cross-entropy of the norms is an alternative: its gradient
 does not vanish when the norm of the true class is the largest but still close to another.
 
+With several labels per text, the margin loss has the term of a true class for each of them, and the
+cross-entropy is that of one sigmoid per class.
+
 The specialisation loss makes primary capsules specialise in classes. With the classification loss
 alone, the matrix C has little information. W_j is shared by all capsules, so the class depends on
 the vector of a capsule and not on its number: a few capsules win the texts of every class, and the
@@ -22,6 +25,7 @@ from icaps.config import TrainConfig
 from icaps.model import margin_loss
 
 NORM_FACTOR = 20.0  # of norms, which are below 1, in the softmax of the cross-entropy
+MIDDLE_NORM = 0.5  # whose sigmoid is 1/2, with several labels per text
 
 
 def classification_loss(
@@ -31,12 +35,16 @@ def classification_loss(
 
     Args:
         class_norms: ||cc_j|| (B, J).
-        labels: (B,), class numbers.
+        labels: (B,), class numbers; or (B, J), 1 for each class of a text and else 0.
         config: Has the name of the loss, and the constants of the margin loss.
         weights: As in `model.margin_loss`.
     """
     if config.loss == "margin":
         return margin_loss(class_norms, labels, config, weights)
+    if labels.ndim == 2:
+        scores = NORM_FACTOR * (class_norms - MIDDLE_NORM)  # (B, J)
+        losses = F.binary_cross_entropy_with_logits(scores, labels, weights, reduction="sum")
+        return losses / len(labels)
     text_losses = F.cross_entropy(NORM_FACTOR * class_norms, labels, reduction="none")  # (B,)
     return (text_losses if weights is None else weights * text_losses).mean()
 
@@ -51,14 +59,21 @@ def specialisation_loss(
     The winner of a text is the capsule with the largest routing weight for the text's class
     (section 2.6, k1 = 1), relaxed to a softmax over capsules of winner_sharpness times beta.
 
+    A text with several labels counts once for each of them.
+
     Args:
         routing: beta_ij (texts, I, J).
-        labels: (texts,), class numbers.
+        labels: (texts,), class numbers; or (texts, J), 1 for each class of a text and else 0.
         config: Has the two weights, their ramp and the sharpness.
         done: Share of the training's steps that are done. Both weights rise linearly from 0 until
             `ramp_share` of the steps are done, so that the network first learns the classes.
     """
-    to_label = routing[torch.arange(len(labels)), :, labels]  # (texts, I)
+    texts = torch.arange(len(labels), device=labels.device)
+    if labels.ndim == 2:
+        texts, labels = labels.nonzero(as_tuple=True)  # pairs of a text and one of its classes
+        if not len(labels):
+            return routing.sum() * 0.0
+    to_label = routing[texts, :, labels]  # (texts, I)
     winners = (config.winner_sharpness * to_label).softmax(1)  # (texts, I)
     joint = routing.new_zeros(routing.shape[2], routing.shape[1])  # (J, I), sums to 1
     joint = joint.index_add(0, labels, winners) / len(labels)

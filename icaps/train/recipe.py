@@ -69,6 +69,7 @@ class Facts:
         most_sentences: 95% quantile of sentences per text, where a sentence is split into parts of
             at most `most_sentence_words` words.
         longest: Maximum of words per text.
+        multilabel: Whether a text may have several labels.
     """
 
     texts: int
@@ -80,6 +81,7 @@ class Facts:
     most_sentence_words: int
     most_sentences: int
     longest: int
+    multilabel: bool = False
 
     @property
     def long(self) -> bool:
@@ -280,13 +282,16 @@ def recipe_for(
     labels: NDArray[np.integer[Any]],
     model: ModelSettings = None,
     train: TrainSettings = None,
+    label_sets: NDArray[np.bool_] | None = None,
 ) -> Recipe:
     """The settings for labelled texts; they are measured only if not all settings are given.
 
     Args:
         sample: A sample of the texts, from `data.sample.SpacedSample`.
-        labels: (texts,), class numbers of all texts.
+        labels: (texts,), class numbers of all texts; with several labels per text, rows of
+            `label_sets`.
         model, train: As in `choose`.
+        label_sets: (sets, J), whether a set of labels has a class; None: one label per text.
 
     Raises:
         ConfigError: As in `choose`.
@@ -294,19 +299,27 @@ def recipe_for(
     given = _given(ModelConfig, model) | _given(TrainConfig, train)
     if isinstance(model, ModelConfig) and isinstance(train, TrainConfig):
         return Recipe(model, train, given)
-    counts = np.bincount(labels)
+    counts = np.bincount(labels, minlength=0 if label_sets is None else len(label_sets))
+    if label_sets is not None:
+        counts = counts @ label_sets  # (J,)
     facts = measure(
         sample,
         texts=len(labels),
         classes=int(np.count_nonzero(counts)),
         largest_class=float(counts.max() / len(labels)),
         language=given.get("language", ModelConfig.language),
+        multilabel=label_sets is not None,
     )
     return choose(facts, model, train)
 
 
 def measure(
-    sample: Sequence[str], texts: int, classes: int, largest_class: float, language: str = "en"
+    sample: Sequence[str],
+    texts: int,
+    classes: int,
+    largest_class: float,
+    language: str = "en",
+    multilabel: bool = False,
 ) -> Facts:
     """Measures the lengths of a sample of texts.
 
@@ -316,6 +329,7 @@ def measure(
         classes: Number of classes.
         largest_class: Share of the texts that are of the most frequent class.
         language: ISO 639 code, for sentences.
+        multilabel: Whether a text may have several labels.
     """
     whole = ModelConfig(hierarchical=True, max_words=None, language=language)
     empty = Vocabulary.build((), 0)  # lengths do not depend on which words are known
@@ -335,6 +349,7 @@ def measure(
         most_sentence_words=longest_sentence,
         most_sentences=_long_enough(parts),
         longest=int(words.max(initial=1)),
+        multilabel=multilabel,
     )
 
 

@@ -113,6 +113,9 @@ def validation_warnings(
         capsules: I, the number of primary capsules.
         classes, memorized, short: See `result_warnings`.
     """
+    if validation.corpus.label_sets is not None:
+        capsule = capsule_warning(win_counts(validation, capsules), classes)
+        return [] if capsule is None else [capsule]
     predicted = validation.class_norms.numpy().argmax(1)
     confusion = confusion_matrix(validation.corpus.labels, predicted, labels=range(len(classes)))
     frequency = win_counts(validation, capsules)
@@ -166,6 +169,24 @@ def above_chance(confusion: NDArray[np.int64], level: float = _LEVEL) -> bool:
         return False
     expected = float(confusion.sum(1) @ confusion.sum(0)) / total**2
     return wilson(int(np.trace(confusion)), total, level).low > expected
+
+
+def sets_above_chance(
+    targets: NDArray[np.floating[Any]], predicted: NDArray[np.int64], level: float = _LEVEL
+) -> bool:
+    """As `above_chance`, for texts with several labels, by the class that is predicted first.
+
+    Args:
+        targets: (texts, J), 1 for each class of a text and else 0.
+        predicted: (texts,), number of one class per text, which is right if the text has it.
+        level: Of the two-sided interval.
+    """
+    total, classes = targets.shape
+    if not total:
+        return False
+    right = int(targets[np.arange(total), predicted].sum())
+    shares = np.bincount(predicted, minlength=classes) / total
+    return wilson(right, total, level).low > float(shares @ targets.mean(0, dtype=float))
 
 
 def _chance(

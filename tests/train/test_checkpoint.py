@@ -122,8 +122,8 @@ def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
 
 
 def test_a_future_format(folder: Path) -> None:
-    edit(folder / "config.json", format_version=4)
-    with pytest.raises(CheckpointError, match=r"version 4, .* reads up to 3\. Use the iCaps"):
+    edit(folder / "config.json", format_version=5)
+    with pytest.raises(CheckpointError, match=r"version 5, .* reads up to 4\. Use the iCaps"):
         load_checkpoint(folder)
 
 
