@@ -25,6 +25,7 @@ from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.inference import Reading, read_labelled
 from icaps.interpret.ablation import smallest_set
+from icaps.interpret.account import BatchAccount
 from icaps.interpret.corpus import CorpusCounts, Tally, count_corpus, find_winners
 
 TIMES = (1, 2, 4)
@@ -83,15 +84,15 @@ def _measure(
 def _tally(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
     tally = Tally.empty(len(classifier.classes_), classifier.network_.config.num_capsules)
     for batch in _passes(classifier, pairs):
-        winners = find_winners(batch, classifier.network_.config.kernel_size)
+        winners = find_winners(BatchAccount(classifier.network_, batch))
         tally.add(winners, int(batch.blank.sum()))
 
 
 def _knock_out(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> None:
     knock_out = CorpusCounts.empty(classifier).knock_out
     for batch in _passes(classifier, pairs):
-        winners = find_winners(batch, classifier.network_.config.kernel_size)
-        knock_out.add(classifier.network_.capsules, batch, winners.capsules)
+        winners = find_winners(BatchAccount(classifier.network_, batch))
+        knock_out.add(classifier.network_, batch, winners.capsules)
 
 
 def _passes(classifier: ICapsClassifier, pairs: list[tuple[str, str]]) -> Iterator[Reading]:

@@ -95,6 +95,7 @@ class WordShare(NamedTuple):  # a tuple, because a text has many
         share: What it adds to the norm of the target class (`interpret.account`); negative if it
             lowers the norm.
         known: Whether the model has a vector of its own for it.
+        neutral: Whether an edit of the model leaves it out of the norm of the target class.
     """
 
     start: int
@@ -102,6 +103,7 @@ class WordShare(NamedTuple):  # a tuple, because a text has many
     count: int  # type: ignore[assignment]  # hides tuple.count
     share: float = 0.0
     known: bool = True
+    neutral: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,6 +367,12 @@ class Explanation:
         return cls(**{**values, **parts})
 
     @property
+    def neutral_words(self) -> tuple[str, ...]:
+        """The words that an edit of the model leaves out of the target's norm, each once."""
+        words = (self.text[word.start : word.end] for word in self.words if word.neutral)
+        return tuple(dict.fromkeys(words))
+
+    @property
     def coverage(self) -> str:
         """How much of the score the K-grams carry, as a sentence; "" if it is not known."""
         if not (self.kgrams and len(self.account.bias)):
@@ -420,7 +428,7 @@ class Explanation:
 
     @property
     def notices(self) -> list[str]:
-        """Caveats of the explanation, one sentence each: words not read, unknown words, regions."""
+        """Caveats, one sentence each: words not read, unknown and neutral words, regions."""
         lines = []
         if self.truncated:
             read = self.words[-1].end
@@ -430,6 +438,9 @@ class Explanation:
             )
         if self.unknown_share > 0 and not self.blank:  # the verdict of a blank text says this
             lines.append(f"{self.unknown_share:.0%} of the words are unknown to the model.")
+        if neutral := self.neutral_words:
+            words = ", ".join(f"“{word}”" for word in neutral)
+            lines.append(f"Neutral for {self.target}, by an edit of the model: {words}.")
         if self.by_region and not self.blank:
             lines.append(
                 "The network has an activation: the share of a word is that of the "

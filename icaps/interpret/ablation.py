@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icaps.inference import Reading
-from icaps.model import CapsuleLayer
+from icaps.interpret.edits import Edits, edited_norms
+from icaps.model import CapsuleLayer, ICapsNet
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights at a time, which bounds memory
 SAMPLE = 2_000  # texts in the search for a smallest set at most
@@ -43,11 +44,11 @@ class KnockOut:
         shape = 1 + capsules, classes, classes
         return cls(np.zeros(shape, np.int64), np.zeros(capsules, np.int64))
 
-    def add(self, layer: CapsuleLayer, batch: Reading, winners: NDArray[np.int64]) -> None:
+    def add(self, network: ICapsNet, batch: Reading, winners: NDArray[np.int64]) -> None:
         """Counts a batch; the prediction of a blank text is the first class, as always.
 
         Args:
-            layer: The capsule layer of the network that read the batch.
+            network: The one that read the batch, with its edits.
             batch: Labelled texts.
             winners: The capsule that won each text that is not blank.
         """
@@ -56,7 +57,11 @@ class KnockOut:
         mask = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
         predicted = np.zeros((len(batch), 1 + capsules), dtype=np.int64)
         known = np.flatnonzero(~batch.blank)
-        norms = norms_of_sets(layer, batch.activity.primary_capsules[known], mask)
+        edits, removed = network.edits, None
+        if edits is not None:
+            removed = edits.removed(network, batch)[known]
+        primary = batch.activity.primary_capsules[known]
+        norms = norms_of_sets(network.capsules, primary, mask, edits, removed)
         predicted[known] = norms.argmax(2)
         places = np.arange(1 + capsules), batch.labels[:, None], predicted
         np.add.at(self.confusion, places, 1)
@@ -84,23 +89,37 @@ class KnockOut:
         )
 
 
-def norms_of_sets(layer: CapsuleLayer, primary: Tensor, mask: Tensor) -> NDArray[np.float32]:
+def norms_of_sets(
+    layer: CapsuleLayer,
+    primary: Tensor,
+    mask: Tensor,
+    edits: Edits | None = None,
+    removed: Tensor | None = None,
+) -> NDArray[np.float32]:
     """The class norms (texts, sets, J) with each of several sets of capsules.
 
     Args:
         layer: The capsule layer of the network.
         primary: (texts, I, d_p).
         mask: (sets, I), 1 for the capsules of a set and 0 for those that are switched off.
+        edits: Of the network; None if it has none.
+        removed: (texts, G, I, d_p), `Edits.removed` of the texts, if there are edits.
     """
     primary, mask = primary.to(layer.capsule_bias), mask.to(layer.capsule_bias)
     capsules, classes, _ = layer.capsule_bias.shape
+    if removed is None:
+        removed = primary[:, None][:, :0]
     size = len(mask) * capsules * classes
     parts = [np.zeros((0, len(mask), classes), np.float32)]
     with torch.inference_mode():
-        for part in primary.split(max(1, ROUTED_AT_ONCE // max(size, 1))):
+        at_once = max(1, ROUTED_AT_ONCE // max(size, 1))
+        for part, left_out in zip(primary.split(at_once), removed.split(at_once), strict=True):
             primary_of_sets = part.repeat_interleave(len(mask), dim=0)  # (texts sets, I, d_p)
             routed = layer(primary_of_sets, mask.repeat(len(part), 1))
-            norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)
+            if edits is None:
+                norms = torch.linalg.vector_norm(routed.class_capsules, dim=2)
+            else:
+                norms = edited_norms(layer, routed, edits, left_out.to(primary))
             parts.append(norms.view(len(part), len(mask), classes).cpu().numpy())
     return np.concatenate(parts)
 
@@ -115,11 +134,13 @@ class CapsuleSample:
         primary: (texts, I, d_p).
         labels: (texts,).
         keys: (texts,), hashes of the positions in the stream; the smallest are in the sample.
+        removed: (texts, G, I, d_p), `Edits.removed`; by default of a model without edits.
     """
 
     primary: NDArray[np.float32]
     labels: NDArray[np.int64]
     keys: NDArray[np.uint64]
+    removed: NDArray[np.float32] | None = None
 
     @classmethod
     def empty(cls, capsules: int, size: int) -> CapsuleSample:
@@ -127,13 +148,16 @@ class CapsuleSample:
         primary = np.zeros((0, capsules, size), np.float32)
         return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
-    def add(self, batch: Reading) -> None:
+    def add(self, network: ICapsNet, batch: Reading) -> None:
         """Adds the texts of a batch with a known word, and keeps the smallest keys."""
         known = np.flatnonzero(~batch.blank)
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
         primary = batch.activity.primary_capsules[known].numpy()
         assert batch.labels is not None
-        self.merge(CapsuleSample(primary, batch.labels[known], keys))
+        removed = None
+        if network.edits is not None:
+            removed = network.edits.removed(network, batch)[known].numpy()
+        self.merge(CapsuleSample(primary, batch.labels[known], keys, removed))
 
     def merge(self, other: CapsuleSample) -> None:
         """Adds the sample of another part of the stream, and keeps the smallest keys."""
@@ -141,6 +165,8 @@ class CapsuleSample:
         smallest = np.argsort(keys)[:SAMPLE]
         self.primary = np.concatenate([self.primary, other.primary])[smallest]
         self.labels = np.concatenate([self.labels, other.labels])[smallest]
+        parts = [part.removed for part in (self, other) if part.removed is not None]
+        self.removed = np.concatenate(parts)[smallest] if parts else None
         self.keys = keys[smallest]
 
 
@@ -155,7 +181,9 @@ class FewCapsules(NamedTuple):
     of_all: float
 
 
-def smallest_set(layer: CapsuleLayer, sample: CapsuleSample) -> FewCapsules:
+def smallest_set(
+    layer: CapsuleLayer, sample: CapsuleSample, edits: Edits | None = None
+) -> FewCapsules:
     """A small set of capsules with ENOUGH of the accuracy on a sample, by a greedy search.
 
     Starting with all, each step switches off the capsule without which most texts are predicted
@@ -164,14 +192,20 @@ def smallest_set(layer: CapsuleLayer, sample: CapsuleSample) -> FewCapsules:
     """
     capsule_count, classes = layer.capsule_bias.shape[:2]
     texts = max(FEWEST, SEARCHED // (capsule_count**3 * classes))
-    sample = CapsuleSample(sample.primary[:texts], sample.labels[:texts], sample.keys[:texts])
+    sample = CapsuleSample(
+        sample.primary[:texts],
+        sample.labels[:texts],
+        sample.keys[:texts],
+        None if sample.removed is None else sample.removed[:texts],
+    )
     capsules = tuple(range(capsule_count))
-    of_all = accuracy = float(_accuracies(layer, torch.ones(1, len(capsules)), sample)[0])
+    whole = torch.ones(1, len(capsules))
+    of_all = accuracy = float(_accuracies(layer, whole, sample, edits)[0])
     while len(capsules) > 1:
         mask = torch.zeros(len(capsules), capsule_count)
         mask[:, list(capsules)] = 1
         mask[range(len(capsules)), list(capsules)] = 0
-        accuracies = _accuracies(layer, mask, sample)
+        accuracies = _accuracies(layer, mask, sample, edits)
         best = int(accuracies.argmax())
         if accuracies[best] < ENOUGH * of_all:
             break
@@ -180,9 +214,13 @@ def smallest_set(layer: CapsuleLayer, sample: CapsuleSample) -> FewCapsules:
     return FewCapsules(capsules, accuracy, of_all)
 
 
-def _accuracies(layer: CapsuleLayer, mask: Tensor, sample: CapsuleSample) -> NDArray[np.float64]:
+def _accuracies(
+    layer: CapsuleLayer, mask: Tensor, sample: CapsuleSample, edits: Edits | None
+) -> NDArray[np.float64]:
     """Accuracy on the sample with each set of capsules (sets,); 0 for an empty sample."""
     primary = torch.from_numpy(sample.primary).to(layer.capsule_bias.device)
-    right = norms_of_sets(layer, primary, mask).argmax(2) == sample.labels[:, None]
+    removed = None if sample.removed is None else torch.from_numpy(sample.removed)
+    norms = norms_of_sets(layer, primary, mask, edits, removed)
+    right = norms.argmax(2) == sample.labels[:, None]
     shares: NDArray[np.float64] = right.sum(0) / max(len(right), 1)
     return shares

@@ -122,7 +122,7 @@ class BatchAccount:
                 weights *= self._attention[block, None]
                 result.append(self._dot_rows(weights.flatten(1), block))
             shares: Shares = torch.cat([*result, self._attention.new_zeros(0, self._taps)]).numpy()
-        if (counts := self._counts(targets)) is not None:
+        if (counts := self.counts(targets)) is not None:
             shares *= np.append(counts, False)[self._windows.numpy()]  # of the windows' words
         return shares
 
@@ -151,7 +151,7 @@ class BatchAccount:
                     added = (self._values_at(block, tap) * along).sum(1)  # (n, I)
                     total[block] += added * weights
         by_capsule: Shares = total.numpy()
-        counts = self._counts(targets)
+        counts = self.counts(targets)
         return by_capsule if counts is None else by_capsule * counts[:, None]
 
     def capsules_of(
@@ -172,6 +172,31 @@ class BatchAccount:
             added = values.unflatten(1, (-1, heads)) * directions.transpose(1, 2)
             capsules: NDArray[np.int64] = (added.sum(1) * self._attention[middle]).argmax(1).numpy()
         return capsules
+
+    def weights(self, targets: NDArray[np.int64]) -> tuple[Shares, Shares]:
+        """Routing weight and contribution of each capsule to one class per text, (B, I) each.
+
+        As `inference.to_classes`, but 0 for a capsule that an edit makes neutral for the class, and
+        a contribution is that of the words that count.
+        """
+        activity, edits = self.batch.activity, self.network.edits
+        routing, contribution = to_classes(activity, np.arange(len(self.batch)), targets)
+        if edits is None:
+            return routing, contribution
+        lengths = contribution.sum(1, keepdims=True)  # ||s_j||
+        shares, factor = self.capsule_shares(targets), lengths / (1 + lengths**2)
+        contribution = np.divide(shares, factor, out=np.zeros_like(contribution), where=factor > 0)
+        if edits.capsules is not None:
+            routing = routing * edits.capsules[:, targets].T
+        return routing, contribution
+
+    def windows_count(self, targets: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Whether any word of the window at each position counts (T,); None if all words do."""
+        counts = self.counts(targets)
+        if counts is None:
+            return None
+        counted: NDArray[np.bool_] = np.append(counts, False)[self._windows.numpy()].any(1)
+        return counted
 
     def capsule_shares(self, targets: NDArray[np.int64]) -> Shares:
         """What each capsule adds to one class norm per text (B, I), its biases included."""
@@ -205,7 +230,7 @@ class BatchAccount:
         """The whole account of each text."""
         count, classes = len(self.batch), self.network.num_classes
         at_once = max(1, _AT_ONCE // (classes * self.network.config.query_dim))
-        ends, values = self.batch.tokens.word_offsets.tolist(), self._word_values
+        ends, values = self.batch.tokens.word_offsets.tolist(), self.word_values
         edits = self.network.edits
         counts = None if edits is None else edits.words(self.batch.tokens)  # (T, J)
         for start in range(0, count, at_once):
@@ -221,7 +246,7 @@ class BatchAccount:
                 counted = None if counts is None else counts[words]
                 yield TextAccount(values[words], along, added, counted)
 
-    def _counts(self, targets: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    def counts(self, targets: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         """Whether each word counts for one class per text (T,); None if all do."""
         edits = self.network.edits
         counts = None if edits is None else edits.words(self.batch.tokens)
@@ -303,7 +328,7 @@ class BatchAccount:
         return total
 
     @cached_property
-    def _word_values(self) -> Shares:
+    def word_values(self) -> Shares:
         """`TextAccount.values` of all texts (T, d_p, I)."""
         heads, size = self.network.config.num_capsules, self.network.config.query_dim
         attention = F.pad(self._attention, (0, 0, 0, 1))  # zero beyond a sentence

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
 from icaps.errors import DataError
-from icaps.inference import Reading, read_labelled, to_classes
+from icaps.inference import Reading, read_labelled
 from icaps.interpret.ablation import CapsuleSample, KnockOut
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import top_kgrams
@@ -67,7 +67,8 @@ class Winners(NamedTuple):
         numbers: (texts,), position of each text in the stream.
         labels, predicted: (texts,), class numbers.
         capsules: (texts,), the capsule with the largest routing weight for the predicted class.
-        kgrams: (texts, K), word ids; ABSENT where the window passes the ends of the sentence.
+        kgrams: (texts, K), word ids; ABSENT where the window passes the ends of the sentence, and
+            for words that an edit makes neutral.
         routing: (texts, I), beta_ij for the predicted class j.
         contribution: (texts, I), beta_ij (u_j|i . cc_j) / |cc_j|, whose sum over capsules is the
             length of cc_j before the squash.
@@ -82,21 +83,27 @@ class Winners(NamedTuple):
     contribution: NDArray[np.float32]
 
 
-def find_winners(batch: Reading, kernel_size: int) -> Winners:
+def find_winners(account: BatchAccount) -> Winners:
     """The winning capsule of each text and its K-gram: section 2.6 with k1 = k2 = 1.
 
+    What an edit of the model makes neutral for the predicted class does not win, and its words are
+    not counted.
+
     Args:
-        batch: Labelled texts and the activity of the network.
-        kernel_size: K.
+        account: Of a batch of labelled texts.
     """
+    batch, kernel_size = account.batch, account.network.config.kernel_size
     assert batch.labels is not None
     known = np.flatnonzero(~batch.blank)
     predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)  # (B,)
-    routing, contribution = to_classes(batch.activity, np.arange(len(batch)), predicted)
-    top = top_kgrams(batch, routing, contribution, kernel_size, _WINNER)
+    routing, contribution = account.weights(predicted)
+    windows_count = account.windows_count(predicted)
+    top = top_kgrams(batch, routing, contribution, kernel_size, _WINNER, windows_count)
     window = top.position[:, None] + np.arange(kernel_size) - (kernel_size - 1) // 2  # (texts, K)
     inside = (window >= top.first[:, None]) & (window < top.last[:, None])
-    ids = batch.tokens.ids
+    ids, counts = batch.tokens.ids, account.counts(predicted)
+    if counts is not None:
+        inside &= counts[window.clip(0, len(ids) - 1)]
     return Winners(
         numbers=batch.numbers[known],
         labels=batch.labels[known],
@@ -167,8 +174,9 @@ class Tally:
             *(column.tolist() for column in columns), strict=True
         ):
             kgram = tuple(word for word in window if word != ABSENT)
-            self.words[j, i].update(kgram)
-            self.kgrams[j, i][kgram] += 1
+            if kgram:
+                self.words[j, i].update(kgram)
+                self.kgrams[j, i][kgram] += 1
             self._add_typical((j, i), [Typical(contribution, number)])
         self._drop_rare_kgrams()
 
@@ -247,13 +255,14 @@ class CorpusCounts:
 
     def add(self, network: ICapsNet, batch: Reading) -> None:
         """Counts a batch of labelled texts that the network read."""
-        winners = find_winners(batch, network.config.kernel_size)
+        account = BatchAccount(network, batch)
+        winners = find_winners(account)
         self.tally.add(winners, blank=int(batch.blank.sum()))
-        self.knock_out.add(network.capsules, batch, winners.capsules)
-        self.sample.add(batch)
+        self.knock_out.add(network, batch, winners.capsules)
+        self.sample.add(network, batch)
         self.routing.add(winners.predicted, winners.routing, winners.numbers)
         predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
-        self.shares.add(BatchAccount(network, batch), predicted)
+        self.shares.add(account, predicted)
 
     def merge(self, other: CorpusCounts) -> None:
         """Adds the counts of another part of the texts."""

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from icaps.config import ModelConfig
 from icaps.errors import ConfigError
 from icaps.inference import Reading
 from icaps.interpret.account import BatchAccount
-from icaps.model import Activity, ICapsNet
+from icaps.model import Activity, CapsuleLayer, CapsuleOutput, HierarchicalAttention, ICapsNet
 from icaps.text.batch import UNK, TokenBatch
 from icaps.text.tokenizer import words_of
 from icaps.text.vocabulary import Vocabulary
@@ -135,7 +136,6 @@ class Edits:
         names = [edit.name for edit in self.edits]
         if doubled := {name for name in names if names.count(name) > 1}:
             raise ConfigError(f"There is an edit {min(doubled)!r} already; give another name.")
-        self._classes = len(classes)
         self._sequences: list[tuple[tuple[int, ...], Mask]] = []
         self._capsules = np.zeros((config.num_capsules, len(classes)), dtype=bool)
         for edit in self.edits:
@@ -151,6 +151,12 @@ class Edits:
         if self._capsules.all(0).any():
             raise ConfigError("All capsules of a class would be neutral; leave at least one.")
 
+        neutral = np.array([columns for _, columns in self._sequences], dtype=bool)
+        distinct, groups = np.unique(neutral.reshape(-1, len(classes)), axis=1, return_inverse=True)
+        # Classes for which the same words are neutral are a group.
+        self._of_groups = distinct if len(neutral) else distinct[:, :0]  # (sequences, G)
+        self.groups: NDArray[np.int64] = groups.reshape(len(classes))  # of each class (J,)
+
     @cached_property
     def capsules(self) -> Mask | None:
         """Whether a capsule counts for a class (I, J); None if all do."""
@@ -161,10 +167,40 @@ class Edits:
 
         A K-gram lies within a sentence.
         """
-        ids, neutral = tokens.ids, None
-        lengths = tokens.words_per_sentence
+        neutral = self._neutral(tokens)
+        return ~neutral[:, self.groups] if neutral.any() else None
+
+    def removed(self, network: ICapsNet, batch: Reading) -> Tensor:
+        """What neutral words add to the primary capsules of B texts, by groups (B, G, I, d_p).
+
+        Classes for which the same words are neutral are a group; `groups` has that of each class.
+        G is 0 if no word is neutral for any class.
+        """
+        tokens, neutral = batch.tokens, self._neutral(batch.tokens)
+        primary = batch.activity.primary_capsules
+        removed = primary.new_zeros(len(batch), neutral.shape[1], *primary.shape[1:])
+        affected = ~tokens.blank & _texts_with(tokens, neutral)
+        if not affected.any():
+            return removed
+        some = _select(tokens, batch.activity, affected)
+        words = some.tokens.words_per_text.tolist()
+        values = torch.from_numpy(BatchAccount(network, some).word_values).split(words)
+        masks = torch.from_numpy(self._neutral(some.tokens)).to(primary).split(words)
+        with torch.inference_mode():
+            sums = [
+                torch.einsum("mg,mpi->gip", mask, of_text)  # (G, I, d_p)
+                for mask, of_text in zip(masks, values, strict=True)
+            ]
+            scaled = scale_removed(network, torch.stack(sums), some.activity)
+        removed[torch.from_numpy(affected)] = scaled
+        return removed
+
+    def _neutral(self, tokens: TokenBatch) -> Mask:
+        """Whether each word of a batch is neutral for each group of classes (T, G)."""
+        ids, lengths = tokens.ids, tokens.words_per_sentence
         sentence = np.repeat(np.arange(len(lengths)), lengths)
-        for sequence, columns in self._sequences:
+        neutral = np.zeros((len(ids), self._of_groups.shape[1]), dtype=bool)
+        for (sequence, _), of_groups in zip(self._sequences, self._of_groups, strict=False):
             size = len(sequence)
             if len(ids) < size:
                 continue
@@ -173,12 +209,8 @@ class Edits:
             for offset, word in enumerate(sequence):
                 found &= ids[offset : offset + len(starts)] == word
             places = (np.flatnonzero(found)[:, None] + np.arange(size)).ravel()
-            if not len(places):
-                continue
-            if neutral is None:
-                neutral = np.zeros((len(ids), self._classes), dtype=bool)
-            neutral[places] |= columns
-        return None if neutral is None else ~neutral
+            neutral[places] |= of_groups
+        return neutral
 
     def apply(self, network: ICapsNet, tokens: TokenBatch, activity: Activity) -> Activity:
         """The output of the network with the class norms that result from the edits.
@@ -190,17 +222,78 @@ class Edits:
         """
         affected = ~tokens.blank  # (texts,)
         if self.capsules is None:
-            words = self.words(tokens)
-            if words is None:
-                return activity
-            of_text = np.repeat(np.arange(len(tokens)), tokens.words_per_text)
-            affected &= np.bincount(of_text[~words.all(1)], minlength=len(tokens)) > 0
-        accounts = BatchAccount(network, _select(tokens, activity, affected)).texts()
-        totals = [account.by_class().sum(0) + account.bias.sum(1) for account in accounts]
-        norms = activity.class_norms.clone()
-        if totals:
-            norms[torch.from_numpy(affected)] = norms.new_tensor(np.maximum(totals, 0))
+            affected &= _texts_with(tokens, self._neutral(tokens))
+        some = _select(tokens, activity, affected)
+        with torch.inference_mode():
+            removed = self.removed(network, some)
+            edited = edited_norms(network.capsules, some.activity, self, removed)
+            norms = activity.class_norms.clone()
+            norms[torch.from_numpy(affected)] = edited
         return activity._replace(class_norms=norms)
+
+
+def scale_removed(network: ICapsNet, sums: Tensor, activity: Activity) -> Tensor:
+    """From sums of what words add before the squash of primary capsules to after it.
+
+    Args:
+        network: With or without sentences.
+        sums: (B, G, I, d_p), of long texts before W~^v_i.
+        activity: Of the B texts.
+    """
+    if isinstance(network.attention, HierarchicalAttention):
+        value_weight = network.attention.sentence_value_weight.to(sums)
+        sums = torch.einsum("bgid,ipd->bgip", sums, value_weight)
+    return sums * activity.squash_scale[:, None, :, None]
+
+
+def edited_norms(
+    layer: CapsuleLayer,
+    routed: CapsuleOutput | Activity,
+    edits: Edits,
+    removed: Tensor,
+    classes: Sequence[int] | None = None,
+) -> Tensor:
+    """The class norms (n, J) that result from edits, for any set of capsules that was routed.
+
+    As `interpret.account` splits them: routing, and the direction and length of a class capsule,
+    are those of all words and capsules; only then are terms left out. They can be differentiated.
+
+    Args:
+        layer: The capsule layer.
+        routed: Its output for n inputs: each text as often as there are sets of capsules.
+        edits: Of the network.
+        removed: (B, G, I, d_p), of the B texts; n is a multiple of B.
+        classes: The classes whose norms are wanted; None for all.
+    """
+    numbers = list(range(layer.capsule_bias.shape[1]) if classes is None else classes)
+    outputs = routed.class_capsules[:, numbers]  # cc_j (n, J, d_c)
+    routing = routed.routing[:, :, numbers]  # (n, I, J)
+    lengths = torch.linalg.vector_norm(outputs, dim=2)  # (n, J)
+    inverse = torch.where(lengths > 0, 1 / lengths.clamp(min=1e-30), 0)
+    votes = routed.agreement[:, :, numbers] * inverse[:, None]  # v u_j . (W_j pc_i + b_ij)
+    whole = (routing * votes).sum(1)  # ||s_j|| (n, J)
+    if edits.capsules is not None:
+        routing = routing * torch.from_numpy(edits.capsules[:, numbers]).to(routing)
+    units, weight = outputs * inverse[:, :, None], layer.capsule_weight[numbers].to(outputs)
+    along = layer.vote_scale * torch.einsum("njc,jcp->njp", units, weight)
+    sets = len(votes) // max(len(removed), 1)
+    votes, along = (values.unflatten(0, (len(removed), sets)) for values in (votes, along))
+    groups = edits.groups[numbers]
+    without = torch.zeros_like(votes)
+    for group in range(removed.shape[1]):
+        of_group = torch.from_numpy(np.flatnonzero(groups == group)).to(votes.device)
+        added = torch.einsum("bsjp,bip->bsij", along[:, :, of_group], removed[:, group])
+        without = without.index_add(3, of_group, added)
+    total = (routing * (votes - without).flatten(0, 1)).sum(1)
+    norms: Tensor = (total * whole / (1 + whole.square())).clamp(min=0)
+    return norms
+
+
+def _texts_with(tokens: TokenBatch, neutral: Mask) -> Mask:
+    """Whether each text (texts,) has a word that is neutral for any of the groups (T, G)."""
+    of_text = np.repeat(np.arange(len(tokens)), tokens.words_per_text)
+    words = np.flatnonzero(neutral.any(axis=1))
+    return np.asarray(np.bincount(of_text[words], minlength=len(tokens)) > 0)
 
 
 def _select(tokens: TokenBatch, activity: Activity, mask: Mask) -> Reading:

@@ -183,7 +183,8 @@ def make_view(
     origin = Origin(*source._replace(name=portable_name(source.name)), content, weights, trained_on)
     on_total(len(hashes))
     counts = count_corpus(classifier, _pairs(records), on_texts)
-    few = smallest_set(classifier.network_.capsules, counts.sample)
+    network = classifier.network_
+    few = smallest_set(network.capsules, counts.sample, network.edits)
     tally = counts.tally
     routing = counts.routing.of_classes(main_classes(tally.frequency, tally.routing))
     shares = counts.shares.totals()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ACCOUNT, CONTRIBUTION, ExplainOptions
-from icaps.inference import Reading, to_classes
+from icaps.inference import Reading
 from icaps.interpret.account import BatchAccount
 from icaps.text.batch import ranges
 
@@ -56,9 +56,11 @@ def select_kgrams(account: BatchAccount, targets: Numbers, options: ExplainOptio
     """
     if options.ranking == ACCOUNT:
         return kgrams_by_account(account, targets, options)
-    weights = to_classes(account.batch.activity, np.arange(len(account.batch)), targets)
-    kernel_size = account.network.config.kernel_size
-    return top_kgrams(account.batch, *weights, kernel_size, options)
+    kernel_size, counted = account.network.config.kernel_size, account.windows_count(targets)
+    windows = top_kgrams(account.batch, *account.weights(targets), kernel_size, options, counted)
+    if counted is None:
+        return windows
+    return KGramWindows(*(column[counted[windows.position]] for column in windows))
 
 
 def top_kgrams(
@@ -67,6 +69,7 @@ def top_kgrams(
     contribution: Weights,
     kernel_size: int,
     options: ExplainOptions,
+    counted: NDArray[np.bool_] | None = None,
 ) -> KGramWindows:
     """The K-grams that explain each text that is not blank, by the paper's rule.
 
@@ -81,9 +84,13 @@ def top_kgrams(
         contribution: (B, I), what each capsule adds to that class.
         kernel_size: K.
         options: Numbers of capsules, sentences and K-grams, and the ranking of the capsules.
+        counted: (T,), whether the window at each position has a word that counts for the class; the
+            others come last. None if all have.
     """
     tokens, capsules = batch.tokens, routing.shape[1]
     alpha = batch.activity.attention.numpy()  # (words, I)
+    if counted is not None:
+        alpha = np.where(counted[:, None], alpha, alpha - 2)  # below all others
     rho = batch.activity.sentence_attention.numpy()  # (sentences, I)
     lengths = tokens.words_per_sentence
     sentence_end = lengths.cumsum()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import Reading, most_probable, predicted_sets, to_classes
+from icaps.inference import Reading, most_probable, predicted_sets
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, select_kgrams
 from icaps.model import ICapsNet
@@ -140,8 +140,8 @@ def find_reasons(
     targets = predicted
     if options.target is not None:
         targets = np.full_like(predicted, classes.index(options.target))
-    routing, contribution = to_classes(activity, np.arange(len(batch)), targets)  # (B, I) both
     account = BatchAccount(network, batch)
+    routing, contribution = account.weights(targets)  # (B, I) both
     windows = select_kgrams(account, targets, options)
     text, capsule, sentence, position, first, last = windows
     assert tokens.spans is not None
@@ -202,7 +202,8 @@ def explain(
         scores, target = norms[n], targets[n]
         by_class = Account(account.by_class(), account.bias.sum(1))
         by_capsule = Account(account.by_capsule(target), account.bias[target])
-        words = _words(batch.tokens[n], text_counts, by_class.shares[:, target])
+        counted = None if account.counts is None else account.counts[:, target]
+        words = _words(batch.tokens[n], text_counts, by_class.shares[:, target], counted)
         rival, sets = max(scores[:target] + scores[target + 1 :]), None
         if thresholds is not None:
             rival = float(thresholds.norms[target])
@@ -268,11 +269,18 @@ def _kgrams(reasons: Reasons, names: Mapping[int, str]) -> Iterator[KGram]:
         )
 
 
-def _words(tokens: TokenBatch, counts: Sequence[int], shares: Weights) -> tuple[WordShare, ...]:
-    """The words of one text, with the K-grams over each and what it adds."""
+def _words(
+    tokens: TokenBatch,
+    counts: Sequence[int],
+    shares: Weights,
+    counted: NDArray[np.bool_] | None,
+) -> tuple[WordShare, ...]:
+    """The words of one text: the K-grams over each, what it adds, and whether it counts."""
     assert tokens.spans is not None
-    known = (tokens.ids != UNK).tolist()
-    return tuple(map(WordShare, *tokens.spans.T.tolist(), counts, shares.tolist(), known))
+    columns = [*tokens.spans.T.tolist(), counts, shares.tolist(), (tokens.ids != UNK).tolist()]
+    if counted is not None:
+        columns.append((~counted).tolist())
+    return tuple(map(WordShare, *columns))
 
 
 def _capsules(

@@ -14,7 +14,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.data.class_names import class_numbers
 from icaps.errors import DataError
-from icaps.inference import read, to_classes
+from icaps.inference import read
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import changes, top_kgrams
 from icaps.model import ICapsNet
@@ -156,14 +156,14 @@ def predict_texts(
     for batch in read(network, tokens):
         batch_norms = batch.activity.class_norms.numpy()  # (B, J)
         predicted = batch_norms.argmax(1)
-        weights = to_classes(batch.activity, np.arange(len(batch)), predicted)
-        top = top_kgrams(batch, *weights, network.config.kernel_size, ExplainOptions())
+        account = BatchAccount(network, batch)
+        weights, counted = account.weights(predicted), account.windows_count(predicted)
+        top = top_kgrams(batch, *weights, network.config.kernel_size, ExplainOptions(), counted)
         known = np.flatnonzero(~batch.blank)
         numbers.append(batch.numbers[known])
         norms.append(batch_norms[known])
         winners = top.capsule[changes(top.text)]  # of each text's first K-gram
         capsules.append(winners)
-        account = BatchAccount(network, batch)
         winner_shares.append(account.capsule_shares(predicted)[known, winners])
         of_known = np.repeat(~batch.blank, batch.tokens.words_per_text)
         shares.append(account.word_shares(predicted)[of_known])

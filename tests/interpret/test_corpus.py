@@ -16,6 +16,7 @@ from icaps.errors import DataError
 from icaps.evaluate.scores import evaluate
 from icaps.inference import read_labelled
 from icaps.interpret import corpus
+from icaps.interpret.account import BatchAccount
 from icaps.interpret.corpus import (
     ABSENT,
     TYPICAL,
@@ -184,7 +185,7 @@ def test_a_network_set_by_hand() -> None:
 def test_contributions_add_up_to_the_length_before_the_squash() -> None:
     classifier = untrained()
     (batch,) = read_labelled(classifier.network_, classifier.vocabulary_, CLASSES, texts(20))
-    winners = find_winners(batch, classifier.network_.config.kernel_size)
+    winners = find_winners(BatchAccount(classifier.network_, batch))
     norms = batch.activity.class_norms.numpy().max(1)  # n = s^2 / (1 + s^2)
     assert winners.contribution.sum(1) == pytest.approx(np.sqrt(norms / (1 - norms)), rel=1e-3)
 

@@ -8,10 +8,15 @@ import pytest
 import torch
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import ModelConfig
+from icaps.config import ACCOUNT, KGRAM_RANKINGS, ExplainOptions, ModelConfig
 from icaps.errors import CheckpointError, ConfigError
+from icaps.evaluate.scores import evaluate
+from icaps.inference import read_labelled
+from icaps.interpret.ablation import norms_of_sets, smallest_set
 from icaps.interpret.account import BatchAccount
+from icaps.interpret.corpus import CorpusCounts, count_corpus
 from icaps.interpret.edits import Edit, neutral_capsule, neutral_words
+from icaps.results import Explanation
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import MODEL, TRAIN, make_texts
 
@@ -202,3 +207,105 @@ def test_muted_capsules_and_edits_together(model: ICapsClassifier) -> None:
         wanted.append(account.by_class()[np.array(kept, dtype=bool)].sum(0) + account.bias.sum(1))
     np.testing.assert_allclose(edited.class_norms(TEXTS), np.maximum(wanted, 0), atol=1e-12)
     assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize("edits", SETS, ids=lambda edits: ", ".join(map(str, edits)))
+def test_sets_of_capsules_of_an_edited_model(edits: list[Edit], model: ICapsClassifier) -> None:
+    """Each set as a model with the other capsules off, whose norms are those of plain loops."""
+    edited = model.edited(edits)
+    network, capsules = edited.network_, model.network_.config.num_capsules
+    (batch,) = edited._read(TEXTS)
+    off = [[], [0], [1, 2], list(range(1, capsules))]
+    mask = torch.ones(len(off), capsules)
+    for row, numbers in zip(mask, off, strict=True):
+        row[numbers] = 0
+    removed = network.edits.removed(network, batch)
+    primary = batch.activity.primary_capsules
+    norms = norms_of_sets(network.capsules, primary, mask, network.edits, removed)
+    for n, numbers in enumerate(off):
+        wanted = by_hand(model.without(numbers), edits)
+        np.testing.assert_allclose(norms[:-1, n], wanted[:-1], atol=1e-12)  # the last is blank
+
+
+@pytest.mark.parametrize("edits", SETS, ids=lambda edits: ", ".join(map(str, edits)))
+def test_a_row_of_the_knock_out_table_is_an_evaluation_of_the_edited_model(
+    edits: list[Edit], model: ICapsClassifier
+) -> None:
+    edited, labelled = model.edited(edits), list(zip(*make_texts(90, seed=2), strict=True))
+    counts = count_corpus(edited, labelled)
+    halves = CorpusCounts.empty(edited)
+    names = [str(name) for name in edited.classes_]
+    for batch in read_labelled(edited.network_, edited.vocabulary_, names, labelled):
+        for part in batch:
+            halves.add(edited.network_, part)
+    few, same = (
+        smallest_set(edited.network_.capsules, sample, edited.network_.edits)
+        for sample in (counts.sample, halves.sample)
+    )
+    assert few == same
+    assert few.of_all == pytest.approx(edited.score(*zip(*labelled, strict=True)))
+    left = set(range(edited.network_.config.num_capsules)) - set(few.capsules)
+    alone = edited.without(left)
+    assert few.accuracy == pytest.approx(alone.score(*zip(*labelled, strict=True)))
+    for i in (0, 2):
+        scores = evaluate(edited.without([i]), labelled)
+        assert scores["confusion"] == counts.knock_out.confusion[1 + i].tolist()
+
+
+def test_what_is_neutral_is_no_evidence(model: ICapsClassifier) -> None:
+    """Neither by the paper's rule, nor by contributions, nor by the account."""
+    for ranking in KGRAM_RANKINGS:
+        options = ExplainOptions(top_capsules=100, top_kgrams=100, ranking=ranking)
+        edited = model.edited([neutral_capsule(1, "Cooking"), neutral_words("bread")])
+        for explanation in edited.explain(TEXTS[:5], options, target="Cooking"):
+            assert explanation.kgrams
+            assert 1 not in {kgram.capsule for kgram in explanation.kgrams}
+            assert "bread" not in {kgram.text for kgram in explanation.kgrams}
+        (other,) = edited.explain(TEXTS[:1], options, target="Sailing")
+        if ranking != ACCOUNT:
+            assert 1 in {kgram.capsule for kgram in other.kgrams}
+
+
+def test_contributions_are_those_of_what_counts(model: ICapsClassifier) -> None:
+    """Their sum, squashed with the length of the whole, is the edited norm."""
+    edits = [neutral_capsule(0, "Gardens"), neutral_words("bread")]
+    edited = model.edited(edits)
+    (whole,), (batch,) = model._read(TEXTS), edited._read(TEXTS)
+    for j in range(len(model.classes_)):
+        targets = np.full(len(TEXTS), j)
+        _, before = BatchAccount(model.network_, whole).weights(targets)
+        routing, after = BatchAccount(edited.network_, batch).weights(targets)
+        lengths = before.sum(1)
+        squashed = np.maximum(after.sum(1) * lengths / (1 + lengths**2), 0)
+        known = ~batch.blank
+        np.testing.assert_allclose(squashed[known], by_hand(model, edits)[known, j], atol=1e-12)
+        neutral = model.classes_[j] == "Gardens"
+        assert ((routing[:, 0] == 0) & (after[:, 0] == 0)).all() == neutral
+
+
+def test_a_corpus_does_not_count_what_is_neutral(model: ICapsClassifier) -> None:
+    labelled = list(zip(*make_texts(90, seed=2), strict=True))
+    tally = count_corpus(model, labelled).tally
+    (j, i), words = max(tally.words.items(), key=lambda cell: sum(cell[1].values()))
+    word = next(word for word, _ in words.most_common() if model.vocabulary_.words[word].isalpha())
+    name, spelled = str(model.classes_[j]), model.vocabulary_.words[word]
+    edited = model.edited([neutral_words(spelled), neutral_capsule(i, name)])
+    after = count_corpus(edited, labelled).tally
+    assert after.frequency[j, i] == 0
+    assert after.texts == tally.texts
+    assert not any(word in counts for counts in after.words.values())
+    assert any(word in counts for counts in tally.words.values())
+
+
+def test_an_explanation_names_neutral_words(model: ICapsClassifier) -> None:
+    edited = model.edited([neutral_words("bread", "Cooking"), neutral_words("butter")])
+    (shown,) = edited.explain(["Bread bread and butter and bread."], target="Cooking")
+    assert shown.neutral_words == ("bread", "butter")
+    assert "Neutral for Cooking, by an edit of the model: “bread”, “butter”." in shown.notices
+    assert "Neutral for Cooking" in shown.to_text()
+    read = Explanation.from_dict(json.loads(json.dumps(shown.to_dict())))
+    assert (read.words, read.notices) == (shown.words, shown.notices)
+    (other,) = edited.explain(["Bread bread and butter."], target="Sailing")
+    assert other.neutral_words == ("butter",)
+    (before,) = model.explain(["Bread bread and butter."], target="Cooking")
+    assert before.neutral_words == ()

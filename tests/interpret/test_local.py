@@ -263,9 +263,9 @@ def test_texts_that_are_read_together_are_explained_each_by_its_own() -> None:
         (KGram("w1", 3, 5, 0, 0.5, 1, 1, 0.75, "", 0.5),),
     ]
     assert [t.words for t in explanations] == [
-        ((0, 2, 1, 0, True), (3, 5, 1, 0, False), (6, 8, 1, 0, True)),
-        ((0, 2, 0, 0, False),),
-        ((0, 2, 0, 0, True), (3, 5, 1, 0, True)),
+        ((0, 2, 1, 0, True, False), (3, 5, 1, 0, False, False), (6, 8, 1, 0, True, False)),
+        ((0, 2, 0, 0, False, False),),
+        ((0, 2, 0, 0, True, False), (3, 5, 1, 0, True, False)),
     ]
     assert [t.sentences for t in explanations] == [  # first: 0.75, 0.25 of each rho
         (SentenceWeight(0, 5, 0.71875), SentenceWeight(6, 8, 0.28125)),
