@@ -130,7 +130,7 @@ class MultilabelPredictions:
 
     @cached_property
     def swaps(self) -> NDArray[np.int64]:
-        """Texts by missed class (rows) and extra class (columns), (J, J); some count several times."""
+        """Texts by missed class (rows) and extra class (columns), (J, J); some count often."""
         total = np.zeros((len(self.classes),) * 2)
         for _, labels, predicted in self.blocks():
             missed, extra = labels & ~predicted, predicted & ~labels
