@@ -284,6 +284,16 @@ class Explanation:
         return () if self.blank else (self.predicted,)
 
     @property
+    def other_classes(self) -> tuple[str, ...]:
+        """The predicted classes besides `target` of a model of several labels per text."""
+        return tuple(name for name in self.predicted_classes or () if name != self.target)
+
+    @property
+    def threshold_by_class(self) -> dict[str, float]:
+        """`thresholds` by name; empty for a model of one label per text."""
+        return dict(zip(self.classes, self.thresholds, strict=False))
+
+    @property
     def score(self) -> float:
         """The norm of the target class."""
         return self.scores[self.classes.index(self.target)]
@@ -451,6 +461,8 @@ class Explanation:
     def to_text(self, color: bool = False) -> str:
         """Lines for a terminal: the verdict, K-grams with their weights, and shares of words.
 
+        The shares are those for `target`, and then for every other predicted class.
+
         K-grams are quoted as JSON, so that each stays on its line, and no character reaches the
         terminal that it would act on.
 
@@ -466,6 +478,9 @@ class Explanation:
         if account is not None:
             lines += [self.coverage] if self.coverage else []
             lines += terminal.account_lines(account, color)
+        for name in self.other_classes:
+            other = self.word_account(of=name)
+            lines += [] if other is None else terminal.account_lines(other, color)
         return "\n".join(lines)
 
     def _kgram_line(self, kgram: KGram, digits: int) -> str:

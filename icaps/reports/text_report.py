@@ -12,9 +12,11 @@ import pandas as pd
 
 from icaps.config import ACCOUNT, ExplainOptions
 from icaps.data.encoding import replace_surrogates
+from icaps.data.label_sets import format_label_set
 from icaps.html import Table, decimals, percent, render_html, render_markdown
 from icaps.reports.files import DIGITS, ModelName, check_format, rounded, to_csv, to_json
 from icaps.results import Explanation
+from icaps.word_account import WordAccount
 
 _COLUMNS = ["K-gram", "start", "end", "capsule", "capsule name", "routing", "attention"]
 _COLUMNS += ["contribution", "share", "sentence", "sentence attention", "class", "norm of class"]
@@ -113,7 +115,7 @@ class TextReport:
                 "bias": round(explanation.bias, DIGITS) if has_account else None,
                 "covered": round(explanation.covered, DIGITS) if has_account else None,
                 "words": replace_surrogates(words) if has_account else "",
-                "predicted": "" if explanation.blank else explanation.predicted,
+                "predicted": _predicted(explanation),
                 "model": self.model.name,
                 "weights": self.model.weights,
                 "text": replace_surrogates(explanation.text),
@@ -130,7 +132,7 @@ class TextReport:
         return render_markdown(
             "text_report.md.j2",
             evidence=_evidence(explanation),
-            words=None if explanation.blank else _words(explanation),
+            words=[] if explanation.blank else _words(explanation),
             scores=_scores(explanation),
             **self._values(),
         )
@@ -176,11 +178,26 @@ def _evidence(explanation: Explanation) -> Table:
     return Table(caption, columns, rows, words=columns[:2])
 
 
-def _words(explanation: Explanation) -> Table | None:
-    """What is added up to the score: the bias, the words with the largest shares, all others."""
-    account = explanation.word_account()
-    if account is None:
-        return None
+def _predicted(explanation: Explanation) -> str:
+    """The predicted class, or as one string the classes; "" for a blank text of one label."""
+    if explanation.predicted_classes is not None:
+        return format_label_set(explanation.predicted_classes)
+    return "" if explanation.blank else explanation.predicted
+
+
+def _words(explanation: Explanation) -> list[Table]:
+    """What is added up to the score of the explained class, and of all others that are predicted.
+
+    A table has the bias, the words with the largest shares, and all others together.
+    """
+    accounts = (
+        explanation.word_account(of=name)
+        for name in (explanation.target, *explanation.other_classes)
+    )
+    return [_account_table(account) for account in accounts if account is not None]
+
+
+def _account_table(account: WordAccount) -> Table:
     rows = [(row.label, decimals(row.share, account.digits, sign=True)) for row in account.rows]
     rows.append(("score", decimals(account.score, account.digits)))
     columns = ("Word", "Share")
@@ -188,10 +205,16 @@ def _words(explanation: Explanation) -> Table | None:
 
 
 def _scores(explanation: Explanation) -> Table:
+    thresholds = explanation.threshold_by_class
     rows = [
-        (name, percent(probability, 1), decimals(norm, 3))
+        (
+            name,
+            percent(probability, 1),
+            *([percent(thresholds[name], 1)] if thresholds else []),
+            decimals(norm, 3),
+        )
         for name, probability, norm in explanation.ranked_classes
     ]
-    columns = ("Class", "Probability", "Norm")
+    columns = ("Class", "Probability", *(["Threshold"] if thresholds else []), "Norm")
     caption = "Probability of each class, and norm (length) of its capsule"
     return Table(caption, columns, rows, words=columns[:1])
