@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from icaps.classifier import ICapsClassifier
-    from icaps.evaluate.predictions import Predictions
-    from icaps.evaluate.report import EvaluationReport
+    from icaps.evaluate.evaluation import AnyEvaluation
+    from icaps.evaluate.report import EvaluationReport, MultilabelReport
 
 _MISLEADING = 20  # words over all errors
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.data.resolve import resolve
     from icaps.evaluate.compare import unfair_models
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
-    from icaps.evaluate.report import EvaluationReport
+    from icaps.evaluate.report import make_report
     from icaps.nn import distributed
     from icaps.train.checkpoint_files import weights_fingerprint
 
@@ -77,13 +77,13 @@ def run(options: argparse.Namespace) -> int:
         if options.compare:
             other = ICapsClassifier.load(options.compare)
             weights = weights_fingerprint(options.compare)
-            second = evaluate_data(other, weights, data, *report_to).predictions
+            second = evaluate_data(other, weights, data, *report_to)
         if distributed.rank():
             return 0
         say_problems(evaluation, options.part)
         names = [name for name in (options.model, options.compare) if name]
         leaks = {name: find_leak(name, evaluation.texts) for name in names}
-        report = EvaluationReport(evaluation)
+        report = make_report(evaluation)
         if options.csv:
             report.write_csv(options.csv, classifier if options.errors > 0 else None)
             progress.say(f"wrote {options.csv}")
@@ -101,23 +101,26 @@ def run(options: argparse.Namespace) -> int:
 def _extra(
     options: argparse.Namespace,
     classifier: ICapsClassifier,
-    report: EvaluationReport,
-    second: Predictions | None,
+    report: EvaluationReport | MultilabelReport,
+    second: AnyEvaluation | None,
 ) -> dict[str, Any]:
     """The results beside the scores that the options select, as plain data."""
     from icaps.data.saved_slices import slices
-    from icaps.evaluate.compare import compare
     from icaps.evaluate.learning_curve import learning_points
+    from icaps.evaluate.report import MultilabelReport, compare_evaluations
 
     extra: dict[str, Any] = {}
     if options.slices:
         parts = [*report.slices, *report.saved_slices(slices())]
         extra["slices"] = [part.to_dict() for part in parts]
     if second is not None:
-        extra["comparison"] = compare(report.predictions, second).to_dict()
+        extra["comparison"] = compare_evaluations(report.evaluation, second).to_dict()
     if options.errors > 0:
-        extra["errors"] = _errors(classifier, report, options.errors)
-        extra["misleading"] = _misleading(classifier, report)
+        if isinstance(report, MultilabelReport):
+            extra["errors"] = _wrong_sets(classifier, report, options.errors)
+        else:
+            extra["errors"] = _errors(classifier, report, options.errors)
+            extra["misleading"] = _misleading(classifier, report)
     if options.runs:
         folders = sorted(Path(options.runs).iterdir()) if Path(options.runs).is_dir() else []
         points = learning_points(folders, report.predictions.classes)
@@ -145,6 +148,33 @@ def _errors(
             zip(table.to_dict("records"), explanations, strict=True)
         )
     ]
+
+
+def _wrong_sets(
+    classifier: ICapsClassifier, report: MultilabelReport, count: int
+) -> list[dict[str, Any]]:
+    """The texts whose label sets differ most, with the K-grams of their explanations."""
+    own = report.predictions
+    rows = own.errors[:count]
+    table = report.table(rows)[["text number", "text", "words", "unknown words"]]
+    explanations = classifier.explain(table["text"].tolist())
+    errors = []
+    for row, facts, explanation in zip(rows, table.to_dict("records"), explanations, strict=True):
+        labels, predicted = own.labels[row], own.predicted_of(row)
+        errors.append(
+            {
+                **facts,
+                "class": own.names(labels),
+                "predicted": own.names(predicted),
+                "missed": own.names(labels & ~predicted),
+                "extra": own.names(predicted & ~labels),
+                "probabilities": dict(
+                    zip(own.classes, own.probabilities[row].tolist(), strict=True)
+                ),
+                "kgrams": [kgram.text for kgram in explanation.kgrams],
+            }
+        )
+    return errors
 
 
 def _misleading(classifier: ICapsClassifier, report: EvaluationReport) -> list[dict[str, Any]]:
@@ -178,6 +208,8 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
     if test := extra.get("comparison"):
         low, high = test["accuracy_interval"]
         p_value = test["p_value"]
+        if "micro_f1" in test:
+            yield f"the second model: {_differences(test)}"
         yield (
             f"the second model: accuracy {100 * test['accuracy']:+.2f} points ({100 * low:+.2f} "
             f"to {100 * high:+.2f}); only the second is right on {test['only_second']} texts, only "
@@ -185,6 +217,10 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             + (NO_TEST if p_value is None else f"McNemar p {written_p(p_value)}")
         )
     for row in extra.get("errors", ()):
+        if "missed" in row:
+            parts = [f"{kind} {', '.join(row[kind])}" for kind in ("missed", "extra") if row[kind]]
+            yield f"text {row['text number']}: {'; '.join(parts)}: {one_line(row['text'])}"
+            continue
         predicted = row["predicted"] or "nothing"
         yield (
             f"text {row['text number']}: {row['class']}, predicted as {predicted} with "
@@ -207,3 +243,17 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"{point['curve']}: {point['training_texts']} texts, seed {point['seed']}, validation "
             f"{point['validation_accuracy']:.2%}{tested} ({point['name']})"
         )
+
+
+def _differences(test: Mapping[str, Any]) -> str:
+    """The differences of the F1 scores of two models with several labels per text."""
+    named = {
+        "micro F1": "micro_f1",
+        "macro F1": "macro_f1",
+        "average precision": "average_precision",
+    }
+    return ", ".join(
+        f"{label} {100 * test[name]:+.2f} points ({100 * low:+.2f} to {100 * high:+.2f})"
+        for label, name in named.items()
+        for low, high in [test[f"{name}_interval"]]
+    )

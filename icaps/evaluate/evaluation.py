@@ -3,6 +3,8 @@
 evaluated/KEY/ready/facts.json   the rows that were left out
                     texts.arrow  the texts
                     labels.bin, scores.bin, words.bin, unknown.bin
+                    label_sets.bin, probabilities.bin, blank.bin   with several labels per text,
+                                 in place of labels and scores
 """
 
 from __future__ import annotations
@@ -15,14 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
-from icaps.data.class_names import class_numbers
 from icaps.data.encoding import replace_surrogates
 from icaps.data.fingerprint import fingerprint, fingerprint_files, recent_fingerprint
 from icaps.data.problems import Problem, Problems
@@ -31,28 +32,33 @@ from icaps.data.source import Source
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
+from icaps.evaluate.multilabel import MultilabelPredictions, predict_sets, read_sets, write_sets
 from icaps.evaluate.predictions import (
     Predictions,
     predict_chunks,
     read_predictions,
     read_word_counts,
+    thresholds_of,
     write_predictions,
 )
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import TEXTS
 from icaps.train.text_hashes import HELD_OUT, open_part
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _VERSION = 2  # of the files
 _FACTS, _TEXTS = "facts.json", "texts.arrow"
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class EvaluatedTexts:
     """The predictions for a data set, its texts, and the rows that were left out.
 
     Attributes:
         folder: The folder of its files, which no other evaluation has.
-        predictions: The predictions for the texts.
+        predictions: The predictions for the texts, with their labels.
         words: (texts,), number of words of each whole text.
         unknown: (texts,), share of them that the vocabulary lacks; 0 without words.
         texts: Read from their file. Lone surrogates in them are U+FFFD, as the model reads them and
@@ -63,7 +69,7 @@ class Evaluation:
     """
 
     folder: Path
-    predictions: Predictions
+    predictions: Predictions | MultilabelPredictions
     words: NDArray[np.integer[Any]]
     unknown: NDArray[np.floating[Any]]
     texts: TextFile
@@ -76,7 +82,7 @@ class Evaluation:
         """A name that no evaluation with other texts, predictions or labels has."""
         return f"{self.folder} {self.labels}"
 
-    def with_corrections(self, corrections: Mapping[int, str], name: str) -> Evaluation:
+    def with_corrections(self, corrections: Mapping[int, str], name: str) -> Self:
         """The same predictions with corrected labels.
 
         Args:
@@ -86,19 +92,36 @@ class Evaluation:
         Raises:
             DataError: A corrected label is none of the model's classes.
         """
-        labels = np.array(self.predictions.labels)
         places, names = [], []
         for place, text in enumerate(self.texts):
             if (label := corrections.get(text_hash(text))) is not None:
                 places.append(place)
                 names.append(label)
-        labels[places] = class_numbers(names, self.predictions.classes)
+        predictions = self.predictions.with_labels(places, names)
+        changed = predictions.labels != self.predictions.labels
         return dataclasses.replace(
             self,
-            predictions=dataclasses.replace(self.predictions, labels=labels),
-            corrected=self.corrected + int((labels != self.predictions.labels).sum()),
+            predictions=predictions,
+            corrected=self.corrected + int(changed.reshape(len(changed), -1).any(1).sum()),
             labels=name,
         )
+
+
+@dataclass(frozen=True)
+class Evaluation(EvaluatedTexts):
+    """An evaluation with one label per text."""
+
+    predictions: Predictions
+
+
+@dataclass(frozen=True)
+class MultilabelEvaluation(EvaluatedTexts):
+    """An evaluation with several labels per text."""
+
+    predictions: MultilabelPredictions
+
+
+AnyEvaluation = Evaluation | MultilabelEvaluation
 
 
 @dataclass(frozen=True)
@@ -143,7 +166,7 @@ class EvaluationData:
 
 def evaluation_artifact(
     classifier: ICapsClassifier, weights: str, data: EvaluationData
-) -> Artifact[Evaluation]:
+) -> Artifact[AnyEvaluation]:
     """The cache entry of an evaluation; its key has the texts, the weights and muted capsules.
 
     Args:
@@ -159,18 +182,28 @@ def evaluation_artifact(
 
 def _artifact(
     classifier: ICapsClassifier, weights: str, data: EvaluationData, files: str
-) -> Artifact[Evaluation]:
+) -> Artifact[AnyEvaluation]:
     classes = [str(name) for name in classifier.classes_]
 
-    def load(folder: Path) -> Evaluation:
+    def load(folder: Path) -> AnyEvaluation:
         facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         texts = TextFile(folder / _TEXTS)
-        predictions = read_predictions(folder, classes, float(classifier.inverse_temperature_))
-        if len(texts) != len(predictions.labels):
-            raise ValueError("its columns are not of one length")
         words, unknown = read_word_counts(folder, len(texts))
-        corrected = facts.get("corrected", 0)  # absent before there were corrections
-        return Evaluation(folder, predictions, words, unknown, texts, _problems(facts), corrected)
+        problems, corrected = _problems(facts), facts.get("corrected", 0)  # absent in older ones
+        thresholds = thresholds_of(classifier)
+        evaluation: AnyEvaluation
+        if thresholds is not None:
+            sets = read_sets(folder, classes, thresholds)
+            evaluation = MultilabelEvaluation(
+                folder, sets, words, unknown, texts, problems, corrected
+            )
+        else:
+            factor = float(classifier.inverse_temperature_)
+            predictions = read_predictions(folder, classes, factor)
+            evaluation = Evaluation(folder, predictions, words, unknown, texts, problems, corrected)
+        if len(texts) != len(evaluation.predictions.labels):
+            raise ValueError("its columns are not of one length")
+        return evaluation
 
     skips = data.reading.get("on_bad_rows") == "skip"
     muted = sorted(classifier.muted_)
@@ -185,7 +218,7 @@ def evaluate_data(
     on_texts: Callable[[int], None] = lambda _: None,
     on_total: Callable[[int], None] | None = None,
     home: Path | None = None,
-) -> Evaluation:
+) -> AnyEvaluation:
     """Evaluates a classifier on a data set, unless the evaluation is cached.
 
     Of several processes without `torchrun` one computes it, and the others wait. Under `torchrun`
@@ -228,7 +261,6 @@ def _predict(
     if on_total is not None:
         on_total(count_texts(source))
     pairs = ((replace_surrogates(text), label) for text, label in source.pairs())
-    chunks = predict_chunks(classifier, pairs, count_words=True)
     with TextFileWriter(folder / _TEXTS) as writer:
 
         def write(texts: list[str]) -> None:
@@ -236,7 +268,13 @@ def _predict(
                 writer.add(text)
             on_texts(len(texts))
 
-        if not write_predictions(chunks, folder, write):
+        if thresholds_of(classifier) is not None:
+            sets = predict_sets(classifier, pairs, count_words=True)
+            count = write_sets(sets, folder, write)
+        else:
+            chunks = predict_chunks(classifier, pairs, count_words=True)
+            count = write_predictions(chunks, folder, write)
+        if not count:
             raise DataError("There are no texts to score.")
     facts = {
         "corrected": source.corrected,

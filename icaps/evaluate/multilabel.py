@@ -1,35 +1,36 @@
-"""Several labels per text ("multilabel"): predictions, and scores with their intervals.
-
-All scores but the intervals are those of scikit-learn: F1, average precision, subset accuracy and
-Hamming loss of two indicator matrices (texts, J).
-"""
+"""Predictions of several labels per text ("multilabel"), in one streamed pass."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from sklearn.metrics import average_precision_score, precision_recall_curve
 
+from icaps.classifier import ICapsClassifier
+from icaps.data.label_sets import indicator
 from icaps.errors import DataError
-from icaps.results import Interval
-from icaps.stats import LEVEL, RESAMPLES, Values, percentile_interval, wilson
+from icaps.evaluate.predictions import (
+    CHUNK,
+    Scorer,
+    append_columns,
+    gather,
+    mapped,
+    thresholds_of,
+    word_counts,
+)
+from icaps.nn import distributed
 
-MICRO_F1, MACRO_F1, AVERAGE_PRECISION = "micro_f1", "macro_f1", "average_precision"
-SUBSET_ACCURACY, HAMMING_LOSS = "subset_accuracy", "hamming_loss"
-OVERALL = (MICRO_F1, MACRO_F1, AVERAGE_PRECISION, SUBSET_ACCURACY, HAMMING_LOSS)
-PER_CLASS = ("precision", "recall", "f1", AVERAGE_PRECISION)
-
+_LABELS, _PROBABILITIES, _BLANK = "label_sets.bin", "probabilities.bin", "blank.bin"
 _BLOCK = 1_000_000  # pairs of a text and a class in memory at a time
-_GROUPS = 1_000  # of texts, which are drawn together
-_STEPS = 200  # places of a ranking at which the precision of a resample is computed
-_POINTS = 200  # points of a curve
 
 
 class ClassCounts(NamedTuple):
@@ -51,12 +52,15 @@ class MultilabelPredictions:
         labels: (texts, J), whether the text has the class.
         probabilities: (texts, J), of the text having the class; a row need not add up to 1.
         thresholds: (J,), the least probability with which a class is predicted.
+        blank: (texts,), whether a capsule network knows none of the words, so that no class is
+            predicted; None if no text is blank.
     """
 
     classes: tuple[str, ...]
     labels: NDArray[np.bool_]
     probabilities: NDArray[np.floating[Any]]
     thresholds: NDArray[np.floating[Any]]
+    blank: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,7 +72,8 @@ class MultilabelPredictions:
 
     def predicted_of(self, rows: slice | NDArray[np.int64]) -> NDArray[np.bool_]:
         """The predictions for some texts, (n, J)."""
-        return np.asarray(self.probabilities[rows] >= self.thresholds)
+        reached = np.asarray(self.probabilities[rows] >= self.thresholds)
+        return reached if self.blank is None else reached & ~self.blank[rows][:, None]
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.bool_], NDArray[np.bool_]]]:
         """The texts in blocks: their numbers, labels (n, J) and predictions (n, J)."""
@@ -137,6 +142,28 @@ class MultilabelPredictions:
             total += missed.T.astype(np.float32) @ extra.astype(np.float32)
         return total.astype(np.int64)
 
+    def with_labels(self, places: Sequence[int], names: Sequence[str]) -> MultilabelPredictions:
+        """The same predictions with other labels for the texts at some places.
+
+        Args:
+            places: Numbers of texts.
+            names: Their labels, as `data.label_sets` writes them.
+
+        Raises:
+            DataError: A label is none of the classes.
+        """
+        labels = np.array(self.labels)
+        labels[list(places)] = indicator(names, self.classes)
+        return replace(self, labels=labels)
+
+    def ordered(self, classes: Sequence[str]) -> MultilabelPredictions:
+        """The same predictions with the same classes in another order."""
+        if tuple(classes) == self.classes:
+            return self
+        order = [self.classes.index(name) for name in classes]
+        columns = self.labels[:, order], self.probabilities[:, order], self.thresholds[order]
+        return MultilabelPredictions(tuple(classes), *columns, self.blank)
+
     def names(self, row: NDArray[np.bool_]) -> list[str]:
         """The names of the classes in a row (J,)."""
         return [self.classes[number] for number in np.flatnonzero(row).tolist()]
@@ -144,330 +171,128 @@ class MultilabelPredictions:
     def _rows(self, number: int, label: bool) -> NDArray[np.int64]:
         """The texts that are wrong in a class, the farthest from its threshold first."""
         values = np.asarray(self.probabilities[:, number])
-        wrong = (np.asarray(self.labels[:, number]) == label) & (
-            (values >= self.thresholds[number]) != label
-        )
-        rows = np.flatnonzero(wrong)
+        predicted = values >= self.thresholds[number]
+        if self.blank is not None:
+            predicted &= ~self.blank
+        rows = np.flatnonzero((self.labels[:, number] == label) & (predicted != label))
         order = np.argsort(values[rows] if label else -values[rows], kind="stable")
         return np.asarray(rows[order])
 
 
-class ClassScores(NamedTuple):
-    """The scores of one class.
+class PredictedSets(NamedTuple):
+    """A chunk of a stream: texts, and as in `MultilabelPredictions` what is known of each.
 
-    Attributes:
-        threshold: The least probability with which the class is predicted.
-        texts, predicted: Numbers of texts with the label and with the prediction.
-        precision, recall: With Wilson's interval, as they are shares; 0 in place of 0/0.
-        f1: With a bootstrap interval; 0 in place of 0/0.
-        average_precision: With a bootstrap interval; NaN if no text has the class.
-        chance: The average precision of a random order, which is the share of texts with the class.
+    `words` and `unknown` are as in `predictions.PredictedChunk`.
     """
 
-    threshold: float
-    texts: int
-    predicted: int
-    precision: Interval
-    recall: Interval
-    f1: Interval
-    average_precision: Interval
-    chance: float
+    texts: list[str]
+    labels: NDArray[np.bool_]
+    probabilities: NDArray[np.float64]
+    blank: NDArray[np.bool_]
+    words: NDArray[np.int32] | None
+    unknown: NDArray[np.float32] | None
 
 
-@dataclass(frozen=True)
-class MultilabelScores:
-    """Scores of predictions with several labels per text, with intervals.
+def predict_sets(
+    classifier: Scorer, labelled: Iterable[tuple[str, str]], *, count_words: bool = False
+) -> Iterator[PredictedSets]:
+    """Predicts a stream of texts with several labels, some hundred at a time.
 
-    Attributes:
-        plain: The scores without intervals, as `multilabel_scores` returns them.
-        overall: By name of OVERALL; the subset accuracy has Wilson's interval, the others have
-            bootstrap intervals.
-        per_class: By class.
-        chance: The scores that are expected if the same predictions were assigned to the texts at
-            random.
-        seed: Seed of the draws.
-    """
-
-    plain: dict[str, Any]
-    overall: dict[str, Interval]
-    per_class: dict[str, ClassScores]
-    chance: dict[str, float]
-    seed: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: the scores, chance, and the intervals beside them."""
-        return {
-            **self.plain,
-            "chance": self.chance,
-            "intervals": {
-                "level": LEVEL,
-                "resamples": RESAMPLES,
-                "seed": self.seed,
-                "accuracy": self.overall[SUBSET_ACCURACY][1:],
-                **{name: _ends(score) for name, score in self.overall.items()},
-                "per_class": {
-                    name: {measure: _ends(getattr(scores, measure)) for measure in PER_CLASS}
-                    for name, scores in self.per_class.items()
-                },
-            },
-        }
-
-
-def multilabel_scores(predictions: MultilabelPredictions) -> dict[str, Any]:
-    """The scores of predictions as plain data, without intervals.
-
-    Returns:
-        n; micro_f1; macro_f1, over all of the model's classes; average_precision, the mean over the
-        classes that a text has (None without any); subset_accuracy, the share of texts whose
-        predicted classes are exactly their labels, and the same as accuracy; hamming_loss, the
-        share of pairs of a text and a class that are wrong; per_class, an object from class to
-        threshold, precision, recall, f1, average_precision, support (texts with the class) and
-        predicted; confusion, (J, 2, 2) as `sklearn.metrics.multilabel_confusion_matrix`.
-
-    Raises:
-        DataError: There are no texts.
-    """
-    texts, counts = len(predictions), predictions.counts
-    if not texts:
-        raise DataError("There are no texts to score.")
-    sums = np.array(counts)[None]  # (1, 3, J)
-    precision, recall, f1 = _class_values(sums)[0].tolist()
-    overall = dict(zip(OVERALL, _overall(sums, np.array([texts]))[:, 0].tolist(), strict=True))
-    average = average_precisions(predictions)
-    exact = float(predictions.correct.mean())
-    known = average[~np.isnan(average)]
-    ones = counts.labels, counts.predicted, counts.hits
-    return {
-        "n": texts,
-        "accuracy": exact,
-        MICRO_F1: overall[MICRO_F1],
-        MACRO_F1: overall[MACRO_F1],
-        AVERAGE_PRECISION: float(known.mean()) if len(known) else None,
-        SUBSET_ACCURACY: exact,
-        HAMMING_LOSS: overall[HAMMING_LOSS],
-        "per_class": {
-            name: {
-                "threshold": float(predictions.thresholds[j]),
-                "precision": precision[j],
-                "recall": recall[j],
-                "f1": f1[j],
-                AVERAGE_PRECISION: None if np.isnan(average[j]) else float(average[j]),
-                "support": int(counts.labels[j]),
-                "predicted": int(counts.predicted[j]),
-            }
-            for j, name in enumerate(predictions.classes)
-        },
-        "classes": list(predictions.classes),
-        "confusion": [
-            [[texts - own - taken + hits, taken - hits], [own - hits, hits]]
-            for own, taken, hits in zip(*(column.tolist() for column in ones), strict=True)
-        ],
-    }
-
-
-def score_multilabel(predictions: MultilabelPredictions, seed: int = 0) -> MultilabelScores:
-    """The scores of predictions, with intervals.
-
-    A resample draws texts with replacement, the same for all scores. Of more than 1,000 texts, a
-    thousand random groups are drawn in place of texts, which makes time and memory bounded and
-    leaves the variance of a score what it is.
+    Under `torchrun` each process predicts its share of the texts, and each gets all results.
 
     Args:
-        predictions: Of one or more texts.
-        seed: Seed of the draws.
+        classifier: A fitted classifier of several labels per text.
+        labelled: Texts with their labels as `data.label_sets` writes them, or with one class name,
+            read once.
+        count_words: Whether to count words and unknown words; for a capsule network only.
 
     Raises:
-        DataError: There are no texts.
+        DataError: A label is none of the classifier's classes.
     """
-    plain, texts, counts = multilabel_scores(predictions), len(predictions), predictions.counts
-    draws = Draws(texts, seed)
-    sums = draws.sums(predictions)  # (draws, 3, J)
-    by_class, overall = _class_values(sums), _overall(sums, draws.texts)
-    ranking = [draws.average_precision(predictions, j) for j in range(len(predictions.classes))]
-    known = [j for j, texts_of in enumerate(counts.labels) if texts_of]
-    mean_ranking = sum((ranking[j] for j in known), np.zeros(RESAMPLES)) / max(len(known), 1)
-    per_class = {}
-    for j, (name, row) in enumerate(plain["per_class"].items()):
-        hits = int(counts.hits[j])
-        precision, recall = wilson(hits, row["predicted"]), wilson(hits, row["support"])
-        average = row[AVERAGE_PRECISION]
-        per_class[name] = ClassScores(
-            threshold=row["threshold"],
-            texts=row["support"],
-            predicted=row["predicted"],
-            precision=precision._replace(value=row["precision"]),
-            recall=recall._replace(value=row["recall"]),
-            f1=percentile_interval(row["f1"], by_class[:, 2, j]),
-            average_precision=_interval(average, ranking[j]),
-            chance=row["support"] / texts,
-        )
-    drawn = dict(zip(OVERALL, overall, strict=True)) | {AVERAGE_PRECISION: mean_ranking}
-    intervals = {name: _interval(plain[name], drawn[name]) for name in OVERALL}
-    intervals[SUBSET_ACCURACY] = wilson(int(predictions.correct.sum()), texts)
-    return MultilabelScores(plain, intervals, per_class, chance_scores(predictions), seed)
+    classes = [str(name) for name in classifier.classes_]
+    stream = iter(labelled)
+    while chunk := list(islice(stream, CHUNK)):
+        texts = [text for text, _ in chunk]
+        labels = indicator([label for _, label in chunk], classes)
+        share = texts[distributed.share()]
+        counts = None
+        if isinstance(classifier, ICapsClassifier):
+            own = torch.from_numpy(classifier.class_norms(share))
+            norms = gather(own, len(texts)).numpy()
+            probabilities, blank = classifier.calibrated(norms), (norms == 0).all(1)
+            if count_words:
+                counts = gather(word_counts(classifier, share), len(texts)).numpy()
+        else:
+            own = torch.from_numpy(classifier.predict_proba(share))
+            probabilities = gather(own, len(texts)).numpy()
+            blank = np.zeros(len(texts), dtype=bool)
+        words, unknown = (None, None) if counts is None else counts.T
+        if words is not None:
+            words = words.astype(np.int32)
+        yield PredictedSets(texts, labels, probabilities, blank, words, unknown)
 
 
-def average_precisions(predictions: MultilabelPredictions) -> Values:
-    """The average precision of each class (J,); NaN for a class that no text has."""
-    values = np.full(len(predictions.classes), np.nan)
-    for j in np.flatnonzero(predictions.counts.labels).tolist():
-        labels, scores = predictions.labels[:, j], predictions.probabilities[:, j]
-        values[j] = average_precision_score(labels, scores)
-    return values
+def write_sets(
+    chunks: Iterable[PredictedSets],
+    folder: Path,
+    on_chunk: Callable[[list[str]], None] = lambda _: None,
+) -> int:
+    """Writes the predictions of `predict_sets` to a folder, in memory of one chunk.
 
+    Args:
+        chunks: The chunks.
+        folder: An existing folder.
+        on_chunk: Called with the texts of each chunk that was written.
 
-def chance_scores(predictions: MultilabelPredictions) -> dict[str, float]:
-    """The expected scores if the same sets of classes were assigned to the texts at random.
-
-    The average precision is that of a random order of the texts, the mean share of texts with a
-    class over the classes that a text has.
+    Returns:
+        The number of texts.
     """
-    texts, counts = len(predictions), predictions.counts
-    expected = counts.labels * counts.predicted / texts
-    sums = np.stack([counts.labels, counts.predicted, expected])[None]
-    overall = dict(zip(OVERALL, _overall(sums, np.array([texts]))[:, 0].tolist(), strict=True))
-    known = counts.labels[counts.labels > 0]
-    overall[AVERAGE_PRECISION] = float(known.mean() / texts) if len(known) else 0.0
-    overall[SUBSET_ACCURACY] = _exact_by_chance(predictions)
-    return {"accuracy": overall[SUBSET_ACCURACY], **overall}
+    count = 0
+    for chunk in chunks:
+        columns = {
+            _LABELS: chunk.labels,
+            _PROBABILITIES: chunk.probabilities,
+            _BLANK: chunk.blank,
+        }
+        append_columns(folder, columns, chunk.words, chunk.unknown)
+        count += len(chunk.texts)
+        on_chunk(chunk.texts)
+    return count
 
 
-class CurvePoint(NamedTuple):
-    """Precision and recall of a class if it is predicted from `threshold` on."""
+def read_sets(
+    folder: Path, classes: Sequence[str], thresholds: NDArray[np.float64]
+) -> MultilabelPredictions:
+    """The predictions that `write_sets` wrote, mapped from their files.
 
-    threshold: float
-    precision: float
-    recall: float
+    Args:
+        folder: The folder of the files.
+        classes, thresholds: Those of the classifier, (J,) each.
 
-
-def precision_recall(
-    predictions: MultilabelPredictions, number: int, points: int = _POINTS
-) -> list[CurvePoint]:
-    """The precision-recall curve of a class at about `points` thresholds, by rising threshold.
-
-    Empty for a class that no text has. The area below its steps is the average precision.
+    Raises:
+        OSError, ValueError: A file is missing or damaged.
     """
-    if not predictions.counts.labels[number]:
-        return []
-    labels, scores = predictions.labels[:, number], predictions.probabilities[:, number]
-    precision, recall, thresholds = precision_recall_curve(labels, scores)
-    places = np.searchsorted(-recall[:-1], -np.linspace(1, 0, points), side="right") - 1
-    chosen = np.unique(np.append(np.clip(places, 0, None), len(thresholds) - 1))
-    columns = thresholds[chosen], precision[chosen], recall[chosen]
-    return [CurvePoint(*map(float, values)) for values in zip(*columns, strict=True)]
+    labels = mapped(folder / _LABELS, np.bool_).reshape(-1, len(classes))
+    probabilities = mapped(folder / _PROBABILITIES, np.float64).reshape(-1, len(classes))
+    blank = mapped(folder / _BLANK, np.bool_)
+    if not len(labels) == len(probabilities) == len(blank):
+        raise ValueError("its columns are not of one length")
+    return MultilabelPredictions(tuple(classes), labels, probabilities, thresholds, blank)
 
 
-class Draws:
-    """Resamples of texts with replacement, for scores of several labels per text.
+@contextmanager
+def predicted_stream(
+    classifier: Scorer, labelled: Iterable[tuple[str, str]]
+) -> Iterator[MultilabelPredictions]:
+    """The predictions for a stream of texts, in files that are deleted afterwards.
 
-    Attributes:
-        weights: (RESAMPLES, groups), how often each group of texts is drawn.
-        texts: (RESAMPLES,), the number of texts drawn.
+    Raises:
+        DataError: There are no texts, or a label is none of the classifier's classes.
     """
-
-    def __init__(self, texts: int, seed: int) -> None:
-        random = np.random.default_rng(seed)
-        groups = min(texts, _GROUPS)
-        self._groups: NDArray[np.integer[Any]] = (
-            np.arange(texts)
-            if texts <= _GROUPS
-            else random.integers(0, groups, texts, dtype=np.int16)
-        )
-        drawn = random.multinomial(groups, np.full(groups, 1 / groups), RESAMPLES)
-        self.weights: Values = drawn.astype(float)
-        self.texts: Values = self.weights @ np.bincount(self._groups, minlength=groups)
-
-    def sums(self, predictions: MultilabelPredictions) -> Values:
-        """Labels, predictions and hits of each class in each resample, (RESAMPLES, 3, J)."""
-        groups = self.weights.shape[1]
-        totals = np.zeros((groups, 3 * len(predictions.classes)))
-        for rows, labels, predicted in predictions.blocks():
-            group = self._groups[rows]
-            ones = (np.ones(len(group)), (group, np.arange(len(group))))
-            columns = np.concatenate([labels, predicted, labels & predicted], axis=1)
-            totals += csr_matrix(ones, (groups, len(group))) @ columns.astype(float)
-        return np.asarray((self.weights @ totals).reshape(RESAMPLES, 3, -1))
-
-    def average_precision(self, predictions: MultilabelPredictions, number: int) -> Values:
-        """The average precision of a class in each resample, (RESAMPLES,).
-
-        The precision is computed where texts with the class are in the ranking, at most at _STEPS
-        places of it; the difference that this makes is added to all resamples.
-        """
-        labels = np.asarray(predictions.labels[:, number])
-        if not labels.any():
-            return np.full(RESAMPLES, np.nan)
-        scores = np.asarray(predictions.probabilities[:, number])
-        levels = np.unique(scores[labels])
-        if len(levels) > _STEPS:
-            levels = levels[np.linspace(0, len(levels) - 1, _STEPS).round().astype(np.int64)]
-        place = np.searchsorted(levels, scores, side="right") - 1  # -1 is below all of the class
-        groups, steps = self.weights.shape[1], len(levels)
-        cells = self._groups.astype(np.int64) * steps + place
-        table = [
-            np.bincount(cells[mask], minlength=groups * steps).reshape(groups, steps)[:, ::-1]
-            for mask in (labels, place >= 0)
-        ]
-        drawn = _ranked(*(self.weights @ part.astype(float) for part in table))
-        in_steps = _ranked(*(part.sum(0, keepdims=True) for part in table))
-        return np.asarray(np.clip(drawn + average_precision_score(labels, scores) - in_steps, 0, 1))
-
-
-def _ranked(hits: NDArray[Any], texts: NDArray[Any]) -> Values:
-    """Average precision (draws,) from texts with the class and all texts, by falling score."""
-    found = hits.cumsum(1)
-    precision = found / np.maximum(texts.cumsum(1), 1)
-    return np.asarray((precision * hits).sum(1) / np.maximum(found[:, -1], 1))
-
-
-def _class_values(sums: NDArray[np.number]) -> Values:
-    """Precision, recall and F1 (draws, 3, J) of labels, predictions and hits; 0 for 0/0."""
-    labels, predicted, hits = sums[:, 0], sums[:, 1], sums[:, 2]
-    parts = ((hits, predicted), (hits, labels), (2 * hits, labels + predicted))
-    return np.stack([_quotient(part, whole) for part, whole in parts], axis=1)
-
-
-def _overall(sums: NDArray[np.number], texts: NDArray[np.number]) -> Values:
-    """OVERALL (5, draws) of labels, predictions and hits (draws, 3, J), NaN for what needs more."""
-    labels, predicted, hits = sums.sum(2).T
-    unknown = np.full(len(sums), np.nan)
-    pairs = texts * sums.shape[2]
-    return np.stack(
-        [
-            _quotient(2 * hits, labels + predicted),
-            _class_values(sums)[:, 2].mean(1),
-            unknown,
-            unknown,
-            (labels + predicted - 2 * hits) / pairs,
-        ]
-    )
-
-
-def _quotient(part: NDArray[np.number], whole: NDArray[np.number]) -> Values:
-    return np.asarray(np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0))
-
-
-def _exact_by_chance(predictions: MultilabelPredictions) -> float:
-    """The probability that a random text has exactly the classes predicted for another."""
-    random = np.random.default_rng(0)
-    keys = random.integers(1, 2**63, len(predictions.classes), dtype=np.uint64)
-    hashes = np.zeros((2, len(predictions)), np.uint64)  # of the sets of classes
-    for rows, *sets in predictions.blocks():
-        for number, part in enumerate(sets):
-            hashes[number, rows] = part @ keys
-    _, inverse = np.unique(hashes, return_inverse=True)
-    own, taken = inverse.reshape(hashes.shape)
-    counts = [np.bincount(sets, minlength=inverse.max() + 1) for sets in (own, taken)]
-    return float((counts[0] / len(predictions)) @ (counts[1] / len(predictions)))
-
-
-def _interval(value: float | None, draws: Values) -> Interval:
-    """A value with the percentile interval of its resamples; NaN without a value."""
-    if value is None:
-        return Interval(math.nan, math.nan, math.nan)
-    return percentile_interval(value, draws)
-
-
-def _ends(score: Interval) -> Sequence[float] | None:
-    """The ends of an interval for JSON; None if there is none."""
-    return None if math.isnan(score.value) else score[1:]
+    thresholds = thresholds_of(classifier)
+    assert thresholds is not None, "the classifier gives a text one label"
+    classes = [str(name) for name in classifier.classes_]
+    with tempfile.TemporaryDirectory() as scratch:
+        if not write_sets(predict_sets(classifier, labelled), Path(scratch)):
+            raise DataError("There are no texts to score.")
+        yield read_sets(Path(scratch), classes, thresholds)

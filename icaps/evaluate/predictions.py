@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from sklearn.metrics import confusion_matrix
 from icaps.baselines.storage import load_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.class_names import class_numbers
+from icaps.data.label_sets import label_set
 from icaps.errors import DataError
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import BASELINE
@@ -113,6 +114,16 @@ class Predictions:
         """The numbers of the texts that are predicted wrong, the most confident error first."""
         return self.by_confidence(~self.correct)
 
+    def with_labels(self, places: Sequence[int], names: Sequence[str]) -> Predictions:
+        """The same predictions with other labels for the texts at some places.
+
+        Raises:
+            DataError: A label is none of the classes.
+        """
+        labels = np.array(self.labels)
+        labels[list(places)] = class_numbers(names, self.classes)
+        return replace(self, labels=labels)
+
     def cell(self, true: int, predicted: int) -> NDArray[np.int64]:
         """The numbers of the texts of a cell of the confusion matrix, the most confident first."""
         return self.by_confidence((self.labels == true) & (self.predicted == predicted))
@@ -158,23 +169,33 @@ def predict_chunks(
         unknown_classes: Whether labels may be classes that the classifier lacks.
 
     Raises:
-        DataError: A label is none of the classifier's classes, and `unknown_classes` is False.
+        DataError: A label is none of the classifier's classes, and `unknown_classes` is False; or
+            the classifier or the texts have several labels per text (see `multilabel`).
     """
+    if thresholds_of(classifier) is not None:
+        raise DataError(
+            "The model gives a text several labels, and this needs one label per text: use a model "
+            "that was trained on data with one label per text."
+        )
     classes = [str(name) for name in classifier.classes_]
     numbers = {name: number for number, name in enumerate(classes)}
     stream = iter(labelled)
     while chunk := list(islice(stream, CHUNK)):
         texts, names = [text for text, _ in chunk], [name for _, name in chunk]
+        if names[0] not in numbers and label_set(names[0]) is not None:
+            raise DataError(
+                "The data has several labels per text, and the model gives a text one: use a model "
+                "that was trained on such data."
+            )
         if unknown_classes:
             labels = np.array([numbers.get(name, UNKNOWN_CLASS) for name in names], np.int32)
         else:
             labels = class_numbers(names, classes).astype(np.int32)
         share = distributed.share()
         scores = torch.from_numpy(_scores(classifier, texts[share]))
-        counts = _count_words(classifier, texts[share]) if count_words else None
-        if distributed.world_size() > 1:
-            scores = _gather(scores, len(texts))
-            counts = None if counts is None else _gather(counts, len(texts))
+        counts = word_counts(classifier, texts[share]) if count_words else None
+        scores = gather(scores, len(texts))
+        counts = None if counts is None else gather(counts, len(texts))
         if counts is None:
             yield PredictedChunk(texts, labels, scores.numpy(), None, None)
         else:
@@ -214,14 +235,24 @@ def write_predictions(
     count = 0
     for chunk in chunks:
         columns = {_LABELS: chunk.labels, _SCORES: chunk.scores}
-        if chunk.words is not None and chunk.unknown is not None:
-            columns |= {_WORDS: chunk.words, _UNKNOWN: chunk.unknown}
-        for name, values in columns.items():
-            with (folder / name).open("ab") as file:
-                values.tofile(file)
+        append_columns(folder, columns, chunk.words, chunk.unknown)
         count += len(chunk.texts)
         on_chunk(chunk.texts)
     return count
+
+
+def append_columns(
+    folder: Path,
+    columns: Mapping[str, NDArray[Any]],
+    words: NDArray[np.int32] | None,
+    unknown: NDArray[np.float32] | None,
+) -> None:
+    """Appends columns to their files in a folder, with the counts of words if there are any."""
+    if words is not None and unknown is not None:
+        columns = {**columns, _WORDS: words, _UNKNOWN: unknown}
+    for name, values in columns.items():
+        with (folder / name).open("ab") as file:
+            values.tofile(file)
 
 
 def read_predictions(
@@ -237,8 +268,8 @@ def read_predictions(
     Raises:
         OSError, ValueError: A file is missing or damaged.
     """
-    labels = _mapped(folder / _LABELS, np.int32)
-    scores = _mapped(folder / _SCORES, np.float32).reshape(-1, len(classes))
+    labels = mapped(folder / _LABELS, np.int32)
+    scores = mapped(folder / _SCORES, np.float32).reshape(-1, len(classes))
     if len(labels) != len(scores):
         raise ValueError("its columns are not of one length")
     return Predictions(tuple(classes), labels, scores, inverse_temperature)
@@ -252,10 +283,18 @@ def read_word_counts(
     Raises:
         OSError, ValueError: A file is missing or damaged, or is not of `count` texts.
     """
-    words, unknown = _mapped(folder / _WORDS, np.int32), _mapped(folder / _UNKNOWN, np.float32)
+    words, unknown = mapped(folder / _WORDS, np.int32), mapped(folder / _UNKNOWN, np.float32)
     if not len(words) == len(unknown) == count:
         raise ValueError("its columns are not of one length")
     return words, unknown
+
+
+def thresholds_of(classifier: Scorer) -> NDArray[np.float64] | None:
+    """The probabilities (J,) from which a text has each class; None with one label per text."""
+    if isinstance(classifier, ICapsClassifier):
+        thresholds = classifier.network_.thresholds
+        return None if thresholds is None else thresholds.thresholds
+    return None
 
 
 def score_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any], float]:
@@ -291,23 +330,26 @@ def _inverse_temperature(classifier: Scorer) -> float:
     return 1.0  # the scores are log probabilities
 
 
-def _count_words(classifier: Scorer, texts: list[str]) -> torch.Tensor:
+def word_counts(classifier: Scorer, texts: Sequence[str]) -> torch.Tensor:
     """The number of words of each text, and the share of unknown ones, (texts, 2)."""
     assert isinstance(classifier, ICapsClassifier)
-    tokens = classifier.vocabulary_.encode(texts, spans=False)
+    tokens = classifier.vocabulary_.encode(list(texts), spans=False)
     counts = tokens.words_per_text, tokens.known_per_text
     words, known = (torch.from_numpy(count).float() for count in counts)
     return torch.stack([words, (words - known) / words.clamp(min=1)], dim=1)
 
 
-def _gather(values: torch.Tensor, count: int) -> torch.Tensor:
-    """The rows of all processes (count, columns), from the rows of this process."""
+def gather(values: torch.Tensor, count: int) -> torch.Tensor:
+    """The rows of all processes of `torchrun` (count, columns), from the rows of this one."""
+    if distributed.world_size() == 1:
+        return values
     rows = torch.zeros(count, values.shape[1], dtype=values.dtype)
     rows[distributed.share()] = values
     return distributed.all_reduce(rows)
 
 
-def _mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
+def mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
+    """A column that `append_columns` wrote, mapped from its file."""
     if not path.stat().st_size:  # an empty file cannot be mapped
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, "r")

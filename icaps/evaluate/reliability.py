@@ -68,6 +68,14 @@ class Reliability:
         }
 
 
+def calibration_error(
+    probability: NDArray[np.floating[Any]], true: NDArray[np.bool_], bins: int = BINS
+) -> float:
+    """The error of `Reliability` alone: of probabilities (texts,) that something is `true`."""
+    gaps = np.bincount(_places(probability, bins), weights=true - probability, minlength=bins)
+    return float(np.abs(gaps).sum() / len(probability))
+
+
 def measure_reliability(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], bins: int = BINS, seed: int = 0
 ) -> Reliability:
@@ -79,7 +87,7 @@ def measure_reliability(
         bins: Number of bins of equal width, from 0 to 1; an edge belongs to the lower bin.
         seed: Seed of the draws.
     """
-    places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    places = _places(confidence, bins)
     parts = []
     for n in np.unique(places).tolist():
         inside = places == n
@@ -88,8 +96,7 @@ def measure_reliability(
         parts.append(
             Bin(n / bins, (n + 1) / bins, int(inside.sum()), mean, wilson(hits, int(inside.sum())))
         )
-    error = sum(part.texts * abs(part.accuracy.value - part.confidence) for part in parts)
-    error /= len(confidence)
+    error = calibration_error(confidence, correct, bins)
     low, high = np.quantile(_drawn_errors(confidence, correct, places, bins, seed), TAILS)
     perfect = _perfect_errors(confidence, places, bins, seed)
     perfect_high = float(np.quantile(perfect, 0.95))
@@ -102,6 +109,11 @@ def measure_reliability(
         perfect_high,
         seed,
     )
+
+
+def _places(confidence: NDArray[np.floating[Any]], bins: int) -> NDArray[np.int64]:
+    """The number of each text's bin, (texts,)."""
+    return np.asarray(np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1))
 
 
 def _drawn_errors(

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
 from icaps.errors import DataError
-from icaps.evaluate.predictions import Scorer, predict_stream
+from icaps.evaluate.multilabel import predicted_stream
+from icaps.evaluate.multilabel_scores import multilabel_scores
+from icaps.evaluate.predictions import Scorer, predict_stream, thresholds_of
 from icaps.results import Interval
 from icaps.stats import LEVEL, RESAMPLES, Counts, Values, bootstrap, percentile_interval, wilson
 
@@ -73,11 +75,15 @@ def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[st
     Returns:
         n; accuracy; macro_f1, over all of the model's classes; per_class, an object from class to
         precision, recall, f1, support; confusion, (J, J) counts with true classes as rows, in the
-        order of classes.
+        order of classes. With several labels per text, those of
+        `multilabel_scores.multilabel_scores`.
 
     Raises:
         DataError: There are no texts, or a label is none of the model's classes.
     """
+    if thresholds_of(classifier) is not None:
+        with predicted_stream(classifier, labelled) as sets:
+            return multilabel_scores(sets)
     predictions = predict_stream(classifier, labelled)
     return plain_scores(predictions.confusion, predictions.classes)
 
