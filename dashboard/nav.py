@@ -15,6 +15,7 @@ _PAGES = {
     "shortcuts": ("Shortcuts", ":material/alt_route:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "datasets": ("Datasets", ":material/dataset:"),
+    "label": ("Label", ":material/new_label:"),
     "train": ("Train", ":material/model_training:"),
 }
 

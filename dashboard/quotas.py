@@ -139,6 +139,14 @@ def new_slice() -> None:
         _refuse("slices", f"There are {most:,} slices already. Delete one on the page Datasets.")
 
 
+def new_label_task(existing: int) -> None:
+    """Refuses a new task of labelling if there are too many."""
+    change("no task of labelling can be created.")
+    most = settings.current().label_tasks
+    if existing >= most:
+        _refuse("label tasks", f"There are {most:,} tasks already. Delete one on the page Label.")
+
+
 def new_run(place: Path) -> None:
     """Refuses a new training if there are too many in `place`, or too many are queued."""
     change("nothing can be trained.")

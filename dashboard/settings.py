@@ -37,6 +37,7 @@ class AppSettings:
     uploads_mb: int
     uploads_days: int
     slices: int
+    label_tasks: int
     runs: int
     jobs: int
     jobs_waiting: int

@@ -40,6 +40,7 @@ WORD_MEASURES = BY_SCORE, BY_COUNT = "share", "count"  # by which words of a cap
 CAPSULE_TABS = ("Words", "K-grams", "Typical texts", "Your text", "Switched off")
 CLASS_ORDERS = ("class", "capsules", "texts", "name")  # of the rows of C
 TRAIN_VIEWS = NEW_TRAINING, TRAININGS = "New training", "Trainings"
+LABEL_VIEWS = LABELLING, NEW_TASK = "Label", "New task"
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
 DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
 COMPARE_TABS = (
@@ -51,6 +52,7 @@ COMPARE_TABS = (
     "Published",
 )
 DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
+LABEL_PLACE = "label"  # of the form of a new task of labelling
 LAUNCH_PLACE = "launch"  # of the form that starts a training
 COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
@@ -71,6 +73,8 @@ CAPSULES = (
     "words_by",
 )
 QUERIES = ("model", "weights", "capsule", "space", "method", "perplexity", "map_seed")
+LABEL = ("task", "label_view", "order", "order capsule", "order words")
+LABEL_NEW = ("label_view",)
 TRAIN = ("run", "beside", "train_view", "train_tabs")
 DATASETS = ("data", "model", "data_tabs", "rows words", "rows regex")
 COMPARE = ("compared", "data", "part", "compare size", "compare_tab", "shaded")
@@ -95,6 +99,8 @@ _MARKS = {
     "data",
     "compared",
     "train_view",
+    "task",
+    "label_view",
 }  # each address that a page publishes has one of them
 
 
@@ -153,6 +159,11 @@ PARAMETERS = {
     "beside": Parameter([], lambda text: printable(text).split(","), ",".join),
     "train_view": _one_of(TRAIN_VIEWS, TRAININGS),
     "train_tabs": _one_of(TRAIN_TABS),
+    "task": _text(),
+    "label_view": _one_of(LABEL_VIEWS),
+    "order": _text(),
+    "order capsule": _number(0, MAX_CAPSULE, 0),
+    "order words": _pattern(),
     "data": _text(),
     "data_tabs": _one_of(DATA_TABS),
     "rows words": _pattern(),

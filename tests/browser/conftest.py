@@ -23,7 +23,7 @@ from tests.conftest import MODEL, TRAIN, make_texts, saved, with_view
 ROOT = Path(__file__).resolve().parents[2]
 WAIT = 30_000  # milliseconds; only a failure takes as long
 # Opened at a page's own address, Streamlit looks for its server below that page first.
-PROBE = re.compile(r"/(capsules|queries|many|explain)/_stcore/")
+PROBE = re.compile(r"/(capsules|queries|many|explain|label)/_stcore/")
 DAMAGED = "**bold** $x$ :sunglasses: <b>"
 
 

@@ -14,9 +14,11 @@ from urllib.parse import urlencode
 import pytest
 
 from dashboard import nav
+from dashboard.label import tasks
 from icaps.classifier import ICapsClassifier
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
+from icaps.label.task import LabelTask
 from icaps.train.checkpoint_files import weights_fingerprint
 from tests.browser.geometry import measure
 from tests.browser.visitor import box, wait_for_rest
@@ -70,6 +72,7 @@ VIEWS = {
     "capsules": View("What the capsules do", MODEL_ASKED, seen="svg", tabs=("Typical texts",)),
     "queries": View("What the capsules look for", {**MODEL_ASKED, "method": "pca"}, seen="svg"),
     "datasets": View("Datasets", MODEL_ASKED, seen='[role="tabpanel"] svg'),
+    "label": View("Label", {"task": "long"}, seen=".to-label .icaps-account"),
     "train": View("Train", {"run": "first"}, seen='[role="tabpanel"] svg', tabs=("Reasons",)),
     "evaluate": View(
         "Evaluate", MODEL_ASKED, seen='[role="tabpanel"] .stDataFrame', tabs=("Errors",)
@@ -119,6 +122,7 @@ def shop(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ICAPS_DATA", str(place / "data"))
         make_index(data, {})
+        add_task()
         weights = weights_fingerprint(place / "models" / "small")
         evaluate_data(classifier, weights, EvaluationData(data, "test", {}))
     (explanation,) = classifier.explain([long_text("Cooking", 3)])
@@ -145,6 +149,17 @@ def window(browser: Any, shop: Workshop) -> Iterator[Page]:
 def page(window: Page) -> Iterator[Page]:
     with watched(window):
         yield window
+
+
+def add_task() -> None:
+    """A task of labelling long texts, with some labels and a model that guesses."""
+    classes = list(TOPICS)
+    texts = [long_text(name, seed) for seed in (1, 2, 3, 4) for name in classes]
+    task = LabelTask.create(tasks.root() / "long", texts, classes, held_out=2)
+    task.give_many([(n, classes[n % 3]) for n in {*task.held_out, 0, 1, 2}])
+    task.record_score("first", 10, 1, 2)
+    task.record_score("second", 20, 2, 2)
+    tasks.store_page_settings(task, tasks.PageSettings(model="small"))
 
 
 def data_of(place: Path) -> Path:
@@ -253,6 +268,7 @@ LONG_TEXTS = {
     "own text": LongText("capsules", {"capsule_tab": "Your text"}, fill_try),
     "queries": LongText("queries", {}, seen="svg"),  # shows words alone
     "rows": LongText("datasets", {"data_tabs": "Rows"}),
+    "label": LongText("label", {}),
     "training": LongText("train", {"train_tabs": "Reasons"}),
     "form": LongText("train", {"train_view": "New training"}, seen=".st-key-training_form"),
     "errors": LongText("evaluate", {"evaluate_tab": "Errors"}),

@@ -33,7 +33,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 LONG = 90.0  # seconds; only a failure takes as long
 # Opened at a page's own address, Streamlit looks for its server below that page first.
 PROBE = re.compile(
-    r"/(capsules|queries|many|explain|datasets|train|evaluate|compare|shortcuts)/_stcore/"
+    r"/(capsules|queries|many|explain|datasets|train|evaluate|compare|shortcuts|label)/_stcore/"
 )
 GONE = re.compile(
     "ERR_CONNECTION_RE|WebSocket connection|disconnected from server|server is not responding"

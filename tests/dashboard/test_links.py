@@ -12,6 +12,8 @@ from dashboard.url_state import (
     DATASETS,
     EVALUATE,
     EXPLAIN,
+    LABEL,
+    LABEL_NEW,
     MANY,
     PARAMETERS,
     QUERIES,
@@ -145,6 +147,7 @@ def test_what_can_not_be_meant_is_left_out(address: dict[str, str]) -> None:
 
 def test_every_parameter_of_a_page_is_known_and_reads_what_it_writes() -> None:
     pages = (EXPLAIN, MANY, CAPSULES, QUERIES, TRAIN, DATASETS, COMPARE, SHORTCUTS, EVALUATE)
+    pages += (LABEL, LABEL_NEW)
     assert {name for page in pages for name in page} == PARAMETERS.keys()
     values = {"beside": ["a", "b c"], "capsule": 3}
     for name, entry in PARAMETERS.items():
