@@ -78,14 +78,24 @@ def squash(x: Tensor) -> Tensor:
 
 
 def route(
-    votes: list[list[Tensor]], iterations: int, vote_scale: float = 1.0
+    votes: list[list[Tensor]],
+    iterations: int,
+    vote_scale: float = 1.0,
+    independent: bool = False,
 ) -> tuple[list[Tensor], list[list[Tensor]]]:
-    """Algorithm 1: class capsules, and the beta that formed them; the sums may have a factor."""
+    """Algorithm 1: class capsules, and the beta that formed them; the sums may have a factor.
+
+    With independent routing beta_ij is exp(b_ij) / (exp(b_ij) + J - 1).
+    """
     capsules, classes = range(len(votes)), range(len(votes[0]))
     b = [[torch.zeros((), dtype=torch.float64) for _ in classes] for _ in capsules]
     for _ in range(iterations):
         beta = []
         for i in capsules:
+            if independent:
+                others = len(classes) - 1
+                beta.append([torch.exp(b[i][j]) / (torch.exp(b[i][j]) + others) for j in classes])
+                continue
             total = sum(torch.exp(b[i][j]) for j in classes)
             beta.append([torch.exp(b[i][j]) / total for j in classes])
         sums = [sum(beta[i][j] * votes[i][j] for i in capsules) for j in classes]
@@ -103,6 +113,7 @@ def run(
     squash_primary: bool = False,
     muted: Collection[int] = (),
     vote_scale: float = 1.0,
+    independent: bool = False,
 ) -> dict[str, Tensor]:
     """One text through it: norms (J,), routing (I, J), attention (I, N), primary (I, d_p).
 
@@ -126,7 +137,7 @@ def run(
         [(weight[j] @ primary[i] + bias[i][j]) * (i not in muted) for j in range(bias.shape[1])]
         for i in heads
     ]
-    outputs, beta = route(votes, iterations, vote_scale)
+    outputs, beta = route(votes, iterations, vote_scale, independent)
     return {
         "norms": torch.stack([torch.sqrt((output * output).sum()) for output in outputs]),
         "routing": torch.stack([torch.stack(row) for row in beta]),
@@ -147,6 +158,7 @@ def account(
     squash_primary: bool = False,
     muted: Collection[int] = (),
     vote_scale: float = 1.0,
+    independent: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The split of each class norm over words (W, I, J), and what is left of it (J, I).
 
@@ -154,7 +166,15 @@ def account(
     """
     functions = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
     result = run(
-        weights, sentences, kernel_size, iterations, activation, squash_primary, muted, vote_scale
+        weights,
+        sentences,
+        kernel_size,
+        iterations,
+        activation,
+        squash_primary,
+        muted,
+        vote_scale,
+        independent,
     )
     beta, votes = result["routing"], result["votes"]
     capsules, classes = range(votes.shape[0]), range(votes.shape[1])

@@ -75,6 +75,9 @@ OPTIONS = [
     {"hierarchical": True, "kernel_size": 4, "region_dim": 8, "query_dim": 4, "class_dim": 5},
     {"hierarchical": True, "activation": "relu"},
     {"hierarchical": True, "squash_primary": True, "routing_iterations": 2, "trained_dim": 0},
+    {"routing": "independent"},
+    {"routing": "independent", "scale_votes": True, "squash_primary": True},
+    {"routing": "independent", "hierarchical": True, "routing_iterations": 5},
 ]
 
 
@@ -101,6 +104,7 @@ def test_network_equals_the_equations_forward_and_backward(options: dict[str, ob
             config.activation,
             config.squash_primary,
             vote_scale=scale,
+            independent=config.routing == "independent",
         )
         for text in texts
     ]
@@ -302,3 +306,43 @@ def test_margin_loss_by_hand() -> None:
     expected = (0.03 + 0.85**2 + 0.5 * 0.85**2) / 2
     loss = margin_loss(norms, torch.tensor([0, 1]), TrainConfig())
     assert loss.item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_margin_loss_of_several_labels_by_hand() -> None:
+    """A text of the first and the third class, and one of none."""
+    norms = torch.tensor([[0.8, 0.3, 0.2], [0.05, 0.6, 0.1]])
+    targets = torch.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    # (0.9 - 0.8)^2 + 0.5 (0.3 - 0.1)^2 + (0.9 - 0.2)^2, and 0.5 (0.6 - 0.1)^2
+    first, second = 0.01 + 0.5 * 0.04 + 0.49, 0.5 * 0.25
+    loss = margin_loss(norms, targets, TrainConfig())
+    assert loss.item() == pytest.approx((first + second) / 2, abs=1e-6)
+    weights = torch.tensor([[1.0, 1.0, 3.0], [1.0, 1.0, 1.0]])  # of a text's classes alone
+    weighted = margin_loss(norms, targets, TrainConfig(), weights)
+    assert weighted.item() == pytest.approx((first + 2 * 0.49 + second) / 2, abs=1e-6)
+
+
+def test_the_loss_of_one_label_per_text_does_not_depend_on_its_form() -> None:
+    norms, labels = torch.rand(6, 4), torch.tensor([0, 3, 1, 1, 2, 0])
+    one_hot = torch.nn.functional.one_hot(labels, 4).float()
+    config = TrainConfig()
+    assert margin_loss(norms, labels, config) == margin_loss(norms, one_hot, config)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_independent_routing_starts_as_routing_over_classes(classes: int) -> None:
+    """And a weight for one class does not depend on the votes for the others."""
+    networks = [build(num_classes=classes, routing=kind) for kind in ("classes", "independent")]
+    for network in networks:
+        network.capsules.iterations = 1
+    batch = pack(TEXTS)
+    over_classes, independent = (network(batch) for network in networks)
+    torch.testing.assert_close(over_classes.class_norms, independent.class_norms)
+    assert independent.routing.allclose(torch.tensor(1 / classes, dtype=torch.float64))
+    layer = networks[1].capsules
+    layer.iterations = 3
+    before = layer(independent.primary_capsules)
+    with torch.no_grad():
+        layer.capsule_weight[1:] *= 2
+    after = layer(independent.primary_capsules)
+    torch.testing.assert_close(before.class_capsules[:, 0], after.class_capsules[:, 0])
+    assert not before.class_capsules[:, 1].allclose(after.class_capsules[:, 1])

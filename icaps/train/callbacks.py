@@ -115,7 +115,7 @@ class Validation(NamedTuple):
 
     def predicted_sets(self) -> NDArray[np.bool_]:
         """The predicted labels (texts, J), by thresholds that are chosen on the same texts."""
-        from icaps.train.thresholds import fit_thresholds  # imports scipy
+        from icaps.train.label_thresholds import fit_thresholds  # imports scipy
 
         norms = self.class_norms.numpy()
         return fit_thresholds(norms, self.corpus.targets).predicted(norms)

@@ -27,11 +27,11 @@ from icaps.train.callbacks import Callback, Validation
 from icaps.train.checkpoint import Checkpoint, label_type
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.dataset import KnownWords, TrainingData
+from icaps.train.label_thresholds import fit_thresholds
 from icaps.train.loop import TrainingProgress, choose_device, validate
 from icaps.train.restarts import describe_changes, train_with_restarts
 from icaps.train.result_warnings import METRIC, validation_warnings, warnings_of
 from icaps.train.resume import StateFolder, fingerprint
-from icaps.train.thresholds import fit_thresholds
 from icaps.train.unk import fit_unk
 
 

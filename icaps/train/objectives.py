@@ -43,7 +43,9 @@ def classification_loss(
         return margin_loss(class_norms, labels, config, weights)
     if labels.ndim == 2:
         scores = NORM_FACTOR * (class_norms - MIDDLE_NORM)  # (B, J)
-        losses = F.binary_cross_entropy_with_logits(scores, labels, weights, reduction="sum")
+        losses = F.binary_cross_entropy_with_logits(
+            scores, labels.to(scores.dtype), weights, reduction="sum"
+        )
         return losses / len(labels)
     text_losses = F.cross_entropy(NORM_FACTOR * class_norms, labels, reduction="none")  # (B,)
     return (text_losses if weights is None else weights * text_losses).mean()

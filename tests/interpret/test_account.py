@@ -45,6 +45,7 @@ def expected(
         config.squash_primary,
         muted,
         math.sqrt(network.num_classes / 4) if config.scale_votes else 1.0,
+        config.routing == "independent",
     )
     return tuple(part.numpy() for part in parts)
 

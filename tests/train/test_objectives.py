@@ -15,6 +15,7 @@ from tests.conftest import MODEL, TRAIN, make_texts
 
 
 def expected(routing: torch.Tensor, labels: list[int], config: TrainConfig) -> float:
+    """Of texts (n, I, J) and their labels, or of pairs of a text and one of its labels."""
     capsules, classes = routing.shape[1:]
     joint = [[0.0] * capsules for _ in range(classes)]
     for text, label in zip(routing.tolist(), labels, strict=True):
@@ -35,6 +36,44 @@ def test_the_loss_equals_its_formula(sharpness: float) -> None:
     config = TrainConfig(purity_weight=0.3, spread_weight=0.7, winner_sharpness=sharpness)
     actual = specialisation_loss(routing, torch.tensor(labels), config)
     assert float(actual) == pytest.approx(expected(routing, labels, config), abs=1e-12)
+
+
+def test_a_text_with_several_labels_counts_once_for_each() -> None:
+    torch.manual_seed(4)
+    routing = torch.rand(4, 5, 3, dtype=torch.float64)
+    targets = torch.tensor([[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1]])
+    pairs = routing[[0, 0, 2, 3, 3, 3]]
+    config = TrainConfig(purity_weight=0.3, spread_weight=0.7, winner_sharpness=9.0)
+    wanted = expected(pairs, [0, 2, 1, 0, 1, 2], config)
+    actual = specialisation_loss(routing, targets, config)
+    assert float(actual) == pytest.approx(wanted, abs=1e-12)
+    one_label = torch.tensor([[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
+    by_number = specialisation_loss(routing, torch.tensor([0, 2, 1, 0]), config)
+    assert float(specialisation_loss(routing, one_label, config)) == float(by_number)
+
+
+def test_texts_without_labels_have_no_specialisation() -> None:
+    routing = torch.rand(3, 5, 2, requires_grad=True)
+    config = TrainConfig(purity_weight=0.3, spread_weight=0.7)
+    loss = specialisation_loss(routing, torch.zeros(3, 2), config)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert routing.grad is not None
+    assert not routing.grad.any()
+
+
+def test_the_cross_entropy_of_several_labels_by_hand() -> None:
+    """A sigmoid per class, of 20 times what the norm is above 0.5."""
+    norms = torch.tensor([[0.9, 0.45, 0.2], [0.5, 0.6, 0.5]], dtype=torch.float64)
+    targets = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    config = TrainConfig(loss="cross_entropy")
+    first = [math.log(1 + math.exp(x)) for x in (-8, 1, -6)]
+    second = [math.log(1 + math.exp(x)) for x in (0, 2, 0)]
+    loss = classification_loss(norms, targets, config)
+    assert loss.item() == pytest.approx((sum(first) + sum(second)) / 2, abs=1e-12)
+    weights = torch.tensor([[1.0, 5.0, 1.0], [1.0, 1.0, 1.0]])
+    weighted = classification_loss(norms, targets, config, weights)
+    assert weighted.item() == pytest.approx((sum(first) + 4 * first[1] + sum(second)) / 2)
 
 
 def test_the_cross_entropy_by_hand() -> None:
