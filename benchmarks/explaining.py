@@ -51,12 +51,13 @@ from icaps.faithfulness.attributions.integrated_gradients import (
     AT_ONCE,
     STEPS,
     integrated_gradients,
-    norm_of_words,
 )
 from icaps.faithfulness.attributions.lime import SAMPLES
 from icaps.faithfulness.texts import ExplainedTexts, read_explained
 from icaps.inference import CHUNK, class_norms, read_texts
 from icaps.interpret.account import BatchAccount
+from icaps.nn.packing import lay_out
+from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,6 +130,33 @@ def short_gradients_one(classifier: ICapsClassifier, text: str) -> None:
 def gradients_one(classifier: ICapsClassifier, text: str) -> None:
     """Integrated Gradients on one text."""
     embedding_gradients(read_one(classifier, text))
+
+
+def norm_of_words(
+    texts: ExplainedTexts, tokens: TokenBatch, target: int
+) -> Callable[[Tensor], Tensor]:
+    """The class norm (points,) as a function of the projected words (points, words, K, d_w).
+
+    Args:
+        texts: The network, and the capsules that are switched off.
+        tokens: The text, which gives the ends of its sentences.
+        target: The explained class, by number.
+    """
+    network = texts.network
+
+    def norm(points: Tensor) -> Tensor:
+        count, words = points.shape[:2]
+        padding = points.new_zeros(1, *points.shape[2:])
+        table = torch.cat([points.flatten(0, 1), padding])  # (points * words + 1, K, d_w)
+        rows = torch.arange(count * words, device=points.device)
+        lengths = np.tile(tokens.words_per_sentence, count)
+        layout = lay_out(lengths, network.config.kernel_size, points.device)
+        regions = network.activation(network.region(table, rows, layout))
+        attended = network.attention(regions, layout, np.repeat(tokens.sentences_per_text, count))
+        norms: Tensor = network.route(attended, texts.capsule_mask).class_norms[:, target]
+        return norms
+
+    return norm
 
 
 def embedding_gradients(texts: ExplainedTexts) -> list[NDArray[np.floating]]:

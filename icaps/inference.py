@@ -195,20 +195,14 @@ def class_norms(
     return all_norms
 
 
-def contributions(activity: Activity) -> Tensor:
-    """Contribution of each capsule to each class: beta_ij (pc_j|i . cc_j) / |cc_j|, (B, I, J).
-
-    The sum over capsules is the norm of cc_j before the squash, with which its norm increases.
-    """
-    lengths: Tensor = torch.linalg.vector_norm(activity.class_capsules, dim=2)[:, None]
-    shares = activity.routing * activity.agreement / lengths
-    return shares.masked_fill(lengths == 0, 0)
-
-
 def to_classes(
     activity: Activity, texts: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Routing and `contributions` (n, I) each, of selected texts (n,) to one class each (n,)."""
+    """Routing and contributions (n, I) each, of selected texts (n,) to one class each (n,).
+
+    The contribution of a capsule is beta_ij (pc_j|i . cc_j) / |cc_j|. The sum over capsules is the
+    norm of cc_j before the squash, with which its norm increases.
+    """
     routing, agreement, outputs = (
         values.numpy() for values in (activity.routing, activity.agreement, activity.class_capsules)
     )

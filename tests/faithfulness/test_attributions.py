@@ -9,6 +9,7 @@ import torch
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
+from icaps.faithfulness.attributions import integrated_gradients as integrated
 from icaps.faithfulness.attributions import registry
 from icaps.faithfulness.attributions.account import account
 from icaps.faithfulness.attributions.account_passes import PASSES, account_by_passes
@@ -174,9 +175,10 @@ def test_leave_one_out_by_plain_loops(options: dict[str, object], how: str) -> N
             assert score == pytest.approx(whole - without, abs=1e-9)
 
 
+@pytest.mark.parametrize("at_once", [1, 300])
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
 def test_gradients_of_words_are_those_of_all_numbers_of_their_embeddings(
-    options: dict[str, object],
+    options: dict[str, object], at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("captum")
     pytest.importorskip("lime")
@@ -186,12 +188,14 @@ def test_gradients_of_words_are_those_of_all_numbers_of_their_embeddings(
     short = list(integrated_gradients(given))
     for found, expected in zip(short, embedding_gradients(given), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    monkeypatch.setattr(integrated, "AT_ONCE", at_once)  # each text alone, and in parts
+    for found, same in zip(short, integrated_gradients(given), strict=True):
+        np.testing.assert_allclose(found, same, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"activation": "tanh"}])
 def test_integrated_gradients_are_complete(options: dict[str, object]) -> None:
     """They add up to the norm less that of as many words without an embedding."""
-    pytest.importorskip("captum")
     classifier, given = some(2, **options)
     network = classifier.network_
     found = list(integrated_gradients(given, steps=150))
@@ -234,6 +238,6 @@ def test_unknown_and_missing_rankings_are_refused(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigError, match="no ranking 'magic'; choose from routing"):
         check_rankings(["magic"])
     monkeypatch.setattr(registry, "find_spec", lambda package: None)
-    assert missing_rankings() == ("integrated-gradients", "lime")
+    assert missing_rankings() == ("lime",)
     with pytest.raises(ConfigError, match=r"For lime run `pip install 'icaps\[faithfulness\]'`"):
         check_rankings(["routing", "lime"])

@@ -10,18 +10,22 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from icaps.faithfulness.texts import ExplainedTexts
-from icaps.inference import Reading, contributions
+from icaps.interpret.account import BatchAccount
 
 Scores = NDArray[np.floating]  # (words,)
 
 
 def routing_attention(texts: ExplainedTexts) -> Iterator[Scores]:
-    """The paper's weights: the sum over capsules of beta_ij rho^i_m alpha^i_n."""
+    """The paper's weights: the sum over capsules of beta_ij rho^i_m alpha^i_n.
+
+    What an edit makes neutral has no weight.
+    """
     for reading, target in texts:
-        yield _weighted_attention(texts, reading, reading.activity.routing[0, :, target])
+        account = BatchAccount(texts.network, reading)
+        routing, _ = account.weights(np.array([target]))
+        yield _weighted_attention(account, routing[0], target)
 
 
 def contribution_attention(texts: ExplainedTexts) -> Iterator[Scores]:
@@ -31,7 +35,9 @@ def contribution_attention(texts: ExplainedTexts) -> Iterator[Scores]:
     a capsule votes, and may be negative.
     """
     for reading, target in texts:
-        yield _weighted_attention(texts, reading, contributions(reading.activity)[0, :, target])
+        account = BatchAccount(texts.network, reading)
+        _, contribution = account.weights(np.array([target]))
+        yield _weighted_attention(account, contribution[0], target)
 
 
 def spread_over_windows(
@@ -56,9 +62,12 @@ def spread_over_windows(
     return scores
 
 
-def _weighted_attention(texts: ExplainedTexts, reading: Reading, capsules: Tensor) -> Scores:
-    """The attention to words, summed over capsules with these weights (I,)."""
-    words_per_sentence, activity = reading.tokens.words_per_sentence, reading.activity
+def _weighted_attention(account: BatchAccount, capsules: Scores, target: int) -> Scores:
+    """The attention to the words of one text, summed over capsules with these weights (I,)."""
+    words_per_sentence = account.batch.tokens.words_per_sentence
+    activity = account.batch.activity
     rho = activity.sentence_attention.numpy().repeat(words_per_sentence, axis=0)  # (words, I)
-    weights = (activity.attention.numpy() * rho) @ capsules.numpy()  # (words,)
-    return spread_over_windows(weights, words_per_sentence, texts.network.config.kernel_size)
+    weights = (activity.attention.numpy() * rho) @ capsules  # (words,)
+    scores = spread_over_windows(weights, words_per_sentence, account.network.config.kernel_size)
+    counts = account.counts(np.array([target]))
+    return scores if counts is None else scores * counts

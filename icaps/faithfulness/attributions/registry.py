@@ -56,9 +56,7 @@ ATTRIBUTIONS: dict[str, Attribution] = {
         lambda texts, removal, seed: account_by_passes(texts, removal), removes_words=True
     ),
     "attention-gradient": Attribution(lambda texts, removal, seed: attention_gradient(texts)),
-    "integrated-gradients": Attribution(
-        lambda texts, removal, seed: integrated_gradients(texts), package="captum"
-    ),
+    "integrated-gradients": Attribution(lambda texts, removal, seed: integrated_gradients(texts)),
     LEAVE_ONE_OUT: Attribution(
         lambda texts, removal, seed: leave_one_out(texts, removal), removes_words=True
     ),
