@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from icaps.nn.thresholds import ClassThresholds
     from icaps.train.text_hashes import TextHashes
 
 LINEAR, FASTTEXT = "linear", "fasttext"
@@ -50,6 +51,8 @@ class Baseline(ABC):
         classes_: (J,), sorted.
         metrics_: Seed, sizes and scores of its training, as in a checkpoint's metrics.json.
         text_hashes_: As of an `ICapsClassifier`.
+        label_thresholds: With several labels per text: probabilities and thresholds per class, of
+            `decision_function`; else None.
     """
 
     def __init__(self, kind: str, classes: NDArray[Any]) -> None:
@@ -57,14 +60,43 @@ class Baseline(ABC):
         self.classes_ = classes
         self.metrics_: dict[str, Any] = {}
         self.text_hashes_: TextHashes | None = None
+        self.label_thresholds: ClassThresholds | None = None
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.label_thresholds is not None
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64] | None:
+        """The probabilities from which a text has each class (J,); None with one label per text."""
+        return None if self.label_thresholds is None else self.label_thresholds.thresholds
 
     @abstractmethod
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Scores (texts, J), from which the probabilities are computed."""
+
+    @abstractmethod
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities (texts, J) that add up to 1, from scores (texts, J)."""
+
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J)."""
+        """Probabilities (texts, J); with several labels per text, of each class by itself."""
+        scores = self.decision_function(X)
+        if self.label_thresholds is not None:
+            return self.label_thresholds.probabilities(scores)
+        return self.probabilities(scores)
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """The most probable class (texts,); on a tie, the first."""
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
+        """The most probable class (texts,); on a tie, the first.
+
+        With several labels per text, an indicator matrix (texts, J) of 0 and 1.
+        """
+        probabilities = self.predict_proba(X)
+        if self.label_thresholds is not None:
+            reached: NDArray[Any] = probabilities >= self.label_thresholds.thresholds
+            return reached.astype(int)
+        predicted: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return predicted
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.baselines.base import FASTTEXT, Baseline
+from icaps.baselines.several_labels import fit_label_thresholds
 from icaps.data.atomic import COPY_AGAIN
 from icaps.errors import CheckpointError, ConfigError
 from icaps.text.tokenizer import words_of
@@ -32,8 +33,8 @@ class FastTextBaseline(Baseline):
         super().__init__(FASTTEXT, classes)
         self._model = model
 
-    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J); without a known word, those of the end-of-text token."""
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """The library's probabilities (texts, J); without a known word, of the end of the text."""
         count = len(self.classes_)
         scores = np.zeros((len(X), count))
         if not len(X):
@@ -41,8 +42,12 @@ class FastTextBaseline(Baseline):
         names, values = self._model.predict([_line(text) for text in X], k=count)
         for row, labels, shares in zip(scores, names, values, strict=True):
             row[[int(label.removeprefix(_LABEL)) for label in labels]] = shares
-        probabilities: NDArray[np.float64] = scores / scores.sum(1, keepdims=True)
-        return probabilities
+        return scores
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same, adding up to 1 exactly."""
+        shares: NDArray[np.float64] = scores / scores.sum(1, keepdims=True)
+        return shares
 
     @property
     def num_weights(self) -> int:
@@ -80,16 +85,22 @@ def fit_fasttext(
 ) -> FastTextBaseline:
     """Fits a model for each of RATES; returns the one with the best validation accuracy.
 
+    With several labels per text, the library fits a logistic function per class ("one versus all"),
+    and macro F1 decides; it reads no text without a label.
+
     The arguments are those of `linear.fit_linear`. One thread is used, so that the seed determines
     the model.
 
     Raises:
         ConfigError: The library is not installed.
     """
-    fasttext, best = import_fasttext(), None
+    fasttext, best, best_score = import_fasttext(), None, -1.0
+    several = training[1].ndim == 2
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
         for text, label in zip(*training, strict=True):
-            file.write(f"{_LABEL}{label} {_line(text)}\n")
+            numbers = np.flatnonzero(label).tolist() if several else [label]
+            marks = " ".join(f"{_LABEL}{number}" for number in numbers)
+            file.write(f"{marks} {_line(text)}\n")
         file.flush()
         for rate in RATES:
             model = fasttext.train_supervised(
@@ -101,14 +112,21 @@ def fit_fasttext(
                 bucket=BUCKETS,
                 thread=1,
                 seed=seed,
+                loss="ova" if several else "softmax",
                 verbose=0,
             )
             fitted = FastTextBaseline(classes, model)
-            accuracy = float((fitted.predict(held_out[0]) == classes[held_out[1]]).mean())
-            say(f"learning rate {rate:g}: validation accuracy {accuracy:.2%}")
-            if best is None or accuracy > best.metrics_["validation_accuracy"]:
-                best = fitted
-                best.metrics_ = {"learning_rate": rate, "validation_accuracy": accuracy}
+            if several:
+                rule = fit_label_thresholds(fitted.decision_function(held_out[0]), held_out[1])
+                fitted.label_thresholds = rule.thresholds
+                metrics, score, name = rule.metrics(), rule.macro_f1, "macro F1"
+            else:
+                score = float((fitted.predict(held_out[0]) == classes[held_out[1]]).mean())
+                metrics, name = {"validation_accuracy": score}, "accuracy"
+            say(f"learning rate {rate:g}: validation {name} {score:.2%}")
+            if score > best_score:
+                best, best_score = fitted, score
+                best.metrics_ = {"learning_rate": rate, **metrics}
     assert best is not None
     return best
 

@@ -28,13 +28,14 @@ from icaps.baselines.networks import (
     padded,
     predict_scores,
 )
+from icaps.baselines.several_labels import fit_label_thresholds
 from icaps.config import ModelConfig, TrainConfig
 from icaps.errors import ConfigError, TrainingError
 from icaps.model import margin_loss
 from icaps.stats import macro_f1
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
-from icaps.train.dataset import Corpus, Labelled, prepare_stream, read_labels, split_as
+from icaps.train.dataset import Corpus, Labelled, number_labels, prepare_stream, split_as
 from icaps.train.text_hashes import TextHashes, as_array, hashing
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)
@@ -91,12 +92,18 @@ def _fit_on_texts(
 ) -> Baseline:
     """Fits a baseline that reads texts, not word ids."""
     hashes = array("Q")
-    classes, labels, _ = read_labels(hashing(records, hashes))
-    training, held_out = split_as(other, as_array(hashes), labels, len(classes), settings)
+    (classes, labels, label_sets), _ = number_labels(hashing(records, hashes))
+    training, held_out = split_as(
+        other, as_array(hashes), labels, len(classes), settings, label_sets
+    )
     _say_sizes(training, held_out, say)
     training, held_out = np.sort(training), np.sort(held_out)
-    training_part = _texts(records, training, len(labels)), labels[training]
-    validation_part = list(_texts(records, held_out, len(labels))), labels[held_out]
+    targets = [
+        labels[part] if label_sets is None else label_sets[labels[part]]  # (texts,) or (texts, J)
+        for part in (training, held_out)
+    ]
+    training_part = _texts(records, training, len(labels)), targets[0]
+    validation_part = list(_texts(records, held_out, len(labels))), targets[1]
     fit: Callable[..., Baseline] = fit_linear if kind == LINEAR else fit_fasttext
     fitted = fit(classes, training_part, validation_part, settings.seed, say)
     fitted.metrics_ |= _sizes(training, held_out)
@@ -125,7 +132,11 @@ def _fit_network(
     torch.manual_seed(settings.seed)
     network = make_network(kind, len(prepared.vocabulary), len(prepared.classes))
     best = train_network(network, training, validation, settings, callbacks)
-    factor = fit_inverse_temperature(best.scores, validation.labels)
+    factor, rule = 1.0, None
+    if prepared.multilabel:
+        rule = fit_label_thresholds(best.scores.numpy(), validation.targets)
+    else:
+        factor = fit_inverse_temperature(best.scores, validation.labels)
     fitted = NetworkBaseline(kind, prepared.classes, prepared.vocabulary, network.eval(), factor)
     fitted.metrics_ = {
         **_sizes(training, validation),
@@ -133,6 +144,9 @@ def _fit_network(
         "best_epoch": best.number,
         "validation_accuracy": best.accuracy,
     }
+    if rule is not None:
+        fitted.label_thresholds = rule.thresholds
+        fitted.metrics_ |= rule.metrics()
     fitted.text_hashes_ = prepared.hashes
     return fitted
 
@@ -156,7 +170,10 @@ def _say_sizes(training: Sized, held_out: Sized, say: Callable[[str], None]) -> 
 
 @dataclass(frozen=True)
 class BestEpoch:
-    """The best epoch of a training, from 1, with the scores (texts, J) of the validation texts."""
+    """The best epoch of a training, from 1, with the scores (texts, J) of the validation texts.
+
+    With several labels per text, `accuracy` is the share of texts whose labels are all right.
+    """
 
     number: int
     accuracy: float
@@ -172,9 +189,10 @@ def train_network(
 ) -> BestEpoch:
     """Trains a network in place with Adam, up to the weights of the best epoch.
 
-    The best epoch has the largest accuracy on `validation`. The loss is the margin loss for a
-    capsule network and cross-entropy for the others. Of `config`, the learning rate, batch size,
-    epochs, patience, seed and margins are used.
+    The best epoch has the largest accuracy on `validation`, with several labels per text the
+    largest macro F1. The loss is the margin loss for a capsule network and cross-entropy for the
+    others; with several labels per text, binary cross-entropy per class. Of `config`, the learning
+    rate, batch size, epochs, patience, seed and margins are used.
 
     Raises:
         TrainingError: The loss is NaN or infinite.
@@ -182,16 +200,22 @@ def train_network(
     torch.manual_seed(config.seed)
     optimizers = _optimizers(network, config.learning_rate)
     best: BestEpoch | None = None
+    best_score = -1.0
     best_weights: dict[str, Any] = {}
     for epoch in range(1, config.epochs + 1):
         started = time.perf_counter()
         loss = _train_epoch(network, training, config, optimizers, epoch, callbacks)
         scores = _predict_corpus(network.eval(), validation)
-        predicted = scores.argmax(1).numpy()
-        accuracy = float((predicted == validation.labels).mean())
-        f1 = macro_f1(validation.labels, predicted, scores.shape[1])
-        if best is None or accuracy > best.accuracy:
-            best = BestEpoch(epoch, accuracy, scores)
+        if validation.label_sets is not None:
+            rule = fit_label_thresholds(scores.numpy(), validation.targets)
+            accuracy, f1 = rule.accuracy, rule.macro_f1
+        else:
+            predicted = scores.argmax(1).numpy()
+            accuracy = float((predicted == validation.labels).mean())
+            f1 = macro_f1(validation.labels, predicted, scores.shape[1])
+        score = accuracy if validation.label_sets is None else f1
+        if best is None or score > best_score:
+            best, best_score = BestEpoch(epoch, accuracy, scores), score
             best_weights = copy.deepcopy(network.state_dict())
         for callback in callbacks:
             seconds = time.perf_counter() - started
@@ -237,10 +261,12 @@ def _train_epoch(
 
 
 def _loss(network: Network, batch: Corpus, config: TrainConfig) -> Tensor:
-    scores, labels = network(padded(_word_ids(batch))), torch.from_numpy(batch.labels)
+    scores, targets = network(padded(_word_ids(batch))), torch.from_numpy(batch.targets)
     if network.margin_loss:
-        return margin_loss(scores, labels, config)
-    return F.cross_entropy(scores, labels)
+        return margin_loss(scores, targets, config)
+    if batch.label_sets is not None:
+        return F.binary_cross_entropy_with_logits(scores, targets)
+    return F.cross_entropy(scores, targets)
 
 
 def _word_ids(corpus: Corpus) -> list[Tensor]:
@@ -252,6 +278,8 @@ def _predict_corpus(network: Network, corpus: Corpus) -> Tensor:
     """Scores (texts, J), with _CHUNK texts in memory at a time."""
     parts = np.array_split(np.arange(len(corpus)), 1 + len(corpus) // _CHUNK)
     classes = int(corpus.all_labels.max()) + 1
+    if corpus.label_sets is not None:
+        classes = corpus.label_sets.shape[1]
     return torch.cat(
         [predict_scores(network, _word_ids(corpus.select(part)), classes) for part in parts]
     )

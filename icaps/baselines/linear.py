@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from icaps.baselines.base import LINEAR, WEIGHTS, Baseline, read_inverse_temperature
+from icaps.baselines.several_labels import fit_label_thresholds
 from icaps.data.atomic import COPY_AGAIN, read_text
 from icaps.errors import CheckpointError, DataError
 from icaps.train.calibration import fit_inverse_temperature
@@ -45,13 +46,16 @@ class LinearBaseline(Baseline):
         self._vectorizer, self._weights, self._intercepts = vectorizer, weights, intercepts
         self.inverse_temperature_ = inverse_temperature
 
-    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J); those of the intercepts for a text without a known n-gram."""
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Margins (texts, J); the intercepts for a text without a known n-gram."""
         if not len(X):
             return np.zeros((0, len(self.classes_)))
-        scores = _scores(self._vectorizer.transform(X), self._weights, self._intercepts)
-        probabilities: NDArray[np.float64] = softmax(scores * self.inverse_temperature_, axis=1)
-        return probabilities
+        return _scores(self._vectorizer.transform(X), self._weights, self._intercepts)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Softmax of margins times the fitted factor, (texts, J)."""
+        shares: NDArray[np.float64] = softmax(scores * self.inverse_temperature_, axis=1)
+        return shares
 
     @property
     def num_weights(self) -> int:
@@ -104,10 +108,13 @@ def fit_linear(
 ) -> LinearBaseline:
     """Fits an SVM for each of STRENGTHS; returns the one with the best validation accuracy.
 
+    With several labels per text, it is a binary SVM per class, and macro F1 decides.
+
     Args:
         classes: (J,), names of the classes.
-        training: Texts, which are read once as a stream, and their class numbers.
-        held_out: Validation texts, and their class numbers.
+        training: Texts, which are read once as a stream, and their class numbers (texts,); with
+            several labels per text, whether a text has a class (texts, J).
+        held_out: The same of validation texts.
         seed: Seed of the solver.
         say: Called with a log line per strength.
 
@@ -124,6 +131,9 @@ def fit_linear(
     vectorizer.idf_ = vectorizer.idf_.astype(np.float32).astype(np.float64)
     validation_features, validation_labels = vectorizer.transform(held_out[0]), held_out[1]
     best: LinearBaseline | None = None
+    if labels.ndim == 2:
+        validation = validation_features, validation_labels
+        return _fit_several(classes, vectorizer, (features, labels), validation, seed, say)
     for strength in STRENGTHS:
         svm = LinearSVC(C=strength, random_state=seed).fit(features, labels)
         weights, intercepts = _parameters(svm)
@@ -138,6 +148,45 @@ def fit_linear(
             best.metrics_ = {"strength": strength, "validation_accuracy": accuracy}
     assert best is not None
     return best
+
+
+def _fit_several(
+    classes: NDArray[Any],
+    vectorizer: TfidfVectorizer,
+    training: tuple[Any, NDArray[Any]],
+    held_out: tuple[Any, NDArray[Any]],
+    seed: int,
+    say: Callable[[str], None],
+) -> LinearBaseline:
+    """`fit_linear` with several labels per text, from features and labels (texts, J)."""
+    best, best_f1 = None, -1.0
+    for strength in STRENGTHS:
+        pairs = [_binary_svm(training[0], column, strength, seed) for column in training[1].T]
+        weights, intercepts = (
+            np.stack(part).astype(np.float32) for part in zip(*pairs, strict=True)
+        )
+        scores = _scores(held_out[0], weights, intercepts)
+        fitted = fit_label_thresholds(scores, held_out[1])
+        say(f"C {strength:g}: validation macro F1 {fitted.macro_f1:.2%}")
+        if fitted.macro_f1 > best_f1:
+            best, best_f1 = (
+                LinearBaseline(classes, vectorizer, weights, intercepts, 1.0),
+                fitted.macro_f1,
+            )
+            best.label_thresholds = fitted.thresholds
+            best.metrics_ = {"strength": strength, **fitted.metrics()}
+    assert best is not None
+    return best
+
+
+def _binary_svm(
+    features: Any, has_class: NDArray[Any], strength: float, seed: int
+) -> tuple[NDArray[np.float64], float]:
+    """Weights (terms,) and intercept; no weights for a class that all texts have, or none."""
+    if has_class.all() or not has_class.any():
+        return np.zeros(features.shape[1]), 1.0 if has_class.all() else -1.0
+    svm = LinearSVC(C=strength, random_state=seed).fit(features, has_class)
+    return svm.coef_[0], float(svm.intercept_[0])
 
 
 def _vectorizer(**options: Any) -> TfidfVectorizer:

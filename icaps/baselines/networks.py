@@ -173,13 +173,20 @@ class NetworkBaseline(Baseline):
         self.network_ = network
         self.inverse_temperature_ = inverse_temperature
 
-    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities (texts, J): softmax of the scores or norms times the fitted factor."""
+    def decision_function(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
+        """Scores, or norms of class capsules, (texts, J)."""
         tokens = self.vocabulary_.encode(X, MAX_WORDS, spans=False)
         ids = [torch.from_numpy(text.ids).long() for text in tokens]
-        scores = predict_scores(self.network_, ids, len(self.classes_)).double()
-        probabilities: NDArray[np.float64] = (scores * self.inverse_temperature_).softmax(1).numpy()
-        return probabilities
+        scores: NDArray[np.float64] = (
+            predict_scores(self.network_, ids, len(self.classes_)).double().numpy()
+        )
+        return scores
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Softmax of scores times the fitted factor, (texts, J)."""
+        scaled = torch.from_numpy(scores) * self.inverse_temperature_
+        shares: NDArray[np.float64] = scaled.softmax(1).numpy()
+        return shares
 
     @property
     def num_weights(self) -> int:

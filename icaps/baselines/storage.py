@@ -18,6 +18,7 @@ from icaps.baselines.base import FASTTEXT, LINEAR, NETWORKS, WEIGHTS, Baseline
 from icaps.baselines.fasttext import MODEL, FastTextBaseline
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.networks import NetworkBaseline
+from icaps.baselines.several_labels import MULTILABEL, read_label_thresholds
 from icaps.data.atomic import COPY_AGAIN, read_json, updated_folder, write_json
 from icaps.errors import CheckpointError, ICapsError
 from icaps.train.checkpoint_files import (
@@ -33,6 +34,7 @@ from icaps.train.checkpoint_files import (
 from icaps.train.text_hashes import load_hashes
 
 FORMAT_VERSION = 1
+_MULTILABEL_VERSION = 2  # of a baseline of several labels per text
 _FILES = (BASELINE, CLASSES, METRICS, VOCABULARY, WEIGHTS, MODEL, TEXTS)
 _CLASSES: dict[str, type[Baseline]] = {
     LINEAR: LinearBaseline,
@@ -50,8 +52,11 @@ def save_baseline(baseline: Baseline, folder: str | Path) -> None:
     folder = Path(folder)
     check_writable(folder, BASELINE)
     with updated_folder(folder, _FILES) as scratch:
-        settings = baseline.write(scratch)
-        content = {"format_version": FORMAT_VERSION, "kind": baseline.kind, "settings": settings}
+        settings, version = baseline.write(scratch), FORMAT_VERSION
+        if baseline.label_thresholds is not None:
+            settings[MULTILABEL] = baseline.label_thresholds.to_dict()
+            version = _MULTILABEL_VERSION
+        content = {"format_version": version, "kind": baseline.kind, "settings": settings}
         write_json(content, scratch / BASELINE)
         write_json(baseline.metrics_, scratch / METRICS)
         write_classes(map(str, baseline.classes_), scratch / CLASSES)
@@ -72,12 +77,14 @@ def load_baseline(folder: str | Path) -> Baseline:
     """
     folder = Path(folder)
     content = read_json(folder / BASELINE)
-    if content.get("format_version") != FORMAT_VERSION:
+    kind, settings = content.get("kind"), content.get("settings")
+    several = isinstance(settings, dict) and MULTILABEL in settings
+    version = _MULTILABEL_VERSION if several else FORMAT_VERSION
+    if content.get("format_version") != version:
         raise CheckpointError(
             f"{folder} has format version {content.get('format_version')}, and this iCaps reads "
-            f"{FORMAT_VERSION}. Use the iCaps that wrote it, or train the baseline again."
+            f"{version}. Use the iCaps that wrote it, or train the baseline again."
         )
-    kind, settings = content.get("kind"), content.get("settings")
     if not isinstance(kind, str) or kind not in _CLASSES or not isinstance(settings, dict):
         raise CheckpointError(
             f"{folder / BASELINE} is damaged (kind or settings are missing). {COPY_AGAIN}"
@@ -85,6 +92,7 @@ def load_baseline(folder: str | Path) -> Baseline:
     classes = np.array(read_classes(folder / CLASSES), dtype=object)
     try:
         baseline = _CLASSES[kind].read(folder, kind, classes, settings)
+        baseline.label_thresholds = read_label_thresholds(settings, len(classes))
     except ICapsError:  # its message is complete
         raise
     except (KeyError, TypeError, ValueError) as error:

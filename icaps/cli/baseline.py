@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from icaps.baselines.base import BASELINES, FASTTEXT, NETWORKS
 from icaps.cli.data_options import (
@@ -16,6 +17,7 @@ from icaps.cli.data_options import (
     reading_options,
     say_problems,
 )
+from icaps.cli.formatting import describe_test
 from icaps.cli.options import Commands, add_queue
 from icaps.runs.folder import RunFolder
 from icaps.runs.logger import StatusWriter, logged_run
@@ -94,9 +96,11 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     print(json.dumps(baseline.metrics_) if options.json else _summary(baseline.metrics_))
 
 
-def _summary(metrics: dict[str, object]) -> str:
+def _summary(metrics: dict[str, Any]) -> str:
     lines = [f"validation accuracy {metrics['validation_accuracy']:.2%}"]
+    if "validation_macro_f1" in metrics:  # several labels per text
+        lines = [f"validation macro F1 {metrics['validation_macro_f1']:.2%}"]
     match metrics:
-        case {"test": {"accuracy": float(accuracy), "macro_f1": float(f1), "n": int(texts)}}:
-            lines.append(f"test accuracy {accuracy:.2%}, macro F1 {f1:.2%}, of {texts:,} texts")
+        case {"test": {"n": int(texts)}}:
+            lines.append(f"{describe_test(metrics['test'])}, of {texts:,} texts")
     return "\n".join(lines)

@@ -138,6 +138,7 @@ def _fit_and_test(
     status: StatusWriter | None,
 ) -> int:
     from icaps.classifier import ICapsClassifier
+    from icaps.cli.formatting import describe_test
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source, open_test
@@ -195,16 +196,14 @@ def _fit_and_test(
         return INTERRUPTED_CODE
     if first:
         delete_state(state_folder)
-    if test is not None and not classifier.multilabel_:
+    if test is not None:
         scores = classifier.metrics_["test"] = evaluate(classifier, test.pairs())
         if options.corrections:
             classifier.metrics_["corrected_test_texts"] = test.corrected
         if first:
             say_problems(test, "test")
             classifier.save(options.out)
-            progress.say(
-                f"test accuracy {scores['accuracy']:.2%}, macro F1 {scores['macro_f1']:.2%}"
-            )
+            progress.say(describe_test(scores))
     if first:
         unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
         classes = list(map(str, classifier.classes_))

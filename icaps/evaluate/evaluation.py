@@ -38,7 +38,6 @@ from icaps.evaluate.predictions import (
     predict_chunks,
     read_predictions,
     read_word_counts,
-    thresholds_of,
     write_predictions,
 )
 from icaps.nn import distributed
@@ -190,7 +189,7 @@ def _artifact(
         texts = TextFile(folder / _TEXTS)
         words, unknown = read_word_counts(folder, len(texts))
         problems, corrected = _problems(facts), facts.get("corrected", 0)  # absent in older ones
-        thresholds = thresholds_of(classifier)
+        thresholds = classifier.thresholds_
         evaluation: AnyEvaluation
         if thresholds is not None:
             sets = read_sets(folder, classes, thresholds)
@@ -268,7 +267,7 @@ def _predict(
                 writer.add(text)
             on_texts(len(texts))
 
-        if thresholds_of(classifier) is not None:
+        if classifier.multilabel_:
             sets = predict_sets(classifier, pairs, count_words=True)
             count = write_sets(sets, folder, write)
         else:

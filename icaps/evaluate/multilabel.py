@@ -24,7 +24,6 @@ from icaps.evaluate.predictions import (
     append_columns,
     gather,
     mapped,
-    thresholds_of,
     word_counts,
 )
 from icaps.nn import distributed
@@ -289,7 +288,7 @@ def predicted_stream(
     Raises:
         DataError: There are no texts, or a label is none of the classifier's classes.
     """
-    thresholds = thresholds_of(classifier)
+    thresholds = classifier.thresholds_
     assert thresholds is not None, "the classifier gives a text one label"
     classes = [str(name) for name in classifier.classes_]
     with tempfile.TemporaryDirectory() as scratch:

@@ -33,16 +33,25 @@ _ROWS = 65_536  # texts whose probabilities are in memory at a time
 class Scorer(Protocol):
     """A trained classifier of texts: an `ICapsClassifier`, or a baseline.
 
-    `classes_` (J,) are its classes in the order of its probabilities.
+    `classes_` (J,) are its classes in the order of its probabilities. With several labels per text
+    `thresholds_` (J,) are the probabilities from which a text has each class; else it is None.
     """
 
     classes_: NDArray[Any]
 
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a text may have several labels."""
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64] | None:
+        """See above."""
+
     def predict_proba(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """Probabilities (texts, J), which add up to 1 for each text."""
+        """Probabilities (texts, J), which add up to 1 for each text that has one label."""
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """The classes (texts,)."""
+        """The classes (texts,), or whether a text has each of several labels (texts, J)."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,7 @@ def predict_chunks(
         DataError: A label is none of the classifier's classes, and `unknown_classes` is False; or
             the classifier or the texts have several labels per text (see `multilabel`).
     """
-    if thresholds_of(classifier) is not None:
+    if classifier.multilabel_:
         raise DataError(
             "The model gives a text several labels, and this needs one label per text: use a model "
             "that was trained on data with one label per text."
@@ -287,14 +296,6 @@ def read_word_counts(
     if not len(words) == len(unknown) == count:
         raise ValueError("its columns are not of one length")
     return words, unknown
-
-
-def thresholds_of(classifier: Scorer) -> NDArray[np.float64] | None:
-    """The probabilities (J,) from which a text has each class; None with one label per text."""
-    if isinstance(classifier, ICapsClassifier):
-        thresholds = classifier.network_.thresholds
-        return None if thresholds is None else thresholds.thresholds
-    return None
 
 
 def score_texts(classifier: Scorer, texts: Sequence[str]) -> tuple[NDArray[Any], float]:

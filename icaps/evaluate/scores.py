@@ -13,7 +13,7 @@ from sklearn.metrics import precision_recall_fscore_support
 from icaps.errors import DataError
 from icaps.evaluate.multilabel import predicted_stream
 from icaps.evaluate.multilabel_scores import multilabel_scores
-from icaps.evaluate.predictions import Scorer, predict_stream, thresholds_of
+from icaps.evaluate.predictions import Scorer, predict_stream
 from icaps.results import Interval
 from icaps.stats import LEVEL, RESAMPLES, Counts, Values, bootstrap, percentile_interval, wilson
 
@@ -81,7 +81,7 @@ def evaluate(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> dict[st
     Raises:
         DataError: There are no texts, or a label is none of the model's classes.
     """
-    if thresholds_of(classifier) is not None:
+    if classifier.multilabel_:
         with predicted_stream(classifier, labelled) as sets:
             return multilabel_scores(sets)
     predictions = predict_stream(classifier, labelled)
