@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icaps.nn.thresholds import ClassThresholds
 from icaps.stats import macro_f1_of_sets
-from icaps.train.thresholds import fit_thresholds
+from icaps.train.label_thresholds import fit_thresholds
 
 MULTILABEL = "multilabel"  # key of the thresholds in the settings of a baseline
 
