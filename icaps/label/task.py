@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,15 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 
 from icaps.data.atomic import replaced_folder
-from icaps.data.class_names import class_name
 from icaps.data.label_file import GIVEN, PERSON, GivenLabel, LabelFile
 from icaps.data.label_sets import classes_of, format_label_set, label_set, names_in
 from icaps.data.partly_labelled import partly_labelled
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
+from icaps.label.curve import Curve, CurvePoint
 from icaps.label.export import table_bytes
 from icaps.label.log import Labelled, LabelLog
 from icaps.label.order import (
@@ -47,20 +45,13 @@ from icaps.label.order import (
     predicted_labels,
 )
 from icaps.label.pool import Pool, write_pool
-from icaps.results import Interval
-from icaps.stats import wilson
+from icaps.label.progress import Progress
+from icaps.label.settings import SETTINGS, TaskSettings, add_class, checked_name
 
 HELD_OUT = 100  # texts that are held out, unless another number is given
 HELD_OUT_SHARE = 0.5  # of all texts at most
 EXPORTED = ("text", "label", "by", "time", "before", "part")  # columns of an export
-_VERSION = 1
-_SETTINGS, _POOL, _LABELS, _SCORES, _TRAINING = (
-    "task.json",
-    "pool",
-    "labels.jsonl",
-    "scores.jsonl",
-    "training",
-)
+_POOL, _LABELS, _SCORES, _TRAINING = "pool", "labels.jsonl", "scores.jsonl", "training"
 _HELD_OUT_WHY = (
     "It is one of the held-out texts, which are drawn at random and labelled first: models are "
     "scored on them."
@@ -88,86 +79,26 @@ class Item:
     guess: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a task is.
-
-    Attributes:
-        texts: Number of all texts.
-        labelled: Those with a label, of the held-out part as well.
-        skipped: Those that were skipped.
-        held_out, held_out_labelled: Texts of the held-out part, and those with a label.
-        by_class: Labelled texts of each class, in the order of the classes.
-        given: Labelled texts whose label is that of the data.
-    """
-
-    texts: int
-    labelled: int
-    skipped: int
-    held_out: int
-    held_out_labelled: int
-    by_class: Mapping[str, int]
-    given: int
-
-    @property
-    def left(self) -> int:
-        """Texts that are neither labelled nor skipped."""
-        return self.texts - self.labelled - self.skipped
-
-    @property
-    def training(self) -> int:
-        """Labelled texts outside the held-out part."""
-        return self.labelled - self.held_out_labelled
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        plain = dataclasses.asdict(self)
-        return {**plain, "left": self.left, "training": self.training}
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """The score of a trained model on the held-out part.
-
-    Attributes:
-        run: Name of the model.
-        labels: Number of labelled texts that it was trained on.
-        correct, tested: Held-out texts that it predicts right, and all that had a label.
-        time: When it was scored, as ISO 8601 in UTC.
-    """
-
-    run: str
-    labels: int
-    correct: int
-    tested: int
-    time: str
-
-    @property
-    def accuracy(self) -> Interval:
-        """The share that is right, with its interval."""
-        return wilson(self.correct, self.tested)
-
-
 class LabelTask:
     """A labelling task in a folder; created by `create`, and opened again by `open`.
 
     Attributes:
         folder: The folder.
         several: Whether a text may have several classes.
-        source: The name or path of the data.
+        source: The name or path of the data; empty for texts in memory.
+        held_out: The ids of the held-out part, in the order in which they are labelled.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        settings = self._settings()
-        self.several: bool = settings["several"]
-        self.source: str = settings["source"]
-        self._seed: int = settings["seed"]
-        self._created: str = settings["created"]
-        self._held_out: list[int] = settings["held_out"]
+        settings = TaskSettings.read(folder)
+        self.several, self.source = settings.several, settings.source
+        self.held_out = settings.held_out
+        self._settings = settings
         self._pool = Pool(folder / _POOL)
         self._file = LabelFile(folder / _LABELS)
         self._log = LabelLog(self._file, self._pool)
+        self._curve = Curve(folder / _SCORES)
         self._batch: tuple[Order, Scorer | None, list[Choice]] | None = None
 
     @classmethod
@@ -200,7 +131,7 @@ class LabelTask:
                 name is empty, or the data has several labels per text and the task does not.
         """
         folder = Path(folder)
-        names = list(dict.fromkeys(map(_checked_name, classes)))
+        names = list(dict.fromkeys(map(checked_name, classes)))
         if held_out < 0:
             raise DataError(f"{held_out} texts cannot be held out; give 0 or more.")
         if isinstance(source, (str, Path)):
@@ -218,16 +149,14 @@ class LabelTask:
                 _check_given(pool.names, several)
                 count = min(held_out, int(HELD_OUT_SHARE * len(pool)))
                 drawn = np.random.default_rng(seed).permutation(len(pool))[:count]
-                settings = {
-                    "version": _VERSION,
-                    "source": str(source) if isinstance(source, (str, Path)) else "",
-                    "classes": list(dict.fromkeys([*names, *classes_of(pool.names)])),
-                    "several": several,
-                    "seed": seed,
-                    "created": _now(),
-                    "held_out": drawn.tolist(),
-                }
-                (scratch / _SETTINGS).write_text(json.dumps(settings), encoding="utf-8")
+                TaskSettings(
+                    classes=tuple(dict.fromkeys([*names, *classes_of(pool.names)])),
+                    several=several,
+                    held_out=tuple(drawn.tolist()),
+                    seed=seed,
+                    source=str(source) if isinstance(source, (str, Path)) else "",
+                    created=_now(),
+                ).write(scratch)
         except OSError as error:
             raise DataError(f"{folder} cannot be written ({error}).") from error
         return cls(folder)
@@ -240,7 +169,7 @@ class LabelTask:
             DataError: There is none, or its files are damaged.
         """
         folder = Path(folder)
-        if not (folder / _SETTINGS).is_file():
+        if not (folder / SETTINGS).is_file():
             raise DataError(f"There is no labelling task in {folder}; `icaps label` creates one.")
         try:
             return cls(folder)
@@ -252,7 +181,7 @@ class LabelTask:
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order in which they were named."""
-        return tuple(self._settings()["classes"])
+        return TaskSettings.read(self.folder).classes
 
     def add_class(self, name: str) -> None:
         """Adds a class.
@@ -260,18 +189,7 @@ class LabelTask:
         Raises:
             DataError: The name is empty, has a line end, or exists; or the file cannot be written.
         """
-        name = _checked_name(name)
-        try:
-            with FileLock(self.folder / f".{_SETTINGS}.lock"):
-                settings = self._settings()
-                if name in settings["classes"]:
-                    raise DataError(f"There is a class {name!r} already.")
-                settings["classes"].append(name)
-                scratch = self.folder / f".{_SETTINGS}.{os.getpid()}"
-                scratch.write_text(json.dumps(settings), encoding="utf-8")
-                scratch.replace(self.folder / _SETTINGS)
-        except OSError as error:
-            raise DataError(f"{self.folder} cannot be written ({error}).") from error
+        add_class(self.folder, name)
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -291,11 +209,6 @@ class LabelTask:
     def find(self, texts: Iterable[str]) -> list[int | None]:
         """The id of each text, without regard to case and white space; None for one not here."""
         return self._pool.find(texts)
-
-    @property
-    def held_out(self) -> tuple[int, ...]:
-        """The ids of the held-out part, in the order in which they are labelled."""
-        return tuple(self._held_out)
 
     def next(
         self,
@@ -327,7 +240,7 @@ class LabelTask:
         order = order if isinstance(order, Order) else Order(order)
         state = self._log.current()
         passed = {*state, *skip}
-        first = [n for n in self._held_out if n not in passed and not self._is_given(n)][:count]
+        first = [n for n in self.held_out if n not in passed and not self._is_given(n)][:count]
         texts = self._pool.text(first)
         items = [Item(n, t, _HELD_OUT_WHY, True) for n, t in zip(first, texts, strict=True)]
         if len(items) < count:
@@ -402,7 +315,7 @@ class LabelTask:
     def progress(self) -> Progress:
         """How far the task is."""
         counts: Counter[str] = Counter()
-        held_out = set(self._held_out)
+        held_out = set(self.held_out)
         labelled = inside = given = 0
         for one in self.labels():
             labelled += 1
@@ -430,7 +343,7 @@ class LabelTask:
             DataError: No text outside the held-out part is labelled, or the folder cannot be
                 written.
         """
-        held_out = set(self._held_out)
+        held_out = set(self.held_out)
         labels = list(self.labels())
         parts = {
             "train": [one for one in labels if one.id not in held_out],
@@ -459,16 +372,7 @@ class LabelTask:
             DataError: The folder cannot be written.
         """
         point = CurvePoint(run, labels, correct, tested, _now())
-        try:
-            with (
-                FileLock(self.folder / f".{_SCORES}.lock"),
-                (self.folder / _SCORES).open("a", encoding="utf-8") as file,
-            ):
-                file.write(json.dumps(dataclasses.asdict(point)) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise DataError(f"{self.folder / _SCORES} cannot be written ({error}).") from error
+        self._curve.add(point)
         return point
 
     def score(self, run: str, model: Scorer, labels: int) -> CurvePoint:
@@ -484,7 +388,7 @@ class LabelTask:
         Raises:
             DataError: No held-out text has a label, or the folder cannot be written.
         """
-        held_out = set(self._held_out)
+        held_out = set(self.held_out)
         tested = [one for one in self.labels() if one.id in held_out]
         if not tested:
             raise DataError("No held-out text has a label yet; label them first.")
@@ -498,13 +402,7 @@ class LabelTask:
         Raises:
             DataError: The file is damaged.
         """
-        path = self.folder / _SCORES
-        try:
-            lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-            points = [CurvePoint(**json.loads(line)) for line in lines if line]
-        except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{path} cannot be read ({error}).") from error
-        return sorted(points, key=lambda point: (point.labels, point.time))
+        return self._curve.points()
 
     def export(self, kind: str) -> bytes:
         """All labels as a file of kind "csv", "jsonl" or "parquet", by id.
@@ -516,7 +414,7 @@ class LabelTask:
         Raises:
             ConfigError: There is no such kind.
         """
-        held_out = set(self._held_out)
+        held_out = set(self.held_out)
         labels = list(self.labels())
         rows = [
             {
@@ -581,7 +479,7 @@ class LabelTask:
         """The label that the data has for a text; None without one."""
         if not self._is_given(id):
             return None
-        return Labelled(id, self._pool.names[self._pool.given[id]], GIVEN, self._created)
+        return Labelled(id, self._pool.names[self._pool.given[id]], GIVEN, self._settings.created)
 
     def _is_given(self, id: int) -> bool:
         return bool(self._pool.given[id] >= 0)
@@ -614,8 +512,8 @@ class LabelTask:
     def _candidates(self, skip: set[int]) -> Candidates:
         current = self._log.current()
         closed = np.zeros(len(self), dtype=bool)
-        closed[[*current, *skip, *self._held_out]] = True
-        held_out = set(self._held_out)
+        closed[[*current, *skip, *self.held_out]] = True
+        held_out = set(self.held_out)
         known = [one for one in self.labels() if one.id not in held_out and one.id not in skip]
         return Candidates(
             texts=self._pool.texts,
@@ -623,7 +521,7 @@ class LabelTask:
             labelled=np.array([one.id for one in known], np.int64),
             labels=[one.label for one in known],
             reviewed=np.array([bool(one.before) for one in known], np.bool_),
-            seed=self._seed,
+            seed=self._settings.seed,
         )
 
     def _items(self, choices: Sequence[Choice]) -> list[Item]:
@@ -643,29 +541,9 @@ class LabelTask:
                 label = list(one.names) if self.several else one.label
                 file.write(json.dumps({"text": text, "label": label}) + "\n")
 
-    def _settings(self) -> dict[str, Any]:
-        path = self.folder / _SETTINGS
-        try:
-            settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read ({error}).") from error
-        return settings
-
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat("T", "seconds")
-
-
-def _checked_name(name: str) -> str:
-    """A class name as data sets have it.
-
-    Raises:
-        DataError: It is empty, or has a line end.
-    """
-    checked = class_name(name)
-    if not checked or "\n" in checked or "\r" in checked:
-        raise DataError(f"A class cannot be called {name!r}; give it a name of one line.")
-    return checked
 
 
 def _check_given(labels: Iterable[str], several: bool) -> None:
