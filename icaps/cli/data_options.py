@@ -28,7 +28,7 @@ class _HasProblems(Protocol):
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --text, --label, --encoding and --delimiter."""
+    """Adds --text, --label and how it is read, --encoding, --delimiter and --corrections."""
     parser.add_argument(
         "--text",
         action="append",
@@ -36,14 +36,31 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="text column, by name, or by number in a file without a header; repeat it to join "
         "several with a space",
     )
-    parser.add_argument("--label", metavar="COLUMN", help="label column")
+    parser.add_argument(
+        "--label",
+        action="append",
+        metavar="COLUMN",
+        help="label column; repeat it for columns of 0 or 1, each of which is a class",
+    )
+    parser.add_argument(
+        "--label-separator",
+        metavar="TEXT",
+        type=_tab,
+        help="what is between the labels in a cell, such as ';', if a text may have several",
+    )
+    parser.add_argument(
+        "--multilabel",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether a text may have any number of labels; by default the first rows tell",
+    )
     parser.add_argument(
         "--encoding", metavar="NAME", help="encoding of the text, such as utf-8 or cp1252"
     )
     parser.add_argument(
         "--delimiter",
         metavar="CHARACTER",
-        type=lambda value: "\t" if value == r"\t" else value,
+        type=_tab,
         help=r"character between the fields of a line; \t is a tab",
     )
     parser.add_argument(
@@ -51,6 +68,10 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="labels that replace those of the same texts in the data; see `icaps corrections`",
     )
+
+
+def _tab(value: str) -> str:
+    return "\t" if value == r"\t" else value
 
 
 def add_bad_rows_option(parser: argparse.ArgumentParser) -> None:
@@ -119,8 +140,14 @@ def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options for reading that the command has, as keyword arguments of `open_source`."""
-    names = ("text", "label", "encoding", "delimiter", "corrections", "on_bad_rows")
-    return {name: getattr(options, name) for name in names if hasattr(options, name)}
+    from icaps.data.fingerprint import OPTIONS
+
+    names = (*OPTIONS, "on_bad_rows")
+    reading = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    match reading.get("label"):
+        case [only]:
+            reading["label"] = only
+    return reading
 
 
 def find_leak(model: str | Path, texts: Iterable[str]) -> Leak | None:

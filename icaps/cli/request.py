@@ -14,6 +14,8 @@ from icaps.cli.train import given_settings
 from icaps.config import ModelSettings, TrainSettings, read_settings
 from icaps.errors import RunError
 
+_MAY_BE_TAB = ("delimiter", "label_separator")
+
 
 @dataclass(frozen=True)
 class TrainRequest:
@@ -88,10 +90,12 @@ def reading_arguments(reading: Mapping[str, Any]) -> list[str]:
     """Options of `open_source` as options of `icaps`."""
     arguments: list[str] = []
     for name, value in reading.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            arguments.append(f"--{flag}" if value else f"--no-{flag}")
+            continue
         for part in [value] if isinstance(value, str) else value:
-            arguments += option(
-                name.replace("_", "-"), r"\t" if (name, part) == ("delimiter", "\t") else part
-            )
+            arguments += option(flag, r"\t" if part == "\t" and name in _MAY_BE_TAB else part)
     return arguments
 
 

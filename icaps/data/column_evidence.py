@@ -7,17 +7,20 @@ columns of a file without a header nothing is known but the values.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
 
+from icaps.data.label_values import flag, is_missing, label_value
 from icaps.data.problems import Problem
-from icaps.data.raw_table import ABSENT, RawTable, Row
+from icaps.data.raw_table import RawTable, Row
 
 SAMPLE = 1000  # rows that are evidence
 _FEW = 10  # rows below which unique or equal values mean nothing
 _SHOWN, _LONGEST_SHOWN = 3, 80  # values per column, and their characters, that a user is shown
+_LONGEST_NAME = 60  # characters of a class in a list
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+(?:\.0+)?")
 _NUMBER = re.compile(r"-?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?%?")
 # Dates, times and links, whatever their format: much punctuation and digits, few other words.
@@ -25,7 +28,6 @@ _MOMENT = re.compile(
     r"(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].{0,30})?|.{0,14}\b\d{1,2}:\d{2}(?::\d{2})?\b.{0,24}"
     r"|https?://\S+|\S+@\S+\.\w+)"
 )
-_MISSING = ("NAType", "NaTType")  # of pandas, which is not imported for this
 # Scripts that write no spaces between words: Thai, Lao, Khmer, Chinese, Japanese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -45,6 +47,8 @@ class ColumnEvidence:
         numbers: Whether all are numbers.
         counting: Whether they are whole numbers, each one more than the one before.
         moments: Whether nearly all are dates, times, links or addresses.
+        flags: Whether all are 0 or 1, and none is missing.
+        recurring: Whether all are lists of names that recur in other rows.
         samples: The first values, shortened.
     """
 
@@ -58,6 +62,8 @@ class ColumnEvidence:
     numbers: bool
     counting: bool
     moments: bool
+    flags: bool
+    recurring: bool
     samples: tuple[str, ...]
 
     @property
@@ -81,14 +87,16 @@ class ColumnEvidence:
     @property
     def is_text(self) -> bool:
         """Whether the values are like texts: several words, mostly different ones."""
-        if self.moments or self.numbers or self.empty:
+        if self.moments or self.numbers or self.empty or self.recurring:
             return False
         varied = self.distinct * 2 > self.rows
         return self.words >= 3 or (self.words >= 1.4 and varied)
 
     @property
     def is_label(self) -> bool:
-        """Whether the values are like classes: short, few, and recurring."""
+        """Whether the values are like classes, or lists of them: short, few, and recurring."""
+        if self.recurring and not self.empty:
+            return True
         if self.moments or self.empty or self.identifies or self.characters > 60 or self.words > 5:
             return False
         return 2 <= self.distinct <= max(2, self.rows // 2)
@@ -109,10 +117,7 @@ class ColumnEvidence:
 def column_evidence(table: RawTable, columns: Sequence[str]) -> list[ColumnEvidence]:
     """The evidence of the first rows of a table about these columns."""
     rows = [values for _, _, values in sample_rows(table, columns)]
-    return [
-        _evidence(name, [plain_value(row[place]) for row in rows])
-        for place, name in enumerate(columns)
-    ]
+    return [_evidence(name, [row[place] for row in rows]) for place, name in enumerate(columns)]
 
 
 def sample_rows(table: RawTable, columns: Sequence[str]) -> Iterable[Row]:
@@ -122,16 +127,15 @@ def sample_rows(table: RawTable, columns: Sequence[str]) -> Iterable[Row]:
 
 def plain_value(value: Any) -> str:
     """A value as a string without surrounding spaces; empty if it is missing."""
-    if value is None or value is ABSENT or type(value).__name__ in _MISSING:
-        return ""
-    if isinstance(value, float) and value != value:  # NaN
+    if is_missing(value):
         return ""
     if isinstance(value, (list, tuple)) and len(value) == 1:  # as annotation tools export labels
         value = value[0]
     return str(value).strip()
 
 
-def _evidence(name: str, values: Sequence[str]) -> ColumnEvidence:
+def _evidence(name: str, cells: Sequence[Any]) -> ColumnEvidence:
+    values = [plain_value(cell) for cell in cells]
     filled = [value for value in values if value]
     count = max(len(filled), 1)
     whole = bool(filled) and all(map(_WHOLE_NUMBER.fullmatch, filled))
@@ -149,8 +153,20 @@ def _evidence(name: str, values: Sequence[str]) -> ColumnEvidence:
         counting=len(steps) == len(filled) > 2
         and all(after == before + 1 for before, after in pairwise(steps)),
         moments=moments * 10 >= 9 * count,
+        flags=bool(cells) and all(flag(cell) is not None for cell in cells),
+        recurring=_recurring(cells),
         samples=tuple(value[:_LONGEST_SHOWN] for value in filled[:_SHOWN]),
     )
+
+
+def _recurring(cells: Sequence[Any]) -> bool:
+    """Whether the cells are lists of names of which most are in several of them."""
+    lists = [value for cell in cells if (value := label_value(cell)) not in ("", None)]
+    if not lists or not all(isinstance(value, tuple) for value in lists):
+        return False
+    rows_of = Counter(name for names in lists for name in set(names))
+    most = max(map(len, rows_of), default=_LONGEST_NAME)
+    return most < _LONGEST_NAME and 2 * sum(n > 1 for n in rows_of.values()) > len(rows_of)
 
 
 def _words(value: str) -> float:

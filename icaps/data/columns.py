@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from icaps.data.column_evidence import ColumnEvidence, column_evidence, plain_value, sample_rows
+from icaps.data.label_form import LabelOptions, label_form
 from icaps.data.problems import ColumnPair, FileError, NoLabelsError, UnclearColumnsError
 from icaps.data.raw_table import FileDescription, RawTable
 
@@ -32,7 +33,7 @@ _LABEL_NAMES = (
 # Such a column is a part of the text beside one of these names.
 _TITLES = ("title", "headline", "subject", "heading")
 _BODIES = ("description", "content", "body")
-_WHOLE_NUMBER = re.compile(r"-?[0-9]+(?:\.0+)?")
+_FEWEST_FLAGS = 3  # columns of 0 and 1 that are columns per class without a word from the user
 _FEW = 10  # rows below which equal labels mean nothing
 _LISTED = 12  # columns that a message names at most
 _LONGEST_NAME = 40  # characters of a column's name in a message
@@ -44,20 +45,25 @@ class ColumnChoice:
 
     Attributes:
         text: The text columns.
-        label: The label column.
+        labels: The label column, or several columns of 0 or 1, each of which is a class.
         names: The class names if labels are numbers from `base`, else None.
         base: The label of the first class name.
         whole: Whether all labels are whole numbers, so that 0.0 is the class 0.
         class_first: Whether it has Zhang et al.'s layout; see `FileDescription`.
+        multilabel, separator, lists, exclusive: See `label_form.LabelForm`.
         notes: What a user should know about the choice, as sentences.
     """
 
     text: tuple[str, ...]
-    label: str
-    names: tuple[str, ...] | None
+    labels: tuple[str, ...]
+    names: tuple[str, ...] | None = None
     base: int = 0
     whole: bool = False
     class_first: bool = False
+    multilabel: bool = False
+    separator: str | None = None
+    lists: bool = False
+    exclusive: bool = False
     notes: tuple[str, ...] = ()
 
     def described(self, about: FileDescription) -> FileDescription:
@@ -65,7 +71,10 @@ class ColumnChoice:
         return replace(
             about,
             text=self.text,
-            label=self.label,
+            label=self.labels[0] if len(self.labels) == 1 else "",
+            label_columns=self.labels if len(self.labels) > 1 else (),
+            multilabel=self.multilabel,
+            separator=self.separator,
             classes=self.names,
             class_first=self.class_first,
             notes=(*about.notes, *self.notes),
@@ -75,7 +84,7 @@ class ColumnChoice:
 @dataclass(frozen=True)
 class _Roles:
     text: tuple[str, ...]
-    label: str
+    labels: tuple[str, ...]
     class_first: bool = False
     notes: tuple[str, ...] = ()
 
@@ -83,89 +92,108 @@ class _Roles:
 def choose_columns(
     table: RawTable,
     text: Sequence[str],
-    label: str | None,
+    label: LabelOptions,
     folder: Path | None,
     train: FileDescription | None = None,
+    before: FileDescription | None = None,
 ) -> ColumnChoice:
     """Chooses the text and label columns: the given ones, those of `train`, or by names and values.
 
+    Several columns of 0 and 1 are chosen if there is no other column that may have the labels.
     Labels that are numbers get the names that the table has or that a `classes.txt` in `folder`
     lists: from 0, or from 1 in a file of Zhang et al.'s layout without a 0.
 
     Args:
         table: The table.
-        text, label: The columns that the user named; empty and None for none.
+        text: The text columns that the user named; empty for none.
+        label: What the user says about the labels.
         folder: Where a `classes.txt` may be.
         train: The training file of the same data set, if the table is of another part.
+        before: The first file of the same part, if the table is of another file.
 
     Raises:
         UnclearColumnsError: The columns are unclear.
         NoLabelsError: No column can be that of the labels.
+        UnclearLabelsError: The labels may have a separator.
         FileError: A given column does not exist.
     """
     about = table.about
-    _check_given(about, text, label)
-    text, label = tuple(text), label or None
+    _check_given(about, text, label.columns)
+    text, labels = tuple(text), label.columns
     if train is not None:
-        text, label = _as_in_training(table, text, label, train)
-    roles = _Detector(table, text, label).roles()
+        text, labels = _as_in_training(table, text, labels, train)
+    roles = _Detector(table, text, labels).roles()
+    form = label_form(table, roles.labels, label, train or before)
+    notes = (*roles.notes, *form.notes)
+    if len(roles.labels) > 1:
+        return ColumnChoice(
+            roles.text,
+            roles.labels,
+            multilabel=form.multilabel,
+            exclusive=form.exclusive,
+            notes=notes,
+        )
     names, origin = _names_in(folder) if folder else None, "classes.txt"
     if names is None:
-        names, origin = table.class_names(roles.label), ""
-    numbers = _whole_labels(table, roles.label)
-    notes = roles.notes
+        names, origin = table.class_names(roles.labels[0]), ""
+    numbers = form.numbers
     base = 1 if roles.class_first and numbers and "0" not in numbers else 0
     if names and numbers and origin and folder:
         notes = (*notes, _names_note(names, base, folder / origin))
     return ColumnChoice(
         roles.text,
-        roles.label,
+        roles.labels,
         names if numbers is not None else None,
         base,
         numbers is not None,
         roles.class_first,
+        form.multilabel,
+        form.separator,
+        form.lists,
+        form.exclusive,
         notes,
     )
 
 
 def choose_text(
-    table: RawTable, text: Sequence[str], label: str | None = None
-) -> tuple[FileDescription, str]:
+    table: RawTable, text: Sequence[str], labels: Sequence[str] = ()
+) -> tuple[FileDescription, tuple[str, ...]]:
     """Chooses the text columns of a table of which labels are not read.
 
     These are the only column, or those in `text` that the table has, or as in `choose_columns`.
 
     Returns:
-        The table's description with these columns, and the column of labels; empty for none.
+        The table's description with these columns, and the columns of labels, as far as known.
 
     Raises:
         UnclearColumnsError: The columns are unclear.
     """
     about = table.about
     if len(about.columns) == 1:
-        return replace(about, text=about.columns), ""
+        return replace(about, text=about.columns), ()
     given = tuple(name for name in text if name in about.columns)
-    label = label if label in about.columns and label not in given else None
-    roles = _Detector(table, given, label, labelled=False).roles()
-    known = roles.class_first or roles.label == label or _is_usual(roles.label, _LABEL_NAMES)
+    labels = tuple(name for name in labels if name in about.columns and name not in given)
+    roles = _Detector(table, given, labels, labelled=False).roles()
+    usual = any(_is_usual(name, _LABEL_NAMES) for name in roles.labels)
+    known = roles.class_first or roles.labels == labels or usual
     about = replace(about, text=roles.text, class_first=roles.class_first)
-    return about, roles.label if known else ""
+    return about, roles.labels if known else ()
 
 
-def _check_given(about: FileDescription, text: Sequence[str], label: str | None) -> None:
-    for name in (*text, *([label] if label else [])):
+def _check_given(about: FileDescription, text: Sequence[str], labels: Sequence[str]) -> None:
+    for name in (*text, *labels):
         if name not in about.columns:
             reason = f"it has no column {name!r}: {_listed(about)}."
             raise FileError("unclear columns", about.file, reason)
         _unique(name, about)
-    if label and label in text:
-        reason = f"{label!r} is named both as text and as label; name two columns."
+    if both := [name for name in labels if name in text]:
+        reason = f"{both[0]!r} is named both as text and as label; name two columns."
         raise FileError("unclear columns", about.file, reason)
 
 
 def _as_in_training(
-    table: RawTable, text: tuple[str, ...], label: str | None, train: FileDescription
-) -> tuple[tuple[str, ...], str | None]:
+    table: RawTable, text: tuple[str, ...], labels: tuple[str, ...], train: FileDescription
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of the training file, as far as the table has them and none are given.
 
     Raises:
@@ -174,36 +202,37 @@ def _as_in_training(
     about = table.about
     numbered = about.header is False or train.header is False
     if numbered and (about.header != train.header or len(about.columns) != len(train.columns)):
-        return text, label
+        return text, labels
     if not text and all(name in about.columns for name in train.text):
         text = train.text
-    if label:
-        return text, label
-    if train.label in about.columns:
-        if text and train.label not in text:
-            _check_filled(table, train.label)
-            return text, train.label
-        return text, None
+    if labels:
+        return text, labels
+    trained = train.label_columns or (train.label,)
+    if all(name in about.columns for name in trained):
+        if text and not set(trained) & set(text):
+            _check_filled(table, trained)
+            return text, trained
+        return text, ()
     new = [name for name in about.columns if name not in train.columns]
     if text and not any(_is_usual(name, _LABEL_NAMES) for name in new):
         raise NoLabelsError(
             about.file,
             f"it has no labels: {_listed(about)}, and the labels of {train.file} are in "
-            f"{train.label!r}. It is for prediction, not for scores; if a column has its labels, "
-            "name it with --label (label=...).",
+            f"{', '.join(map(repr, trained))}. It is for prediction, not for scores; if a column "
+            "has its labels, name it with --label (label=...).",
         )
-    return text, None
+    return text, ()
 
 
-def _check_filled(table: RawTable, label: str) -> None:
-    """Raises NoLabelsError if a label column is empty, or -1 alone, as in many test parts."""
-    values = [plain_value(row[0]) for _, _, row in sample_rows(table, (label,))]
+def _check_filled(table: RawTable, labels: Sequence[str]) -> None:
+    """Raises NoLabelsError if label columns are empty, or -1 alone, as in many test parts."""
+    values = [plain_value(cell) for _, _, row in sample_rows(table, labels) for cell in row]
     if values and set(values) <= {"", "-1", "?"}:
         what = repr(values[0]) if values[0] else "empty"
         raise NoLabelsError(
             table.about.file,
-            f"it has no labels: all values of {label!r} are {what}. It is for prediction, not for "
-            "scores.",
+            f"it has no labels: all values of {', '.join(map(repr, labels))} are {what}. It is for "
+            "prediction, not for scores.",
         )
 
 
@@ -211,19 +240,24 @@ class _Detector:
     """Detects the roles of the columns of one table."""
 
     def __init__(
-        self, table: RawTable, text: tuple[str, ...], label: str | None, labelled: bool = True
+        self,
+        table: RawTable,
+        text: tuple[str, ...],
+        labels: tuple[str, ...],
+        labelled: bool = True,
     ) -> None:
-        self._table = table
         self._about = about = table.about
         self._labelled = labelled
-        self._text, self._label = text, label
+        self._text, self._labels = text, labels
         # Columns of one name cannot be told apart, so none of them is read.
         columns = [name for name in about.columns if about.columns.count(name) == 1]
         self._evidence = {item.name: item for item in column_evidence(table, columns)}
 
     def roles(self) -> _Roles:
         """The roles of the columns."""
-        about, text, label = self._about, self._text, self._label
+        if len(self._labels) > 1:
+            return self._beside(self._labels)
+        about, text, label = self._about, self._text, next(iter(self._labels), None)
         if about.class_first and (roles := self._class_first(text, label)):
             return roles
         if not text and (name := self._usual(_TEXT_NAMES, label)):
@@ -231,6 +265,8 @@ class _Detector:
         name = self._usual(_LABEL_NAMES, *text)
         if not label and name and not (self._labelled and self._evidence[name].identifies):
             label = name
+        if not label and (flags := self._column_per_class(text)):
+            return self._beside(flags)
         if not text and not label:
             text, label = self._both()
         elif not text:
@@ -240,7 +276,31 @@ class _Detector:
         if not text or (not label and self._labelled):
             self._unclear(text, label)
         notes = self._unread(text, label) if label and not self._text else ()
-        return _Roles(text, label or "", notes=notes)
+        return _Roles(text, (label,) if label else (), notes=notes)
+
+    def _beside(self, labels: tuple[str, ...]) -> _Roles:
+        """The roles if these are the columns of the classes."""
+        text, name = self._text, self._usual(_TEXT_NAMES, *labels)
+        if not text and name:
+            text = (name,)
+        text = text or self._only_text(*labels)
+        if not text:
+            self._unclear((), None, flags=labels)
+        notes = () if self._text else self._unread(text, *labels)
+        return _Roles(text, labels, notes=notes)
+
+    def _column_per_class(self, text: tuple[str, ...]) -> tuple[str, ...]:
+        """The columns of 0 and 1 if there are several beside one text, and nothing else."""
+        flags = self._flags(text)
+        if not self._labelled or len(flags) < _FEWEST_FLAGS or self._about.header is False:
+            return ()
+        others = [item for item in self._open(*text, *flags) if not item.counting]
+        texts = [item for item in others if item.is_text]
+        alone = not others if text else len(others) == len(texts) == 1
+        return flags if alone else ()
+
+    def _flags(self, text: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(item.name for item in self._open(*text) if item.flags)
 
     def _class_first(self, text: tuple[str, ...], label: str | None) -> _Roles | None:
         """The roles in Zhang et al.'s layout: the class, then texts alone; None if it is not."""
@@ -253,7 +313,7 @@ class _Detector:
             if len(columns) > 2 and not all(map(_may_be_text, others)):
                 return None
             text = tuple(item.name for item in others)
-        return _Roles(text, label, class_first=True)
+        return _Roles(text, (label,), class_first=True)
 
     def _usual(self, usual: Sequence[str], *taken: str | None) -> str | None:
         """The column with the first of some usual names."""
@@ -290,9 +350,9 @@ class _Detector:
                 return (text.name,), label.name
         return None
 
-    def _only_text(self, label: str | None) -> tuple[str, ...]:
+    def _only_text(self, *labels: str | None) -> tuple[str, ...]:
         """The text columns when the label is known: the only other one, or the only texts."""
-        others = self._open(label)
+        others = self._open(*labels)
         texts = [item for item in others if item.is_text]
         titled = [item for item in texts if _is_usual(item.name, _TITLES)]
         if len(others) == 1 or (len(texts) == 1 and not titled):
@@ -319,21 +379,22 @@ class _Detector:
             if name not in taken and not item.empty and not item.identifies
         ]
 
-    def _unread(self, text: tuple[str, ...], label: str) -> tuple[str, ...]:
+    def _unread(self, text: tuple[str, ...], *labels: str) -> tuple[str, ...]:
         """Notes on columns that are not read although their values are like texts or labels.
 
         Raises:
             UnclearColumnsError: One is a title, and the text may be its continuation.
         """
-        others = self._open(*text, label)
+        others = self._open(*text, *labels)
         texts = [item.name for item in others if item.is_text and not item.is_label]
         titles = [name for name in texts if _is_usual(name, _TITLES)]
         if titles and len(text) == 1 and _is_usual(text[0], _BODIES):
             joined = tuple(name for name in self._about.columns if name in (*titles, *text))
-            self._unclear((), label, (joined, text))
+            flags = labels if len(labels) > 1 else ()
+            self._unclear((), None if flags else labels[0], (joined, text), flags)
         if not texts:
             return ()
-        pair = ColumnPair((*text, *texts), label)
+        pair = _pair((*text, *texts), labels)
         names = ", ".join(map(repr, texts))
         was = f"{names} {'is' if len(texts) == 1 else 'are'} not read"
         return (f"the text is {text[0]!r}; {was}. To join them: {pair.flags()}.",)
@@ -353,13 +414,20 @@ class _Detector:
         text: tuple[str, ...],
         label: str | None,
         texts: Sequence[tuple[str, ...]] = (),
+        flags: tuple[str, ...] = (),
     ) -> NoReturn:
-        """Raises UnclearColumnsError with the likeliest choices."""
+        """Raises UnclearColumnsError with the likeliest choices.
+
+        Args:
+            text, label: The columns that are known.
+            texts: The text columns to choose from.
+            flags: The columns of the classes, if these are known.
+        """
         items = list(self._evidence.values())
         text_names = [
             item.name
             for item in sorted(items, key=lambda item: item.text_rank, reverse=True)
-            if item.name != label
+            if item.name not in (label, *flags)
         ]
         label_names = [
             item.name
@@ -375,12 +443,16 @@ class _Detector:
                     choices += [] if pair in choices else [pair]
         # Texts first: with the likeliest text, the second likeliest label comes after the second
         # likeliest text, unless only the label is unclear.
-        choices = _two(choices)
+        choices = [_pair(names, flags) for names in texts] if flags else _two(choices)
+        others = () if label or flags else self._flags(text)
+        if self._labelled and len(others) > 1:  # perhaps they are the classes
+            pairs = [_pair(names, others) for names in texts if not set(names) & set(others)]
+            choices = [*choices[:1], *pairs[:1]]
         advice = "; or ".join(f"{pair.flags()} ({pair.keywords()})" for pair in choices)
         what = "the texts" if not self._labelled else "the texts and which the labels"
         if text:
             what = "the labels"
-        elif label:
+        elif label or flags:
             what = "the texts"
         raise UnclearColumnsError(
             self._about.file,
@@ -398,6 +470,10 @@ def _may_be_text(item: ColumnEvidence) -> bool:
     if item.total < _FEW:
         return not (item.numbers or item.moments)
     return item.is_text or item.empty
+
+
+def _pair(text: tuple[str, ...], labels: tuple[str, ...]) -> ColumnPair:
+    return ColumnPair(text, labels if len(labels) > 1 else labels[0])
 
 
 def _two(choices: Sequence[ColumnPair]) -> list[ColumnPair]:
@@ -430,13 +506,6 @@ def _unique(name: str, about: FileDescription) -> str:
             f"{about.columns.count(name)} columns are called {name!r}; rename all but one.",
         )
     return name
-
-
-def _whole_labels(table: RawTable, label: str) -> set[str] | None:
-    """The labels of the first rows if all are whole numbers, else None."""
-    rows = sample_rows(table, (label,))
-    seen = {plain_value(values[0]).removesuffix(".0") for _, _, values in rows} - {""}
-    return seen if all(_WHOLE_NUMBER.fullmatch(value) for value in seen) else None
 
 
 def _names_in(folder: Path) -> tuple[str, ...] | None:

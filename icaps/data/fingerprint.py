@@ -17,6 +17,8 @@ from icaps.errors import DataError
 OPTIONS = (
     "text",
     "label",
+    "label_separator",
+    "multilabel",
     "encoding",
     "delimiter",
     "corrections",
@@ -39,7 +41,10 @@ def existing_parts(place: Path) -> tuple[str, ...]:
 
 def content_options(reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `open_source` that change the texts, without defaults, as plain data."""
-    options = {name: reading[name] for name in OPTIONS if reading.get(name)}
+    options = {name: reading[name] for name in OPTIONS if reading.get(name) not in (None, "", ())}
+    if not isinstance(options.get("label", ""), str):
+        labels = list(options["label"])
+        options["label"] = labels[0] if len(labels) == 1 else labels
     if "text" in options:
         columns = options["text"]
         options["text"] = [columns] if isinstance(columns, str) else list(columns)

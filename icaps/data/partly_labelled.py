@@ -42,7 +42,9 @@ def _has_labels(source: Source, named: bool) -> bool:
         if named:
             raise
         return False  # what is wrong with the texts is raised when they are read
-    return named or all(file.class_first or is_label_name(file.label) for file in files)
+    return named or all(
+        file.class_first or file.label_columns or is_label_name(file.label) for file in files
+    )
 
 
 def _pairs(source: Source, strict: bool) -> Iterator[tuple[str, str]]:

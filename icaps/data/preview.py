@@ -11,7 +11,14 @@ from typing import Any
 from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.part_files import find_files
-from icaps.data.problems import FileError, Problem, UnclearColumnsError
+from icaps.data.problems import (
+    ColumnPair,
+    FileError,
+    Problem,
+    SeparatorCandidate,
+    UnclearColumnsError,
+    UnclearLabelsError,
+)
 from icaps.data.raw_table import RawTable
 from icaps.data.source import open_source
 from icaps.errors import DataError
@@ -31,6 +38,7 @@ class UnclearColumns:
     Attributes:
         text: The likeliest text columns: that of the longest values; empty without rows.
         label: The likeliest label column: that of the fewest values; empty without rows.
+        label_columns: The columns of 0 or 1, if each may be a class.
         rows: The first rows, with a value per column of `names`; long ones are cut.
         names: The columns of the rows.
     """
@@ -39,6 +47,7 @@ class UnclearColumns:
     label: str
     rows: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
+    label_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,10 +58,13 @@ class Preview:
         columns: Columns of its first file; by name and by number if it is unclear whether it has a
             header.
         text: The text columns; empty if they are unclear.
-        label: The label column; empty if it is unclear.
+        label: The label column; empty if it is unclear, or if each class has a column.
+        label_columns: The columns of the classes, if each has one.
+        multilabel: Whether a text may have any number of labels.
         rows: The first texts with their class names; a long text is cut.
         trouble: The first problem, as a sentence; empty if there is none.
         unclear: Set if the problem is that the columns have to be chosen, and none is given.
+        separators: What may be between the labels of a text, if a user has to say.
     """
 
     columns: tuple[str, ...]
@@ -61,6 +73,9 @@ class Preview:
     rows: tuple[tuple[str, str], ...]
     trouble: str
     unclear: UnclearColumns | None = None
+    label_columns: tuple[str, ...] = ()
+    multilabel: bool = False
+    separators: tuple[SeparatorCandidate, ...] = ()
 
 
 def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
@@ -82,8 +97,9 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
         if isinstance(error, FileError) and error.problem.kind in UNCLEAR and not given:
             unclear = _likeliest(place, reading)
             if isinstance(error, UnclearColumnsError) and error.choices:
-                unclear = replace(unclear, **error.choices[0]._asdict())
-        return Preview(columns, (), "", (), str(error), unclear)
+                unclear = _chosen(unclear, error.choices)
+        separators = error.candidates if isinstance(error, UnclearLabelsError) else ()
+        return Preview(columns, (), "", (), str(error), unclear, separators=separators)
     skips = reading.get("on_bad_rows") == "skip"
     good: list[tuple[str, str]] = []
     trouble = ""
@@ -95,7 +111,23 @@ def preview(place: str | Path, reading: Mapping[str, Any]) -> Preview:
         if len(good) == ROWS:
             break
     trouble = trouble or ("" if good else f"{file.file} holds no rows that can be read.")
-    return Preview(file.columns, file.text, file.label, tuple(good), trouble)
+    return Preview(
+        file.columns,
+        file.text,
+        file.label,
+        tuple(good),
+        trouble,
+        label_columns=file.label_columns,
+        multilabel=file.multilabel,
+    )
+
+
+def _chosen(unclear: UnclearColumns, choices: Sequence[ColumnPair]) -> UnclearColumns:
+    """The likeliest choices: one column of labels if there is one, and columns of classes."""
+    flags = next((pair.labels for pair in choices if len(pair.labels) > 1), ())
+    label = choices[0].label
+    one = label if isinstance(label, str) else ""
+    return replace(unclear, text=choices[0].text, label=one, label_columns=flags)
 
 
 def _columns(place: str | Path, reading: Mapping[str, Any]) -> tuple[str, ...]:

@@ -66,23 +66,30 @@ class FileError(DataError):
 
 
 class ColumnPair(NamedTuple):
-    """A choice of the text columns and the label column."""
+    """A choice of the text columns and the label column, or of several with a class each."""
 
     text: tuple[str, ...]
-    label: str
+    label: str | tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label columns; none if the labels are not read."""
+        if isinstance(self.label, tuple):
+            return self.label
+        return (self.label,) if self.label else ()
 
     def flags(self) -> str:
         """The choice as options of the command line."""
-        options = [*(f"--text {shlex.quote(name)}" for name in self.text)]
-        return " ".join([*options, *([f"--label {shlex.quote(self.label)}"] if self.label else [])])
+        options = [("text", name) for name in self.text]
+        options += [("label", name) for name in self.labels]
+        return " ".join(f"--{option} {shlex.quote(name)}" for option, name in options)
 
     def keywords(self) -> str:
         """The choice as keyword arguments."""
-        text = repr(self.text[0] if len(self.text) == 1 else list(self.text))
         return ", ".join(
-            f"{name}={value}"
-            for name, value in (("text", text), ("label", repr(self.label)))
-            if value not in ("[]", "''")
+            f"{name}={(columns[0] if len(columns) == 1 else list(columns))!r}"
+            for name, columns in (("text", self.text), ("label", self.labels))
+            if columns
         )
 
 
@@ -138,6 +145,30 @@ class UnclearEncodingError(FileError):
 
     def __init__(self, file: str, reason: str, candidates: Sequence[EncodingCandidate]) -> None:
         super().__init__("unknown encoding", file, reason)
+        self.candidates = tuple(candidates)
+
+
+class SeparatorCandidate(NamedTuple):
+    """A separator that may be between the labels of a text, a cell with it, and its classes."""
+
+    separator: str
+    sample: str
+    classes: tuple[str, ...]
+
+
+class UnclearLabelsError(FileError):
+    """The labels may be several per text with a separator between them; a user must say which.
+
+    Attributes:
+        column: The column of the labels.
+        candidates: The likeliest separators.
+    """
+
+    def __init__(
+        self, file: str, reason: str, column: str, candidates: Sequence[SeparatorCandidate]
+    ) -> None:
+        super().__init__("unclear labels", file, reason)
+        self.column = column
         self.candidates = tuple(candidates)
 
 

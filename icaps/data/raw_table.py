@@ -31,7 +31,10 @@ class FileDescription:
         class_first: Whether it has Zhang et al.'s layout: no header, the number of the class, then
             texts whose line ends are written as a backslash and an n.
         text: The text columns, which are joined by a space.
-        label: The column of the class.
+        label: The column of the class; empty if each class has one.
+        label_columns: The columns of 0 or 1 per text, if each class has one.
+        multilabel: Whether a text may have any number of classes; see `icaps.data.label_sets`.
+        separator: What is between the labels in a cell.
         classes: Class names, if labels are their numbers.
         notes: What a user should know about how the file is read, as sentences.
     """
@@ -48,6 +51,9 @@ class FileDescription:
     class_first: bool = False
     text: tuple[str, ...] = ()
     label: str = ""
+    label_columns: tuple[str, ...] = ()
+    multilabel: bool = False
+    separator: str | None = None
     classes: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 

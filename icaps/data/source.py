@@ -11,16 +11,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from icaps.data.class_names import sorted_labels
 from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
 from icaps.data.label_file import load_corrections
+from icaps.data.label_form import LabelOptions
+from icaps.data.label_sets import classes_of
 from icaps.data.part_files import find_files, has_part
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
 from icaps.data.raw_table import FileDescription, RawTable, Row
-from icaps.data.records import MISSING_LABEL, Record, record_maker, text_of
+from icaps.data.records import Record, record_maker, text_of
+from icaps.data.row_labels import MISSING_LABEL, corrected_label
 from icaps.data.text_hash import text_hash
 from icaps.errors import ConfigError, DataError
 
@@ -44,6 +46,11 @@ class Description:
         names = {file.classes for file in self.files}
         return names.pop() if len(names) == 1 else None
 
+    @property
+    def multilabel(self) -> bool:
+        """Whether a text may have any number of labels; see `icaps.data.label_sets`."""
+        return any(file.multilabel for file in self.files)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return dataclasses.asdict(self)
@@ -62,7 +69,7 @@ class Source:
         tables: Sequence[Callable[[], RawTable]],
         folders: Sequence[Path | None],
         text: Sequence[str],
-        label: str | None,
+        label: LabelOptions,
         on_bad_rows: str,
         corrections: Mapping[int, str] = MappingProxyType({}),
         train: Callable[[], FileDescription | None] = lambda: None,
@@ -79,7 +86,8 @@ class Source:
         @cache
         def plan(number: int) -> tuple[RawTable, ColumnChoice]:
             table = tables[number]()
-            return table, choose_columns(table, text, label, folders[number], train())
+            before = self._described(0) if number else None
+            return table, choose_columns(table, text, label, folders[number], train(), before)
 
         self._plan = plan
 
@@ -124,15 +132,16 @@ class Source:
         for number in range(self._count):
             table, choice = self._plan(number)
             record = record_maker(choice.described(table.about), choice, spellings)
-            for row in table.rows((choice.label, *choice.text)):
+            for row in table.rows((*choice.labels, *choice.text)):
                 item = row if isinstance(row, Problem) else record(*row)
                 if unlabelled and isinstance(item, Problem) and item.kind == MISSING_LABEL:
-                    item = _without_label(row, choice.described(table.about))
+                    item = _without_label(row, choice, choice.described(table.about))
                 if isinstance(item, Record):
                     if not self._keep(item.text):
                         continue
                     if self._corrections:
                         label = self._corrections.get(text_hash(item.text), item.label)
+                        label = corrected_label(label, choice)
                         self.corrected += label != item.label
                         item = item._replace(label=label)
                 yield item
@@ -161,8 +170,11 @@ class Source:
         Raises:
             FileError: A file cannot be read.
         """
-        plans = map(self._plan, range(self._count))
-        return Description(tuple(choice.described(table.about) for table, choice in plans))
+        return Description(tuple(map(self._described, range(self._count))))
+
+    def _described(self, number: int) -> FileDescription:
+        table, choice = self._plan(number)
+        return choice.described(table.about)
 
 
 def open_source(
@@ -170,7 +182,9 @@ def open_source(
     part: str = "train",
     *,
     text: str | Sequence[str] | None = None,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
+    label_separator: str | None = None,
+    multilabel: bool | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
     on_bad_rows: str = "strict",
@@ -184,8 +198,11 @@ def open_source(
             a DataFrame, a tuple (texts, labels) or a data set (`formats.memory.memory_table`).
         part: Part of a folder or a mapping.
         text: The text column, or several, whose texts are joined by a space. A file without a
-            header has the columns "1", "2" and so on. None detects it, as for the next three.
-        label: The label column.
+            header has the columns "1", "2" and so on. None detects it, as for the options up to
+            `delimiter`, of which a separator is never assumed.
+        label: The label column; or several columns of 0 or 1, each of which is a class.
+        label_separator: What is between the labels in a cell, if a text may have several.
+        multilabel: Whether a text may have any number of labels; see `icaps.data.label_sets`.
         encoding: Encoding of the files' text.
         delimiter: Character between the fields of a line.
         on_bad_rows: "strict" raises an error for a bad row; "skip" leaves it out and counts it in
@@ -197,7 +214,8 @@ def open_source(
     Raises:
         DataError: The data or the corrections do not exist. What is wrong inside a file is raised
             while reading it.
-        ConfigError: There is no such encoding or option, or the delimiter is not one character.
+        ConfigError: There is no such encoding or option, the delimiter is not one character, or
+            the options on labels contradict each other.
     """
     if on_bad_rows not in ON_BAD_ROWS:
         raise ConfigError(f"on_bad_rows is {on_bad_rows!r}; it must be 'strict' or 'skip'.")
@@ -205,20 +223,28 @@ def open_source(
         raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, such as ','.")
     encoding = known_encoding(encoding) if encoding else None
     texts = (text,) if isinstance(text, str) else tuple(text or ())
+    labels = _label_options(label, label_separator, multilabel)
     corrected = load_corrections(corrections) if corrections else {}
     table = memory_table(path_or_data, part)
     if table is not None:
         trained = _columns_of(train)
-        return Source([lambda: table], [None], texts, label, on_bad_rows, corrected, trained)
+        return Source([lambda: table], [None], texts, labels, on_bad_rows, corrected, trained)
     files = find_files(path_or_data, part)
-    wanted = (*texts, *([label] if label else []))
-    tables = [_opener(file, encoding, delimiter, wanted) for file in files]
+    wanted = (*texts, *labels.columns)
+    tables = [_opener(file, encoding, delimiter, wanted, multilabel is True) for file in files]
     folders = [None if file.is_dir() else file.parent for file in files]
     if train is None and part != "train" and has_part(path_or_data, "train"):
         train = open_source(
-            path_or_data, "train", text=text, label=label, encoding=encoding, delimiter=delimiter
+            path_or_data,
+            "train",
+            text=text,
+            label=label,
+            label_separator=label_separator,
+            multilabel=multilabel,
+            encoding=encoding,
+            delimiter=delimiter,
         )
-    return Source(tables, folders, texts, label, on_bad_rows, corrected, _columns_of(train))
+    return Source(tables, folders, texts, labels, on_bad_rows, corrected, _columns_of(train))
 
 
 def open_test(place: str | Path, log: Callable[[str], None], **options: Any) -> Source | None:
@@ -243,12 +269,14 @@ def open_test(place: str | Path, log: Callable[[str], None], **options: Any) -> 
     return test
 
 
-def _without_label(row: Row | Problem, about: FileDescription) -> Record | Problem:
+def _without_label(
+    row: Row | Problem, choice: ColumnChoice, about: FileDescription
+) -> Record | Problem:
     """The record of a row whose label is missing, with an empty one."""
     if isinstance(row, Problem):  # of a format that cannot tell the text without a label
         return row
     file, line, values = row
-    text = text_of(file, line, values[1:], about.text, about)
+    text = text_of(file, line, values[len(choice.labels) :], about.text, about)
     return Record(text, "", file, line) if isinstance(text, str) else text
 
 
@@ -265,15 +293,39 @@ def _columns_of(train: Source | None) -> Callable[[], FileDescription | None]:
     return describe
 
 
+def _label_options(
+    label: str | Sequence[str] | None, separator: str | None, multilabel: bool | None
+) -> LabelOptions:
+    columns = (label,) if isinstance(label, str) else tuple(dict.fromkeys(label or ()))
+    columns = tuple(name for name in columns if name)
+    if separator is not None and (not separator or "\n" in separator or "\r" in separator):
+        raise ConfigError(f"The label separator is {separator!r}; it must be text, such as ';'.")
+    if separator and multilabel is False:
+        raise ConfigError(
+            "A label separator is between several labels of a text, which --no-multilabel "
+            "(multilabel=False) rules out; leave out one of them."
+        )
+    if separator and len(columns) > 1:
+        raise ConfigError(
+            "A label separator is between the labels in one column, and several label columns are "
+            "named; leave out one of them."
+        )
+    return LabelOptions(columns, separator, multilabel)
+
+
 def _opener(
-    file: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
+    file: Path,
+    encoding: str | None,
+    delimiter: str | None,
+    wanted: Sequence[str],
+    several: bool,
 ) -> Callable[[], RawTable]:
-    return lambda: open_table(file, encoding, delimiter, wanted)
+    return lambda: open_table(file, encoding, delimiter, wanted, several)
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelledTexts:
-    """Texts in memory with the names of their classes; `classes` are all names, in order."""
+    """Texts in memory with their labels; `classes` are all names of classes, in order."""
 
     texts: list[str]
     labels: list[str]
@@ -281,7 +333,7 @@ class LabelledTexts:
 
     @classmethod
     def from_source(cls, source: Source) -> LabelledTexts:
-        """Reads all records of a source; classes without an order are sorted by `sorted_labels`.
+        """Reads all records of a source; classes without an order are sorted as by `classes_of`.
 
         Raises:
             DataError: A file cannot be read, a row is bad, or there is none.
@@ -289,7 +341,7 @@ class LabelledTexts:
         pairs = list(source.pairs())
         texts = [text for text, _ in pairs]
         labels = [label for _, label in pairs]
-        return cls(texts, labels, source.describe().classes or sorted_labels(labels))
+        return cls(texts, labels, source.describe().classes or classes_of(labels))
 
 
 def read_part(path: str | Path, part: str, **options: Any) -> LabelledTexts:

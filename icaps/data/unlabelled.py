@@ -52,12 +52,12 @@ class UnlabelledTexts:
         self,
         files: Sequence[Path],
         text: Sequence[str],
-        label: str | None,
+        labels: Sequence[str],
         strict: bool,
         log: Callable[[str], None],
     ) -> None:
         self.problems = Problems()
-        self._files, self._text, self._label, self._strict = files, text, label, strict
+        self._files, self._text, self._labels, self._strict = files, text, labels, strict
         self._log = log
 
     def __iter__(self) -> Iterator[str]:
@@ -88,7 +88,7 @@ class UnlabelledTexts:
             DataError: The file cannot be read, or its text column is unclear.
         """
         table = _open_table(self._files[0], self._text)
-        about, _ = choose_text(table, self._text, self._label)
+        about, _ = choose_text(table, self._text, self._labels)
         names = [name for name in dict.fromkeys(about.columns) if about.columns.count(name) == 1]
         places = [names.index(name) for name in about.text]
         texts: list[str] = []
@@ -115,9 +115,9 @@ class UnlabelledTexts:
     def _scan(self) -> Iterator[str | Problem]:
         for file in self._files:
             table = _open_table(file, self._text)
-            about, label = choose_text(table, self._text, self._label)
-            if label and not _is_folder_of_texts(file):
-                self._log(f"{file}: its labels ({label!r}) are not read")
+            about, labels = choose_text(table, self._text, self._labels)
+            if labels and not _is_folder_of_texts(file):
+                self._log(f"{file}: its labels ({', '.join(map(repr, labels))}) are not read")
             for row in table.rows(about.text):
                 yield row if isinstance(row, Problem) else text_of(*row, about.text, about)
 
@@ -126,7 +126,7 @@ def open_unlabelled(
     path: str | Path,
     *,
     text: str | Sequence[str] | None = None,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     on_bad_rows: str = "strict",
     log: Callable[[str], None] = lambda line: None,
 ) -> UnlabelledTexts:
@@ -139,7 +139,7 @@ def open_unlabelled(
     Args:
         path: A file, a folder or a pattern.
         text: Text columns, as for labelled texts; those that a file lacks are ignored.
-        label: The label column of labelled texts; it is not read.
+        label: The label column of labelled texts, or several; they are not read.
         on_bad_rows: "strict" or "skip", see `source.open_source`.
         log: Called while reading, with a line for each file that has labels.
 
@@ -147,12 +147,13 @@ def open_unlabelled(
         DataError: The data does not exist. What is wrong inside a file is raised while reading it.
     """
     texts = (text,) if isinstance(text, str) else tuple(text or ())
+    labels = (label,) if isinstance(label, str) else tuple(label or ())
     folder = Path(path)
     if _is_folder_of_texts(folder) and not has_part(folder, "train"):
         files = [folder]
     else:
         files = find_files(path, "train")
-    return UnlabelledTexts(files, texts, label, on_bad_rows == "strict", log)
+    return UnlabelledTexts(files, texts, labels, on_bad_rows == "strict", log)
 
 
 def unlabelled_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def _open_table(path: Path, text: Sequence[str]) -> RawTable:
         return FolderTable(path, None, groups=[path])
     names = {*TEXT_COLUMNS, *(name.lower() for name in text)}
     try:
-        table = open_table(path, None, None, text)
+        table = open_table(path, None, None, text, several=True)
     except FileError as error:
         suffix = data_file(path).suffix
         of_lines = suffix in (*_OF_LINES, ".csv", ".tsv")

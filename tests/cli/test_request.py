@@ -36,7 +36,9 @@ ARGUMENTS = st.one_of(
 ).filter(lambda text: text != "--")  # which argparse drops
 READING = {
     "text": st.lists(ARGUMENTS, min_size=1, max_size=3),
-    "label": ARGUMENTS,
+    "label": ARGUMENTS | st.lists(ARGUMENTS, min_size=2, max_size=3),
+    "label_separator": st.sampled_from([";", "\t", "-", " | "]),
+    "multilabel": st.booleans(),
     "encoding": ARGUMENTS,
     "delimiter": st.sampled_from([",", "\t", ";", "-"]),
     "on_bad_rows": st.just("skip"),
@@ -71,6 +73,10 @@ def test_the_arguments_are_those_of_a_command_line() -> None:
     assert option("text", "-a") == ["--text=-a"]
     reading = {"text": ("a", "b"), "delimiter": "\t"}
     assert reading_arguments(reading) == ["--text", "a", "--text", "b", "--delimiter", r"\t"]
+    reading = {"label": ["a", "b"], "multilabel": False}
+    assert reading_arguments(reading) == ["--label", "a", "--label", "b", "--no-multilabel"]
+    reading = {"label_separator": ";", "multilabel": True}
+    assert reading_arguments(reading) == ["--label-separator", ";", "--multilabel"]
 
 
 def test_the_settings_change_those_of_the_preset() -> None:

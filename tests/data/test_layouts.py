@@ -11,6 +11,7 @@ import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
 from icaps.data.check import check
+from icaps.data.label_sets import format_label_set
 from icaps.data.problems import NoLabelsError, UnclearColumnsError
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source, open_test
@@ -146,11 +147,17 @@ def test_labels_of_annotation_tools(label: Any, tmp_path: Path) -> None:
     rows = [{"id": n, "text": text, "label": label(name)} for n, (text, name) in enumerate(ROWS)]
     path = write(tmp_path / "x.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert read(path) == LABELLED
-    for several in (["a", "b"], {"choices": ["a", "b"]}, '["a", "b"]', [[0, 4, "a"]]):
+    rows[3]["label"] = [[0, 4, "a"]]
+    write(path, "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match="line 4, column 'label': it has several labels"):
+        read(path)
+    for several in (["b", "a"], {"choices": ["a", "b"]}, '["a", "b"]', "{'choices': ['b', 'a']}"):
         rows[3]["label"] = several
         write(path, "".join(json.dumps(row) + "\n" for row in rows))
+        sets = [(text, format_label_set([name])) for text, name in LABELLED]
+        assert read(path) == [*sets[:3], (LABELLED[3][0], '["a", "b"]'), *sets[4:]]
         with pytest.raises(DataError, match="line 4, column 'label': it has several labels"):
-            read(path)
+            list(open_source(path, multilabel=False))
 
 
 def test_one_class_of_two_spellings(tmp_path: Path) -> None:

@@ -99,12 +99,19 @@ def _class_names(schema: Any) -> dict[str, tuple[str, ...]]:
 def _feature_names(info: Any) -> dict[str, tuple[str, ...]]:
     match info:
         case {"features": dict(features)}:
-            return {
-                column: tuple(map(str, feature["names"]))
-                for column, feature in features.items()
-                if isinstance(feature, dict) and isinstance(feature.get("names"), list)
-            }
+            named = {column: _names_of(feature) for column, feature in features.items()}
+            return {column: names for column, names in named.items() if names}
     return {}
+
+
+def _names_of(feature: Any) -> tuple[str, ...]:
+    """The names of the classes of a feature, or of the items of its lists."""
+    match feature:
+        case {"names": [*names]}:
+            return tuple(map(str, names))
+        case {"feature": item} | [item]:
+            return _names_of(item)
+    return ()
 
 
 def _names_beside(file: DataFile) -> dict[str, tuple[str, ...]]:

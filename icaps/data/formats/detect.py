@@ -51,7 +51,11 @@ _TAR = slice(257, 262)  # where a tar archive has "ustar"
 
 
 def open_table(
-    path: Path, encoding: str | None, delimiter: str | None, wanted: Sequence[str]
+    path: Path,
+    encoding: str | None,
+    delimiter: str | None,
+    wanted: Sequence[str],
+    several: bool = False,
 ) -> RawTable:
     """Opens a file, or a folder with a subfolder per class, as a table.
 
@@ -60,6 +64,7 @@ def open_table(
         encoding: Encoding of its text; None to detect it.
         delimiter: Character between the fields of a line; None to detect it.
         wanted: Columns that the user named.
+        several: Whether a line of fastText may have any number of labels.
 
     Raises:
         FileError: It is empty, or in none of the supported formats.
@@ -77,7 +82,7 @@ def open_table(
     encoding = encoding or detect_encoding(file)
     start = next(text_blocks(file, encoding), "")
     if start.startswith(PREFIX):
-        return FastTextTable(file, encoding)
+        return FastTextTable(file, encoding, several)
     if not delimiter and start.lstrip().startswith("{"):
         table = whole_table(file, encoding, start)
         if table is not None:

@@ -78,8 +78,11 @@ class DatasetTable:
             yield self.about.file, number, row
 
     def class_names(self, column: str) -> tuple[str, ...] | None:
-        """The names of a `ClassLabel`."""
-        names = getattr(self._data.features[column], "names", None)
+        """The names of a `ClassLabel`, or of a list of them."""
+        feature = self._data.features[column]
+        while isinstance(feature, list) or hasattr(feature, "feature"):
+            feature = feature[0] if isinstance(feature, list) else feature.feature
+        names = getattr(feature, "names", None)
         return None if names is None else tuple(names)
 
 

@@ -27,10 +27,17 @@ _NO_DELIMITER = "\x1f"  # a control character that stands for "no delimiter" of 
 
 
 class FastTextTable:
-    """A file with one text per line, after its label: `__label__X text`."""
+    """A file with one text per line, after its label or labels: `__label__X text`.
 
-    def __init__(self, file: DataFile, encoding: str) -> None:
+    Args:
+        file: The file.
+        encoding: Encoding of its text.
+        several: Whether a line may have any number of labels, which are then a list.
+    """
+
+    def __init__(self, file: DataFile, encoding: str, several: bool = False) -> None:
         self._file = file
+        self._several = several
         self._name = str(file.path)
         self.about = FileDescription(
             self._name, "fastText", _COLUMNS, compression=file.compression, encoding=encoding
@@ -55,19 +62,43 @@ class FastTextTable:
     def class_names(self, column: str) -> None:
         """None: such a file has no names for numbers."""
 
-    def _split(self, line: str, number: int) -> tuple[str, str] | Problem:
+    def _split(self, line: str, number: int) -> tuple[str | list[str], str] | Problem:
         if problem := damage(line, self._name, number):
             return problem
-        label, _, text = line.partition(" ")
-        if "\t" in label:
-            label, _, text = line.partition("\t")
-        if not label.startswith(PREFIX) or label == PREFIX:
+        if self._several:
+            return _labels(line)
+        label, text = _first_label(line)
+        if not label:
             reason = f"the line has no label; start it with {PREFIX} and the class."
             return Problem("missing label", self._name, number, 1, reason)
         if text.startswith(PREFIX):
-            reason = "the line has several labels; leave only one."
-            return Problem("several labels", self._name, number, len(label) + 2, reason)
-        return label.removeprefix(PREFIX), text
+            reason = (
+                "the line has several labels; leave only one, or, if a text may have any number, "
+                "say so with --multilabel (multilabel=True)."
+            )
+            column = len(PREFIX) + len(label) + 2
+            return Problem("several labels", self._name, number, column, reason)
+        return label, text
+
+
+def _labels(line: str) -> tuple[list[str], str]:
+    """The labels at the start of a line, and the text after them."""
+    labels: list[str] = []
+    text = line
+    while True:
+        label, rest = _first_label(text)
+        if not label:
+            return labels, text
+        labels.append(label)
+        text = rest
+
+
+def _first_label(line: str) -> tuple[str, str]:
+    """The label at the start of a line, empty if there is none, and what is after it."""
+    label, _, text = line.partition(" ")
+    if "\t" in label:
+        label, _, text = line.partition("\t")
+    return (label.removeprefix(PREFIX), text) if label.startswith(PREFIX) else ("", line)
 
 
 class LinesTable:
