@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icaps.data.class_names import class_name
+from icaps.data.label_file import GivenLabel, LabelFile
 from icaps.data.label_sets import format_label_set
 from icaps.data.label_values import find_separators, label_value
 from icaps.data.preview import preview
@@ -376,3 +377,20 @@ def test_any_names_survive_any_file(sets: list[list[str]]) -> None:
     assert labels_of((texts, wanted), multilabel=True) == wanted  # what we write is read
     if any(len(names) > 1 for names in sets):
         assert labels_of((texts, sets)) == wanted
+
+
+def test_corrections_of_label_sets(tmp_path: Path) -> None:
+    file = LabelFile(tmp_path / "corrections.jsonl")
+    file.add(
+        [GivenLabel(TEXTS[0], '["food"]'), GivenLabel(TEXTS[1], "[]"), GivenLabel(TEXTS[2], "x")]
+    )
+    source = open_source((TEXTS, SETS), corrections=file.path)
+    assert [record.label for record in source] == ['["food"]', "[]", '["x"]', LABELS[3]]
+    assert source.corrected == 3
+    with pytest.raises(
+        DataError, match=r"A correction is the label \[\], and the texts .* --multilabel"
+    ):
+        labels_of((TEXTS, ["a", "b", "a", "b"]), corrections=file.path)
+    file.add([GivenLabel(TEXTS[1], '["c"]')])
+    one = labels_of((TEXTS, ["a", "b", "a", "b"]), corrections=file.path)
+    assert one == ["food", "c", "x", "b"]
