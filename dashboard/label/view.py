@@ -1,6 +1,6 @@
 """The labels so far, with what corrects, exports or uses them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +11,6 @@ from dashboard.url_state import LAUNCH_PLACE, NEW_TRAINING
 from dashboard.widgets import data_picker, downloads
 from icaps.html import printable
 from icaps.label.export import KINDS
-from icaps.label.log import Labelled
 
 _MOST = 500  # rows of the list
 _CHARACTERS = 200  # of a text in it
@@ -46,8 +45,7 @@ def show_labels(desk: Desk) -> None:
             ],
             columns=["label", "text", "by", "time (UTC)"],
         )
-        if not quotas.read_only():
-            _ask_row(desk, entries, texts)
+        st.caption("Choose a row to see its text and to give it another label.")
         event = st.dataframe(
             table,
             key=f"label rows {st.session_state.get('label rows', 0)}",
@@ -58,28 +56,9 @@ def show_labels(desk: Desk) -> None:
             height=min(38 + 35 * len(table), 320),
         )
         if event.selection.rows and not quotas.read_only():
-            _open_row(desk, entries[event.selection.rows[0]].id)
-
-
-def _ask_row(desk: Desk, entries: Sequence[Labelled], texts: Sequence[str]) -> None:
-    """Asks for a text whose label is to be corrected, for those who use no mouse."""
-    version = st.session_state.get("label rows", 0)
-    chosen = st.selectbox(
-        "Correct the label of",
-        range(len(entries)),
-        index=None,
-        key=f"label correct {version}",
-        format_func=lambda n: printable(texts[n][:_CHARACTERS]),
-        placeholder="a text of this list: type a part of it, or choose its row below",
-    )
-    if chosen is not None:
-        _open_row(desk, entries[chosen].id)
-
-
-def _open_row(desk: Desk, id: int) -> None:
-    desk.open(id)
-    st.session_state["label rows"] = st.session_state.get("label rows", 0) + 1
-    st.rerun()
+            desk.open(entries[event.selection.rows[0]].id)
+            st.session_state["label rows"] = st.session_state.get("label rows", 0) + 1
+            st.rerun()
 
 
 def show_files(desk: Desk) -> None:
@@ -112,8 +91,8 @@ def show_files(desk: Desk) -> None:
     with st.container(horizontal=True, gap="small"):
         for page, label in (
             ("datasets", "Open in Datasets"),
-            ("evaluate", "Evaluate"),
-            ("train", "Train otherwise"),
+            ("evaluate", "Evaluate on the held-out part"),
+            ("train", "Train with other settings"),
         ):
             if st.button(label, icon=nav.page(page).icon, key=f"label to {page}", type="tertiary"):
                 with error_boundary.shown():

@@ -10,6 +10,8 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder, default_model, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.html import escape
+from icaps.portable.live_page import live_page
+from icaps.portable.packed_network import obstacle
 from icaps.text.vocabulary import Vocabulary
 
 
@@ -38,6 +40,7 @@ def choose_model() -> ModelFolder | None:
             _short(classifier), type="tertiary", icon=":material/info:", key="model_facts"
         ):
             st.html(_facts(model, classifier))
+            _offer_live_page(model, classifier)
     url_state.publish_weights(name, models.fingerprint(model))
     return model
 
@@ -50,6 +53,24 @@ def _short(classifier: ICapsClassifier) -> str:
         return f"{classes} classes"
     on = "test" if "test texts" in scores["Accuracy"] else "validation"
     return f"{classes} classes, {on} {scores['Accuracy'].split(' ')[0]}"
+
+
+def _offer_live_page(model: ModelFolder, classifier: ICapsClassifier) -> None:
+    """A button for the model as one HTML file that explains texts without this app."""
+    if reason := obstacle(classifier):
+        st.caption(reason)
+        return
+    st.download_button(
+        "The model as a page",
+        lambda: live_page(classifier, model.path),
+        f"{model.path.name}.html",
+        "text/html",
+        help="One HTML file that explains texts by itself: it opens from a disk and needs neither "
+        "a network nor this app.",
+        icon=":material/html:",
+        on_click="ignore",
+        key="live_page",
+    )
 
 
 def _facts(model: ModelFolder, classifier: ICapsClassifier) -> str:

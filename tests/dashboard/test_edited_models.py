@@ -9,10 +9,15 @@ from tests.dashboard.visitor import open_app, page_html
 
 
 def test_the_facts_of_an_edited_model_say_what_is_neutral(models: Path) -> None:
-    assert "is neutral" not in page_html(open_app(model="small"))
+    at = open_app(model="small")
+    assert "is neutral" not in page_html(at)
+    assert "The model as a page" in [button.label for button in at.get("download_button")]
     classifier = ICapsClassifier.load(models / "small")
     classifier.edited([neutral_words("bread", "Cooking")]).save(models / "edited")
-    assert "“bread” is neutral for Cooking" in page_html(open_app(model="edited"))
+    at = open_app(model="edited")
+    assert "“bread” is neutral for Cooking" in page_html(at)
+    assert "The model as a page" not in [button.label for button in at.get("download_button")]
+    assert any("undo its edits" in caption.value for caption in at.caption)
 
 
 def test_compare_says_which_classes_data_needs() -> None:
