@@ -1,4 +1,4 @@
-"""The commands `icaps data check`, `fetch`, `issues` and `list`."""
+"""The commands `icaps data check`, `head`, `fetch`, `issues` and `list`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from icaps.cli.options import Commands
 
 def add_parser(commands: Commands) -> None:
     """Adds `icaps data` with its subcommands."""
-    data = commands.add_parser("data", help="check, fetch and list data sets; find wrong labels")
+    data = commands.add_parser(
+        "data", help="check, show, fetch and list data sets; find wrong labels"
+    )
     actions = data.add_subparsers(metavar="ACTION", required=True)
 
     _add_check(actions)
+    _add_head(actions)
     fetch = actions.add_parser("fetch", help="download a data set, and print its folder")
     fetch.add_argument(
         "name", metavar="NAME", help="a name from icaps data list, or owner/name on the Hub"
@@ -61,6 +64,46 @@ def _check(options: argparse.Namespace) -> int:
     report = check(train, test)
     print(json.dumps(report.to_dict()) if options.json else report.to_text())
     return 0 if report.usable else 2
+
+
+def _add_head(commands: Commands) -> None:
+    head = commands.add_parser(
+        "head", help="print how a data set is read, and its first texts with their labels"
+    )
+    head.add_argument("data", metavar="DATA", help="as --data of icaps train")
+    head.add_argument("--part", default="train", help="part of a folder or name: train or test")
+    head.add_argument("--limit", type=int, default=10, metavar="N", help="rows to print (10)")
+    head.add_argument(
+        "--json", action="store_true", help="print an object per row; several labels are a list"
+    )
+    add_reading_options(head)
+    head.set_defaults(command=_head)
+
+
+def _head(options: argparse.Namespace) -> int:
+    from itertools import islice
+
+    from icaps.cli.progress import Progress
+    from icaps.data.check import describe_file
+    from icaps.data.label_sets import describe_label, label_set
+    from icaps.data.problems import Problem
+    from icaps.data.resolve import resolve
+    from icaps.data.source import open_source
+
+    place = resolve(options.data, Progress(sys.stderr))
+    source = open_source(place, options.part, **reading_options(options))
+    for file in source.describe().files:
+        print(describe_file(file), file=sys.stderr)
+    for row in islice(source.scan(), max(options.limit, 0)):
+        if isinstance(row, Problem):
+            print(f"bad row: {row}", file=sys.stderr)
+        elif options.json:
+            names = label_set(row.label)
+            label = row.label if names is None else list(names)
+            print(json.dumps({"line": row.line, "label": label, "text": row.text}))
+        else:
+            print(f"{row.line}\t{one_line(describe_label(row.label))}\t{one_line(row.text)}")
+    return 0
 
 
 def _add_issues(commands: Commands) -> None:

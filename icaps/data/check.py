@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.data.class_names import class_name_warnings, sorted_labels, spelling_note
+from icaps.data.label_sets import names_in
 from icaps.data.problems import FileError, NoLabelsError, Problem, Problems
+from icaps.data.raw_table import FileDescription
 from icaps.data.records import Record
 from icaps.data.source import Description, Source
 
@@ -54,7 +56,9 @@ class SplitReport:
         rows: Number of usable labelled texts.
         bad_rows: Number of other rows of each kind.
         problems: The first of each kind.
-        classes: Number of texts per class name, in the order of labels.
+        classes: Number of texts per class name, in the order of labels; of several labels per text
+            each counts.
+        label_counts: Number of texts per number of labels, of data with several per text.
         words: Words per usable text; None if there is none.
         blank: Number of texts without a word.
         duplicates: Number of texts that equal an earlier one of the split, without blank ones.
@@ -70,6 +74,7 @@ class SplitReport:
     blank: int
     duplicates: int
     repeats: tuple[Repeat, ...]
+    label_counts: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,8 @@ class _SplitCheck:
         self.findings: list[DataFinding] = []
         self.hashes = TextHashes()
         self.classes: Counter[str] = Counter()
+        self._texts = 0
+        self._label_counts: Counter[int] = Counter()  # labels of a text -> texts
         self._lengths: Counter[int] = Counter()  # words -> texts
         self._problems = Problems()
         self._description = None
@@ -228,7 +235,10 @@ class _SplitCheck:
                 self._problems.add(item)
                 continue
             words = len(item.text.split())
-            self.classes[item.label] += 1
+            names = names_in(item.label)
+            self.classes.update(names)
+            self._label_counts[len(names)] += 1
+            self._texts += 1
             self._lengths[words] += 1
             if words:
                 self.hashes.add(item)
@@ -250,13 +260,15 @@ class _SplitCheck:
         for kind, count in self._problems.counts.items():
             first = self._problems.first[kind][0]
             self.add("error", kind, f"{kind}: {count:,}, the first: {first}")
-        if not self.classes and all(item.kind == "note" for item in self.findings):
+        if not self._texts and all(item.kind == "note" for item in self.findings):
             self.add("error", "empty file", "there is no row; add texts with labels.")
         files = self._description.files if self._description else ()
         if source.spellings:
             self.add("note", "class names", spelling_note(source.spellings))
         for warning in class_name_warnings(self.classes, files[0].format if files else ""):
             self.add("warning", "class names", warning)
+        if self._multilabel and (without := self._label_counts[0]):
+            self.add("note", "no label", f"texts without any label: {without:,}.")
         if blank := self._lengths[0]:
             self.add("warning", "blank text", f"texts without a word: {blank:,}.")
         if self._duplicates:
@@ -271,7 +283,10 @@ class _SplitCheck:
         """Adds what prevents training on this split."""
         if len(self.classes) == 1:
             name = next(iter(self.classes))
-            self.add("error", "one class", f"all texts are of the class {name!r}; two are needed.")
+            who = "no text is of another class than" if self._multilabel else "all texts are of the"
+            self.add("error", "one class", f"{who} class {name!r}; two are needed.")
+        if not self.classes and self._texts:
+            self.add("error", "one class", "no text has a label; two classes are needed.")
         names = self._description.classes if self._description else None
         if names and (unused := [name for name in names if name not in self.classes]):
             self.add(
@@ -283,7 +298,7 @@ class _SplitCheck:
         single = [name for name, count in self.classes.items() if count == 1]
         if single:
             self.add(
-                "error",
+                "warning" if self._multilabel else "error",
                 "single text",
                 f"{_names(single)} with a single text; a class needs two, one of which is held "
                 "out. Add texts, or remove the class.",
@@ -303,7 +318,7 @@ class _SplitCheck:
         """All counts."""
         return SplitReport(
             source=self._description,
-            rows=self.classes.total(),
+            rows=self._texts,
             bad_rows=dict(self._problems.counts),
             problems=tuple(item for first in self._problems.first.values() for item in first),
             classes={name: self.classes[name] for name in sorted_labels(self.classes)},
@@ -311,7 +326,12 @@ class _SplitCheck:
             blank=self._lengths[0],
             duplicates=self._duplicates,
             repeats=self._repeats,
+            label_counts=dict(sorted(self._label_counts.items())) if self._multilabel else {},
         )
+
+    @property
+    def _multilabel(self) -> bool:
+        return self._description is not None and self._description.multilabel
 
 
 def _word_counts(lengths: Counter[int]) -> WordCounts | None:
@@ -348,15 +368,35 @@ def _split_lines(name: str, split: SplitReport) -> list[str]:
     bad = sum(split.bad_rows.values())
     lines = [f"{name}: {split.rows:,} rows" + (f", {bad:,} bad" if bad else "")]
     for file in split.source.files if split.source else ():
-        facts = [file.format, file.compression, file.encoding]
-        facts.append(f"delimiter {file.delimiter!r}" if file.delimiter else None)
-        facts.append("no header" if file.header is False else None)
-        columns = f"text {' + '.join(map(repr, file.text))}, label {file.label!r}"
-        lines.append(f"  {file.file}: {', '.join(filter(None, facts))}; {columns}")
+        lines.append(f"  {describe_file(file)}")
     if split.words:
         words = split.words
         lines.append(
             f"  words per text (by white space): {words.minimum:,} to {words.maximum:,}, "
             f"median {words.median:g}, mean {words.mean:.1f}, 95% up to {words.p95:,}"
         )
+    if split.label_counts:
+        total = sum(number * count for number, count in split.label_counts.items())
+        low, high = min(split.label_counts), max(split.label_counts)
+        lines.append(f"  labels per text: {low:,} to {high:,}, mean {total / split.rows:.1f}")
     return lines + [f"  class {label}: {count:,}" for label, count in split.classes.items()]
+
+
+def describe_file(file: FileDescription) -> str:
+    """The format, the columns and the form of the labels of a file, as a line."""
+    facts = [file.format, file.compression, file.encoding]
+    facts.append(f"delimiter {file.delimiter!r}" if file.delimiter else None)
+    facts.append("no header" if file.header is False else None)
+    columns = f"text {' + '.join(map(repr, file.text))}, {_labels_of(file)}"
+    return f"{file.file}: {', '.join(filter(None, facts))}; {columns}"
+
+
+def _labels_of(file: FileDescription) -> str:
+    """The label columns of a file, and how they are read."""
+    if file.label_columns:
+        shown = ", ".join(map(repr, file.label_columns[:_NAMED]))
+        more = len(file.label_columns) - _NAMED
+        return f"a column per class {shown}" + (f" and {more} more" if more > 0 else "")
+    several = "several labels in " if file.multilabel else "label "
+    separated = f" separated by {file.separator!r}" if file.separator else ""
+    return f"{several}{file.label!r}{separated}"

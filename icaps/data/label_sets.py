@@ -56,6 +56,11 @@ def names_in(label: str) -> tuple[str, ...]:
     return (label,) if names is None else names
 
 
+def describe_label(label: str) -> str:
+    """A label for a reader: the class names of a set with commas, "no class" if it is empty."""
+    return ", ".join(names_in(label)) or "no class"
+
+
 def indicator(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
     """Which of the classes each text has, (texts, J), from its label or set of labels.
 

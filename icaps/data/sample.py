@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import pyarrow.parquet as pq
 
+from icaps.data.label_sets import names_in
 from icaps.data.problems import Problem
 from icaps.data.raw_table import FileDescription
 from icaps.data.records import Record
@@ -28,29 +29,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sample:
-    """A random sample of the texts of a source, in random order, with class numbers.
+    """A random sample of the texts of a source, in random order, with their labels as numbers.
 
     Attributes:
         total: Number of texts in the source.
         exact: Whether all texts were read; else their number is estimated from the file sizes.
         classes: Sorted class names of all texts that were read.
+        distinct: The labels of all texts that were read; of data with several per text they are
+            sets of classes (`label_sets`), else the classes.
         texts: The texts of the sample.
-        labels: The class numbers of these texts.
-        counts: Number of texts of each class among all that were read.
+        labels: Their labels, as numbers of `distinct`.
+        read: Number of texts that were read.
+        counts: Number of texts of each class among these.
         spaced: The evenly spaced sample of all texts that were read, in their order.
     """
 
     total: int
     exact: bool
     classes: tuple[str, ...]
+    distinct: tuple[str, ...]
     texts: tuple[str, ...]
     labels: tuple[int, ...]
+    read: int
     counts: tuple[int, ...]
     spaced: tuple[str, ...]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The texts of the sample with their class names."""
-        names = (self.classes[label] for label in self.labels)
+        """The texts of the sample with their labels."""
+        names = (self.distinct[label] for label in self.labels)
         return list(zip(self.texts, names, strict=True))
 
 
@@ -134,13 +140,13 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
     reservoir = Reservoir[tuple[str, str]](size, seed)
     spaced = SpacedSample()
-    counts: Counter[str] = Counter()
+    distinct = Counter[str]()
     end = time.monotonic() + seconds
     total = None
     for item in source.scan():
         if isinstance(item, Problem):
             continue
-        counts[item.label] += 1
+        distinct[item.label] += 1
         reservoir.add((item.text, item.label))
         spaced.add(item.text)
         if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
@@ -149,15 +155,20 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
     if not reservoir.seen:
         raise source.empty_error()
     reservoir.shuffle()
-    names = tuple(sorted(counts))
-    number = {name: n for n, name in enumerate(names)}
+    counts = Counter[str]()
+    for label, texts in distinct.items():
+        for name in names_in(label):
+            counts[name] += texts
+    number = {label: n for n, label in enumerate(sorted(distinct))}
     return Sample(
         total=total or reservoir.seen,
         exact=total is None,
-        classes=names,
+        classes=tuple(sorted(counts)),
+        distinct=tuple(number),
         texts=tuple(text for text, _ in reservoir.items),
         labels=tuple(number[label] for _, label in reservoir.items),
-        counts=tuple(counts[name] for name in names),
+        read=reservoir.seen,
+        counts=tuple(counts[name] for name in sorted(counts)),
         spaced=tuple(spaced.texts),
     )
 

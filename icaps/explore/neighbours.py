@@ -76,7 +76,7 @@ class TrainingSample:
     """A sample of training texts with the direction of the class capsules of each.
 
     Attributes:
-        classes: Names of the data's classes.
+        classes: Names of the data's classes; sets of them if texts have several labels.
         total: The number of texts from which the sample was drawn.
         texts: Read from their file.
         labels: (sample,), numbers in `classes`.
@@ -169,7 +169,7 @@ def make_sample(
     def fill(folder: Path) -> None:
         source = open_source(place, "train", **reading)
         sample = draw_sample(source, SAMPLE, math.inf)
-        facts = {"classes": sample.classes, "texts": sample.total}
+        facts = {"classes": sample.distinct, "texts": sample.total}
         (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
         with TextFileWriter(folder / _TEXTS) as writer:
             for text in sample.texts:

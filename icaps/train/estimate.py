@@ -17,6 +17,7 @@ from scipy.stats import binom
 from torch import Tensor
 
 from icaps.config import ModelConfig, TrainConfig
+from icaps.data.label_sets import indicator, is_multilabel
 from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
 from icaps.errors import DataError
@@ -127,7 +128,8 @@ def estimate(
     """
     sample = draw_sample(source, _SAMPLE_TEXTS, seconds, train.seed)
     if len(sample.classes) < 2:
-        raise DataError(f"All {sample.total} texts have one class; a classifier needs two.")
+        count = "one" if sample.classes else "no"
+        raise DataError(f"All {sample.total} texts have {count} class; a classifier needs two.")
     validated = max(math.ceil(train.validation_share * sample.total), len(sample.classes))
     trained = max(1, sample.total - validated)
     seen, size = _count_words(sample, trained, train.min_frequency)
@@ -141,7 +143,9 @@ def estimate(
     dim = model.fixed_dim * list_sources(vectors, low).count(TEXTS)
     model = dataclasses.replace(model, fixed_dim=dim + loaded.dim)
     encoded = encode(vocabulary, drawn, model)
-    corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions])
+    several = is_multilabel(sample.distinct)
+    label_sets = indicator(sample.distinct, sample.classes) if several else None
+    corpus = Corpus.from_tokens(encoded, [sample.labels[n] for n in positions], label_sets)
     with torch.random.fork_rng():
         torch.manual_seed(train.seed)
         vector_words = torch.zeros(_vector_words(loaded, vocabulary), loaded.dim, dtype=torch.int8)
@@ -309,8 +313,9 @@ def _suggest(sample: Sample, language: str) -> Recipe:
         sample.spaced,
         texts=sample.total,
         classes=len(sample.classes),
-        largest_class=max(sample.counts) / sum(sample.counts),
+        largest_class=max(sample.counts, default=0) / sample.read,
         language=language,
+        multilabel=is_multilabel(sample.distinct),
     )
     return choose(facts)
 

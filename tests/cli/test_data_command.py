@@ -156,3 +156,21 @@ def test_the_bar_of_a_download() -> None:
     lines = plain.getvalue().splitlines()
     assert lines == [f"{n} of 4.0 MB of a.parquet" for n in ("0.0", "1.0", "4.0")]
     assert share_of(lines[1]) == 0.25
+
+
+def test_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('text,label\n"one\ntwo",a;b\nthree,\nfour,b\n', encoding="utf-8")
+    arguments = ["data", "head", str(path), "--label-separator", ";", "--limit", "2"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "2\ta, b\tone two\n4\tno class\tthree\n"
+    assert "several labels in 'label' separated by ';'" in printed.err
+    assert main([*arguments, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows == [
+        {"line": 2, "label": ["a", "b"], "text": "one\ntwo"},
+        {"line": 4, "label": [], "text": "three"},
+    ]
+    assert main(["data", "head", str(path), "--limit", "1"]) == 2
+    assert "--label-separator ';'" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from icaps.data.label_sets import (
     classes_of,
+    describe_label,
     format_label_set,
     indicator,
     is_multilabel,
@@ -76,6 +77,12 @@ def test_known_forms() -> None:
     assert format_label_set([]) == "[]"
     assert label_set('["é"]') == ("é",)
     assert label_set("[]") == ()
+
+
+def test_a_label_for_a_reader() -> None:
+    assert describe_label('["a", "b"]') == "a, b"
+    assert describe_label("[]") == "no class"
+    assert describe_label("a, b") == "a, b"
 
 
 def test_multilabel() -> None:

@@ -15,12 +15,14 @@ from datasets import Sequence as Items
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icaps.data.check import check
 from icaps.data.class_names import class_name
 from icaps.data.label_file import GivenLabel, LabelFile
 from icaps.data.label_sets import format_label_set
 from icaps.data.label_values import find_separators, label_value
 from icaps.data.preview import preview
 from icaps.data.problems import UnclearColumnsError, UnclearLabelsError
+from icaps.data.sample import draw_sample
 from icaps.data.source import LabelledTexts, open_source
 from icaps.data.unlabelled import open_unlabelled
 from icaps.errors import ConfigError, DataError
@@ -394,3 +396,44 @@ def test_corrections_of_label_sets(tmp_path: Path) -> None:
     file.add([GivenLabel(TEXTS[1], '["c"]')])
     one = labels_of((TEXTS, ["a", "b", "a", "b"]), corrections=file.path)
     assert one == ["food", "c", "x", "b"]
+
+
+def test_a_check_counts_each_class() -> None:
+    texts = [f"text number {n}" for n in range(6)]
+    sets = [["a", "b"], ["a"], [], ["b", "a", "b"], ["c"], []]
+    report = check(
+        open_source((texts, sets)), open_source((["x", "y"], [["a"], ["d"]]), multilabel=True)
+    )
+    assert report.train.rows == 6
+    assert report.train.classes == {"a": 3, "b": 2, "c": 1}
+    assert report.train.label_counts == {0: 2, 1: 2, 2: 2}
+    kinds = {(item.severity, item.split, item.kind) for item in report.findings}
+    assert kinds == {
+        ("note", "train", "no label"),
+        ("warning", "train", "single text"),
+        ("error", "test", "unseen label"),
+    }
+    words = report.to_text()
+    assert "several labels in 'label'" in words
+    assert "labels per text: 0 to 2, mean 1.0" in words  # 6 labels of 6 texts
+    assert "train: texts without any label: 2." in words
+    assert check(open_source((texts, ["a", "b"] * 3))).train.label_counts == {}
+
+
+def test_a_check_of_one_class_or_none() -> None:
+    for sets, message in (
+        ([["a"], [], ["a"]], "no text is of another class than class 'a'"),
+        ([[], [], []], "no text has a label"),
+    ):
+        report = check(open_source((["x y", "y", "z"], sets), multilabel=True))
+        assert not report.usable
+        assert message in report.to_text()
+
+
+def test_a_sample_has_classes_and_sets() -> None:
+    sample = draw_sample(open_source((TEXTS, SETS)), 10, 60.0)
+    assert sample.classes == CLASSES
+    assert sample.counts == (2, 1, 2)
+    assert sample.read == 4
+    assert sorted(sample.pairs()) == sorted(zip(TEXTS, LABELS, strict=True))
+    assert sample.distinct == tuple(sorted(LABELS))
