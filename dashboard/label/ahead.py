@@ -5,7 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
-from icaps.label.order import DOUBTED, Order
+from icaps.label.defaults import DOUBTED
+from icaps.label.order import Order
 from icaps.label.task import Item, LabelTask
 
 _COUNT = 25  # texts that are chosen at a time

@@ -18,7 +18,8 @@ from icaps.data.problems import FileError, UnclearColumnsError
 from icaps.data.resolve import resolve
 from icaps.errors import DataError
 from icaps.html import printable
-from icaps.label.order import CAPSULE, DEFAULT, ORDERS, SEARCH, Order
+from icaps.label.defaults import CAPSULE, DEFAULT, ORDERS, SEARCH
+from icaps.label.order import Order
 from icaps.label.task import LabelTask
 
 NO_COLUMN, NO_CLASSES = "No column", "Typed ones"

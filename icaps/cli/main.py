@@ -27,6 +27,7 @@ from icaps.cli import (
     export,
     faithfulness,
     interpret,
+    label,
     plausibility,
     presets,
     repair,
@@ -54,6 +55,7 @@ COMMANDS = (  # in the order of `icaps --help`
     presets,
     data,
     corrections,
+    label,
     vectors,
 )
 

@@ -22,20 +22,18 @@ from icaps.explore.label_issues import doubted_labels
 from icaps.explore.search import check_pattern
 from icaps.inference import read_texts
 from icaps.interpret.account import BatchAccount
+from icaps.label.defaults import (
+    CAPSULE,
+    DEFAULT,
+    DOUBTED,
+    MIXED,
+    ORDERS,
+    RANDOM,
+    SEARCH,
+    UNCERTAIN,
+)
 from icaps.label.diverse import cluster_choice, text_features
 
-MIXED, UNCERTAIN, DIVERSE, DOUBTED = "mixed", "uncertain", "diverse", "doubted"
-CAPSULE, SEARCH, RANDOM = "capsule", "search", "random"
-ORDERS = {
-    MIXED: "uncertain texts that differ from each other; typical texts without a model",
-    UNCERTAIN: "texts of which the model is least sure",
-    DIVERSE: "typical texts of groups in which little is labelled",
-    DOUBTED: "labelled texts whose label is probably wrong",
-    CAPSULE: "texts in which one capsule adds most to the predicted class",
-    SEARCH: "texts that match a search",
-    RANDOM: "texts in random order",
-}
-DEFAULT = MIXED
 BATCH = 25  # texts that an order chooses at a time
 UNCERTAIN_TIMES = 10  # times a batch, the most uncertain texts from which "mixed" chooses
 MAX_TEXTS = 20_000  # texts that are looked at, a random part of more

@@ -32,11 +32,10 @@ from icaps.data.partly_labelled import partly_labelled
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 from icaps.label.curve import Curve, CurvePoint
+from icaps.label.defaults import DEFAULT, DOUBTED, HELD_OUT
 from icaps.label.export import table_bytes
 from icaps.label.log import Labelled, LabelLog
 from icaps.label.order import (
-    DEFAULT,
-    DOUBTED,
     Candidates,
     Choice,
     Order,
@@ -48,7 +47,6 @@ from icaps.label.pool import Pool, write_pool
 from icaps.label.progress import Progress
 from icaps.label.settings import SETTINGS, TaskSettings, add_class, checked_name
 
-HELD_OUT = 100  # texts that are held out, unless another number is given
 HELD_OUT_SHARE = 0.5  # of all texts at most
 EXPORTED = ("text", "label", "by", "time", "before", "part")  # columns of an export
 _POOL, _LABELS, _SCORES, _TRAINING = "pool", "labels.jsonl", "scores.jsonl", "training"
