@@ -52,6 +52,7 @@ from icaps.train.dataset import (
 )
 from icaps.train.fit import fit_checkpoint, logger
 from icaps.train.loop import choose_device
+from icaps.train.masking import MASKED_WORDS, with_masked_copies
 from icaps.train.self_training import UnlabelledSample, fit_self_training, sample_texts
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Sequence[Any],
         *,
         unlabelled: Iterable[str] = (),
+        masked: Sequence[str] = (),
         state_folder: str | Path | None = None,
         resume: bool = False,
     ) -> ICapsClassifier:
@@ -139,6 +141,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 classes are 0 to J - 1; or a list, tuple or set of labels per text.
             unlabelled: Texts without labels, which are read once. They help where few texts have
                 labels: see `train.self_training`.
+            masked: Words or K-grams; each text that has some is read without them as well, so that
+                the model does not depend on them: see `train.masking`.
             state_folder: Where the state of the training is saved after each epoch, every few
                 minutes and at Ctrl-C; None: not saved.
             resume: Whether to continue from the state in `state_folder`.
@@ -161,7 +165,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return prepare_texts(texts, classes, labels, model, train, load, extra, label_sets)
 
         sample = sample_texts(unlabelled).without(texts)
-        return self._fit(prepare, sample, state_folder, resume)
+        return self._fit(prepare, sample, masked, state_folder, resume)
 
     def fit_stream(
         self,
@@ -169,6 +173,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         workers: int = 1,
         *,
         unlabelled: Iterable[str] = (),
+        masked: Sequence[str] = (),
         state_folder: str | Path | None = None,
         resume: bool = False,
     ) -> ICapsClassifier:
@@ -179,7 +184,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 several times and must be the same each time.
             workers: Number of processes that encode texts.
             unlabelled: As in `fit`; `data.unlabelled.open_unlabelled` reads them from files.
-            state_folder, resume: As in `fit`.
+            masked, state_folder, resume: As in `fit`.
 
         Raises:
             DataError: Texts cannot be read, there are too few, or they are of one class.
@@ -192,7 +197,7 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample = sample_texts(unlabelled)
         if sample.texts:
             sample = sample.without(record.text for record in records)
-        return self._fit(prepare, sample, state_folder, resume)
+        return self._fit(prepare, sample, masked, state_folder, resume)
 
     def class_norms(self, X: Sequence[str]) -> NDArray[np.float64]:  # noqa: N803
         """Norms of the class capsules (texts, J), at least 0 and below 1; 0 for a blank text."""
@@ -522,10 +527,15 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         prepare: Callable[[ModelSettings, TrainSettings, ExtraTexts], TrainingData],
         unlabelled: UnlabelledSample,
+        masked: Sequence[str],
         state_folder: str | Path | None,
         resume: bool,
     ) -> ICapsClassifier:
-        data = prepare(self.model, self.train, ExtraTexts())
+        def prepare_masked(*settings: Any) -> TrainingData:
+            prepared = prepare(*settings)
+            return with_masked_copies(prepared, masked) if masked else prepared
+
+        data = prepare_masked(self.model, self.train, ExtraTexts())
         everything = data.training.select_all()
         counts = everything.class_counts(len(data.classes)).tolist()
         names = map(str, data.classes)
@@ -537,7 +547,9 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "them out."
             )
         fit = (
-            partial(fit_self_training, unlabelled, prepare) if unlabelled.total else fit_checkpoint
+            partial(fit_self_training, unlabelled, prepare_masked)
+            if unlabelled.total
+            else fit_checkpoint
         )
         checkpoint = fit(
             data,
@@ -550,6 +562,8 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             resume,
             as_model=lambda checkpoint: copy.copy(self)._set_fitted(checkpoint, data.classes),
         )
+        if masked:
+            checkpoint.metrics[MASKED_WORDS] = list(masked)
         return self._set_fitted(checkpoint, data.classes)
 
     def _set_fitted(

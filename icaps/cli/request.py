@@ -29,6 +29,7 @@ class TrainRequest:
         vectors: Paths and names of word vectors; empty for `DEFAULT_SOURCES`.
         watch: The text whose explanation is stored after each epoch.
         unlabelled: A path or a name of texts without labels; empty for none.
+        masked: Words without which the texts that have them are read as well.
     """
 
     data: str
@@ -38,12 +39,15 @@ class TrainRequest:
     vectors: tuple[str, ...]
     watch: str
     unlabelled: str = ""
+    masked: tuple[str, ...] = ()
 
     def to_arguments(self) -> list[str]:
         """The arguments of `icaps`, without --out."""
         arguments = ["train", *option("data", self.data), *reading_arguments(self.reading)]
         if self.unlabelled:
             arguments += option("unlabelled", self.unlabelled)
+        for word in self.masked:
+            arguments += option("mask-word", word)
         if self.preset:
             arguments += ["--preset", self.preset]
         for name, value in self.settings.items():
@@ -70,6 +74,7 @@ class TrainRequest:
             vectors=tuple(options.vectors or ()),
             watch=options.watch,
             unlabelled=options.unlabelled or "",
+            masked=tuple(options.mask_word),
         )
 
     def given(self) -> tuple[ModelSettings, TrainSettings]:

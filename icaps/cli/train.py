@@ -42,6 +42,14 @@ def add_parser(commands: Commands) -> None:
         help="texts without labels, which help where few texts have labels: a file of any format, "
         "with one text per line, or a folder; labels in it are not read",
     )
+    train.add_argument(
+        "--mask-word",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="a word, or a K-gram of several words: each text that has it is read without it as "
+        "well, so that the model does not depend on it; may be repeated. See icaps repair",
+    )
     train.add_argument("--out", required=True, metavar="DIR", help="folder of the new model")
     train.add_argument(
         "--preset",
@@ -180,6 +188,7 @@ def _fit_and_test(
         source,
         os.cpu_count() or 1,
         unlabelled=() if unlabelled is None else unlabelled,
+        masked=options.mask_word,
         state_folder=state_folder,
         resume=options.resume,
     )

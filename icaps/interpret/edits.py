@@ -197,19 +197,9 @@ class Edits:
 
     def _neutral(self, tokens: TokenBatch) -> Mask:
         """Whether each word of a batch is neutral for each group of classes (T, G)."""
-        ids, lengths = tokens.ids, tokens.words_per_sentence
-        sentence = np.repeat(np.arange(len(lengths)), lengths)
-        neutral = np.zeros((len(ids), self._of_groups.shape[1]), dtype=bool)
+        neutral = np.zeros((len(tokens.ids), self._of_groups.shape[1]), dtype=bool)
         for (sequence, _), of_groups in zip(self._sequences, self._of_groups, strict=False):
-            size = len(sequence)
-            if len(ids) < size:
-                continue
-            starts = np.arange(len(ids) - size + 1)
-            found = sentence[starts] == sentence[starts + size - 1]
-            for offset, word in enumerate(sequence):
-                found &= ids[offset : offset + len(starts)] == word
-            places = (np.flatnonzero(found)[:, None] + np.arange(size)).ravel()
-            neutral[places] |= of_groups
+            neutral[tokens.covered(sequence)] |= of_groups
         return neutral
 
     def apply(self, network: ICapsNet, tokens: TokenBatch, activity: Activity) -> Activity:

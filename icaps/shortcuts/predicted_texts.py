@@ -109,11 +109,7 @@ class PredictedTexts:
 
     def covered(self, kgram: Words) -> NDArray[np.bool_]:
         """Whether each word is in an occurrence of a K-gram (words,)."""
-        mask = np.zeros(len(self.tokens.ids), dtype=bool)
-        places = self.places(kgram)
-        for offset in range(len(kgram)):
-            mask[places + offset] = True
-        return mask
+        return self.tokens.covered(kgram)
 
     def share_of(self, kgram: Words, target: int) -> ShareTotal:
         """What the words of a K-gram add to the norm of a class, in the texts that get it."""

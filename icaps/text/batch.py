@@ -154,6 +154,22 @@ class TokenBatch:
             spans=None if self.spans is None else self.spans[remaining],
         )
 
+    def covered(self, sequence: Sequence[int]) -> NDArray[np.bool_]:
+        """Whether each word (words,) is in an occurrence of some consecutive ids in a sentence."""
+        size = len(sequence)
+        covered = np.zeros(len(self.ids), dtype=bool)
+        starts = np.arange(max(len(self.ids) - size + 1, 0))
+        found = np.ones(len(starts), dtype=bool)
+        for offset, word in enumerate(sequence):
+            found &= self.ids[offset : offset + len(starts)] == word
+        starts = starts[found]
+        ends = self.words_per_sentence.cumsum()  # so each place is in the first that is larger
+        within = np.searchsorted(ends, starts, "right") == np.searchsorted(
+            ends, starts + size - 1, "right"
+        )
+        covered[(starts[within][:, None] + np.arange(size)).ravel()] = True
+        return covered
+
     def truncate(self, words_per_sentence: Numbers, sentences_per_text: Numbers) -> TokenBatch:
         """The first words of each text, divided into the given sentences.
 

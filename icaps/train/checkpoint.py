@@ -203,6 +203,30 @@ def rename_capsule(folder: str | Path, capsule: int, name: str) -> None:
         raise CheckpointError(f"The name cannot be written to {folder}: {error}") from error
 
 
+def save_edits(folder: str | Path, edits: Sequence[dict[str, Any]]) -> None:
+    """Replaces the edits of a checkpoint, and nothing else; without edits there is no such file.
+
+    Args:
+        folder: The checkpoint.
+        edits: As `interpret.edits.Edit.to_dict` returns them, checked by
+            `ICapsClassifier.edited`.
+
+    Raises:
+        CheckpointError: They cannot be written.
+    """
+    folder = Path(folder)
+    try:
+        with FileLock(folder / f".{EDITS}.lock"):
+            scratch = folder / f".{EDITS}"
+            if edits:
+                write_json({"edits": list(edits)}, scratch)
+                scratch.replace(folder / EDITS)
+            else:
+                (folder / EDITS).unlink(missing_ok=True)
+    except OSError as error:
+        raise CheckpointError(f"The edits cannot be written to {folder}: {error}") from error
+
+
 def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
     """Reads and validates a checkpoint folder; the network is in eval mode.
 

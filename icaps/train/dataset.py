@@ -69,6 +69,8 @@ class Corpus:
         all_labels: (all texts,), class numbers; with several labels per text, rows of `label_sets`.
         texts: (texts,), the numbers of the selected texts, in their order.
         label_sets: (sets, J), whether a set of labels has a class; None: one label per text.
+        masked: Words and K-grams, as word ids, that copies of texts are read without. In `texts`
+            the number of all texts and n is the copy of text n.
     """
 
     ids: Sliceable
@@ -77,6 +79,7 @@ class Corpus:
     all_labels: Numbers
     texts: Numbers
     label_sets: NDArray[np.bool_] | None = None
+    masked: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def from_tokens(
@@ -101,7 +104,7 @@ class Corpus:
     @property
     def labels(self) -> NDArray[np.int64]:
         """Class numbers (texts,); with several labels per text, rows of `label_sets`."""
-        labels: NDArray[np.int64] = self.all_labels[self.texts].astype(np.int64)
+        labels: NDArray[np.int64] = self.all_labels[self._rows].astype(np.int64)
         return labels
 
     @property
@@ -135,20 +138,40 @@ class Corpus:
 
     def tokens(self) -> TokenBatch:
         """The texts as one batch, without spans."""
-        offsets = [self._offsets(text) for text in self.texts.tolist()]
+        offsets = [self._offsets(text) for text in self._rows.tolist()]
         ids = [self.ids[part[0] : part[-1]] for part in offsets]
         lengths = [np.diff(part) for part in offsets]
-        return TokenBatch(
+        tokens = TokenBatch(
             np.concatenate([np.zeros(0, np.int32), *ids]),
             np.concatenate([np.zeros(0, np.int64), *lengths]),
             np.array([len(part) for part in lengths], np.int64),
         )
+        copies = self.texts >= len(self.all_labels)
+        if not copies.any():
+            return tokens
+        dropped = np.repeat(copies, tokens.words_per_text)
+        return tokens.without(dropped & self.with_masked_words(tokens))
+
+    def with_masked_words(self, tokens: TokenBatch) -> NDArray[np.bool_]:
+        """Whether each word of a batch (words,) is one of those that copies are read without."""
+        covered = np.zeros(len(tokens.ids), dtype=bool)
+        for sequence in self.masked:
+            covered |= tokens.covered(sequence)
+        return covered
 
     def iterate_ids(self) -> Iterator[NDArray[Any]]:
         """The ids of each text."""
-        for text in self.texts.tolist():
+        for position, text in enumerate(self.texts.tolist()):
+            if text >= len(self.all_labels):
+                yield self.select(np.array([position])).tokens().ids
+                continue
             offsets = self._offsets(text)
             yield self.ids[offsets[0] : offsets[-1]]
+
+    @property
+    def _rows(self) -> Numbers:
+        """The number among all texts of each text or copy (texts,)."""
+        return self.texts % len(self.all_labels) if self.masked else self.texts
 
     def _offsets(self, text: int) -> NDArray[Any]:
         """Number of words before each sentence of a text, and at its end (sentences + 1,)."""

@@ -9,7 +9,8 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
-from icaps.evaluate.edit_effect import measure_edits
+from icaps.errors import DataError
+from icaps.evaluate.edit_effect import measure_edits, without_words
 from icaps.interpret.edits import neutral_capsule, neutral_words
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.test_shortcuts_page import TOKEN, planted
@@ -116,3 +117,73 @@ def test_the_card_names_the_edits(
     assert main([*given, "--out", str(tmp_path / "card")]) == 0
     (page,) = (tmp_path / "card").glob("*.md")
     assert f"“{TOKEN}” is neutral for Gardens" in page.read_text(encoding="utf-8")
+
+
+def test_rows_beside_each_other_by_hand(misled: ICapsClassifier) -> None:
+    labelled = with_token(60)
+    edited = misled.edited([neutral_words(TOKEN)])
+    other = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(*make_texts(120, 3))
+    effect = measure_edits(misled, edited, labelled, beside={"other": other})
+    assert [row.name for row in effect.rows] == ["before", "neutral", "other", "random"]
+    has_token = np.array([TOKEN in text for text, _ in labelled])
+    labels = np.array([label for _, label in labelled])
+    texts = [text for text, _ in labelled]
+    clean = [text.replace(TOKEN, "") for text in texts]
+    before = misled.predict(texts)
+    for row, model in zip(effect.rows, (misled, edited, other), strict=False):
+        predicted = model.predict(texts)
+        assert row.accuracy.value == (predicted == labels).mean()
+        assert row.concerned.value == (predicted == labels)[has_token].mean()
+        assert row.rest.value == (predicted == labels)[~has_token].mean()
+        assert row.flips == (predicted != before).sum()
+        changes = (predicted != model.predict(clean))[has_token]
+        assert row.depend.value == changes.mean()
+    assert effect.rows[0].depend.value > effect.rows[1].depend.value + 0.15
+    assert effect.flipped == tuple(np.flatnonzero(before != edited.predict(texts)))
+    lines = list(effect.table())
+    assert len(lines) == 5
+    assert lines[1].split()[0] == "before"
+    of_capsule = measure_edits(misled, misled.edited([neutral_capsule(0)]), labelled)
+    assert [row.depend for row in of_capsule.rows] == [None, None, None]
+    strangers = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(
+        make_texts(60, 3)[0], ["a", "b", "c"] * 20
+    )
+    with pytest.raises(DataError, match="strangers has other classes: a, b, c"):
+        measure_edits(misled, edited, labelled, beside={"strangers": strangers})
+
+
+def test_words_are_left_out_as_the_model_reads_them(misled: ICapsClassifier) -> None:
+    edits = [neutral_words(TOKEN), neutral_words("bread soup")]
+    texts = [f"A {TOKEN}, bread soup and bread.", "Bread soup", "none"]
+    assert without_words(misled, edits, texts) == ["A ,   and bread.", "Bread soup", "none"]
+
+
+def test_the_command_retrains_on_masked_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICAPS_DATA", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    for part, rows in (("train", planted(240, 1)), ("test", with_token(60))):
+        with (tmp_path / "data" / f"{part}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("text", "label"), *rows])
+    model, other, out = (str(tmp_path / name) for name in ("model", "other", "out"))
+    data = str(tmp_path / "data")
+    given = ["--set", "epochs=2", "--seed", "3"]
+    assert main(["train", "--data", data, "--out", model, *given]) == 0
+    capsys.readouterr()
+    words = ["--word", TOKEN, "--retrain", other]
+    assert main(["repair", "--model", model, *words, "--out", out, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    names = [row["name"] for row in facts["effect"]["rows"]]
+    assert names == ["before", "neutral", "retrained", "retrained, neutral", "random"]
+    assert (facts["retrained"], facts["data"]) == (other, data)
+    retrained = ICapsClassifier.load(other, device="cpu")
+    assert retrained.metrics_["masked_words"] == [TOKEN]
+    assert retrained.train_config_.epochs == 2
+    assert retrained.edits_ == ()
+    # Without a record of its training, the data is named.
+    (tmp_path / "model" / "request.json").unlink()
+    assert main(["repair", "--model", model, "--word", TOKEN, "--retrain", f"{other}2"]) == 2
+    assert "name them by --data" in capsys.readouterr().err
+    assert main(["repair", "--model", model, "--capsule", "0", "--retrain", f"{other}2"]) == 2
+    assert "give at least one --word" in capsys.readouterr().err
