@@ -4,6 +4,8 @@ import dataclasses
 import json
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from safetensors.torch import load_file
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import MultiLabelBinarizer
@@ -461,3 +464,42 @@ def test_predictions_in_random_order_are_at_chance() -> None:
     assert not sets_above_chance(targets, np.zeros(400, np.int64))  # the most frequent class
     assert sets_above_chance(targets, (targets * [1, 2, 3, 4]).argmax(1))
     assert not sets_above_chance(targets[:0], np.zeros(0, np.int64))
+
+
+def test_the_command_trains_and_explains(tmp_path: Path) -> None:
+    """A JSON Lines file with lists as labels; `predicted` is a list."""
+    texts, sets = make_sets(240, 16)
+    lines = [
+        json.dumps({"text": text, "label": names}) for text, names in zip(texts, sets, strict=True)
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    settings = ["fixed_dim=8", "trained_dim=8", "region_dim=16", "query_dim=4", "epochs=8"]
+    settings += ["min_frequency=0", "learning_rate=0.01", "batch_size=32", "average_decay=0.9"]
+    options = [part for setting in settings for part in ("--set", setting)]
+    out = tmp_path / "model"
+    command = ["train", "--data", str(tmp_path / "train.jsonl"), "--out", str(out)]
+    command += ["--vectors", "texts", "--device", "cpu", "--watch", texts[3], *options]
+    run(command)
+    explained = ["Onion soup with garlic and the anchor of the harbour crew.", "The a and we."]
+    output = run(["explain", "--model", str(out), "--json", *explained]).stdout
+    facts, of_nothing = map(json.loads, output.splitlines())
+    assert isinstance(facts["predicted"], list)
+    assert {"Cooking", "Sailing"} <= set(facts["predicted"])
+    assert of_nothing["predicted"] == []
+    assert facts["target"] in facts["predicted"]
+    assert set(facts["account"]) == set(NAMES)
+    assert json.loads((out / "examples.json").read_text())
+    assert load_file(out / "model.safetensors")["capsules.capsule_bias"].shape[1] == 3
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+
+    result = subprocess.run(
+        [sys.executable, "-m", "icaps", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    return result
