@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
-from icaps.config import VECTOR_STEP
+from icaps.config import BY_CLASS, VECTOR_STEP
 from icaps.errors import ConfigError
 from icaps.nn.lookup import score_and_value_columns
 from icaps.text.batch import TokenBatch
@@ -31,6 +31,8 @@ def obstacle(classifier: ICapsClassifier) -> str:
     config = classifier.network_.config
     if config.activation != "none":
         return f"A network with an activation ({config.activation}) cannot be exported as a page."
+    if config.routing != BY_CLASS:
+        return f"A network with {config.routing} routing cannot be exported as a page."
     if config.hierarchical:
         return (
             "A network that splits texts into sentences cannot be exported as a page, since the "

@@ -75,7 +75,11 @@ def test_arrays_are_written_in_order_tables_by_column() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
-    [({"activation": "relu"}, "activation .relu"), ({"hierarchical": True}, "into sentences")],
+    [
+        ({"activation": "relu"}, "activation .relu"),
+        ({"hierarchical": True}, "into sentences"),
+        ({"routing": "independent"}, "independent routing"),
+    ],
 )
 def test_networks_that_cannot_be_packed(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
