@@ -4,7 +4,8 @@ from pathlib import Path
 
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks
-from dashboard.evaluate import comparison, inputs, view
+from dashboard.evaluate import comparison, inputs, several_labels, view
+from dashboard.model_registry import ModelFolder
 from dashboard.widgets import (
     background_task,
     data_picker,
@@ -13,6 +14,7 @@ from dashboard.widgets import (
     result_warnings,
     sidebar,
 )
+from icaps.evaluate.report import EvaluationReport, MultilabelReport
 
 
 def main() -> None:
@@ -46,8 +48,34 @@ def main() -> None:
             )
         return
     result_warnings.show_leak(leaks.of_report(model, report), split)
-    name, tab = inputs.open_tab()
+    several = isinstance(report, MultilabelReport)
+    name, tab = inputs.open_tab(inputs.TABS_OF_SETS if several else inputs.TABS)
     with tab:
+        show_tab(name, model, report, choice, split)
+    url_state.publish_data(choice.value, url_state.EVALUATE)
+
+
+def show_tab(
+    name: str,
+    model: ModelFolder,
+    report: EvaluationReport | MultilabelReport,
+    choice: data_picker.Choice,
+    split: str,
+) -> None:
+    """The open tab of the page, which depends on the number of labels per text."""
+    if name == inputs.TWO_MODELS:
+        comparison.show_second_model(model, report, choice, split)
+    elif name == inputs.LEARNING:
+        comparison.show_learning_curve(report)
+    elif isinstance(report, MultilabelReport):
+        if name == inputs.SCORES:
+            several_labels.show_scores(report)
+            view.show_model_card(model, report, choice.value, split)
+        elif name == inputs.CLASSES:
+            several_labels.show_classes(report)
+        else:
+            several_labels.show_errors(model, report, choice, split)
+    else:
         if name == inputs.SCORES:
             view.show_scores(report)
             view.show_model_card(model, report, choice.value, split)
@@ -55,13 +83,8 @@ def main() -> None:
             view.show_confusion(model, report, choice, split)
         elif name == inputs.CALIBRATION:
             view.show_calibration(report)
-        elif name == inputs.ERRORS:
-            view.show_errors(model, report, choice, split)
-        elif name == inputs.TWO_MODELS:
-            comparison.show_second_model(model, report, choice, split)
         else:
-            comparison.show_learning_curve(report)
-    url_state.publish_data(choice.value, url_state.EVALUATE)
+            view.show_errors(model, report, choice, split)
 
 
 with error_boundary.shown():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,22 @@ from icaps.data.source import Source
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
 from icaps.evaluate.evaluation import (
-    Evaluation,
+    AnyEvaluation,
     EvaluationData,
     evaluate_data,
     evaluation_artifact,
 )
 from icaps.evaluate.leakage import Leak, seen_share
 from icaps.evaluate.misleading import total_contrasts
-from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.multilabel_compare import MultilabelTest
+from icaps.evaluate.multilabel_scores import CurvePoint, precision_recall
+from icaps.evaluate.reliability import Reliability
+from icaps.evaluate.report import (
+    EvaluationReport,
+    MultilabelReport,
+    compare_evaluations,
+    make_report,
+)
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
 from icaps.evaluate.slices import SliceScore
 from icaps.reports.card_faithfulness import measure_faithfulness
@@ -48,11 +56,19 @@ def _file_state(piece: Slice) -> str:
     return fingerprint_files([piece.path])
 
 
-def _folder_of(report: EvaluationReport) -> str:
+def _folder_of(report: EvaluationReport | MultilabelReport) -> str:
     return str(report.evaluation.folder)  # its name is a hash of the model's and the data's files
 
 
-def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport | None:
+_BY_FOLDER: dict[str | type, Callable[[Any], Any]] = {
+    EvaluationReport: _folder_of,
+    MultilabelReport: _folder_of,
+}
+
+
+def evaluated(
+    model: ModelFolder, data: DataKey, part: str
+) -> EvaluationReport | MultilabelReport | None:
     """The evaluation of a model on one part of labelled data.
 
     None if it was not computed yet and the texts are many.
@@ -73,23 +89,29 @@ def evaluated(model: ModelFolder, data: DataKey, part: str) -> EvaluationReport 
 
 @st.cache_resource(max_entries=6, show_spinner="Evaluating …")
 def _evaluated_at_once(
-    home: Path, model: ModelFolder, _data: EvaluationData, _artifact: Artifact[Evaluation]
-) -> EvaluationReport:
+    home: Path, model: ModelFolder, _data: EvaluationData, _artifact: Artifact[AnyEvaluation]
+) -> EvaluationReport | MultilabelReport:
     quotas.request()
     weights, other_home = models.fingerprint(model), at_once.home_of(_artifact)
-    return EvaluationReport(evaluate_data(models.load(model), weights, _data, home=other_home))
+    return make_report(evaluate_data(models.load(model), weights, _data, home=other_home))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _evaluated(home: Path, model: ModelFolder, _artifact: Artifact[Evaluation]) -> EvaluationReport:
+def _evaluated(
+    home: Path, model: ModelFolder, _artifact: Artifact[AnyEvaluation]
+) -> EvaluationReport | MultilabelReport:
     evaluation = _artifact.load()
     assert evaluation is not None
-    return EvaluationReport(evaluation)
+    return make_report(evaluation)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs={EvaluationReport: _folder_of})
+@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=_BY_FOLDER)
 def card(
-    model: ModelFolder, value: str, part: str, report: EvaluationReport, limit: int
+    model: ModelFolder,
+    value: str,
+    part: str,
+    report: EvaluationReport | MultilabelReport,
+    limit: int,
 ) -> ModelCard:
     """The card of a model with its evaluation; faithfulness is measured on `limit` texts.
 
@@ -107,25 +129,46 @@ def card(
 @st.cache_data(
     max_entries=20,
     show_spinner="Reading the slices …",
-    hash_funcs={EvaluationReport: _folder_of, Slice: _file_state},
+    hash_funcs={**_BY_FOLDER, Slice: _file_state},
 )
-def saved_slices(report: EvaluationReport, slices: Sequence[Slice]) -> list[SliceScore]:
+def saved_slices(
+    report: EvaluationReport | MultilabelReport, slices: Sequence[Slice]
+) -> list[SliceScore]:
     """The scores of a model on the texts of saved slices."""
     quotas.request()
     return report.saved_slices(slices)
 
 
 @st.cache_data(
-    max_entries=20, show_spinner="Comparing …", hash_funcs={EvaluationReport: _folder_of}
+    max_entries=20, show_spinner="Comparing …", hash_funcs=_BY_FOLDER
 )
-def comparison(first: EvaluationReport, second: EvaluationReport) -> PairedTest:
-    """Two models compared on the same texts."""
+def comparison(
+    first: EvaluationReport | MultilabelReport, second: EvaluationReport | MultilabelReport
+) -> PairedTest | MultilabelTest:
+    """Two models compared on the same texts.
+
+    Raises:
+        DataError: Only one of them has several labels per text.
+    """
     quotas.request()
-    return compare.compare(first.predictions, second.predictions)
+    return compare_evaluations(first.evaluation, second.evaluation)
+
+
+@st.cache_data(max_entries=40, show_spinner="Evaluating …", hash_funcs=_BY_FOLDER)
+def class_reliability(report: MultilabelReport, number: int) -> Reliability:
+    """The calibration of the probabilities of one class."""
+    quotas.request()
+    return report.reliability(number)
+
+
+@st.cache_data(max_entries=40, show_spinner=False, hash_funcs=_BY_FOLDER)
+def class_curve(report: MultilabelReport, number: int) -> list[CurvePoint]:
+    """The precision-recall curve of one class."""
+    return precision_recall(report.predictions, number)
 
 
 @st.cache_data(
-    max_entries=20, show_spinner="Explaining …", hash_funcs={EvaluationReport: _folder_of}
+    max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_FOLDER
 )
 def misleading(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]

@@ -12,7 +12,7 @@ from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder
 from icaps.data.problems import Problem
 from icaps.evaluate.leakage import Leak, measure_leak
-from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.report import EvaluationReport, MultilabelReport
 from icaps.explore.index import Index
 from icaps.train.text_hashes import TextHashes, load_hashes
 
@@ -58,7 +58,7 @@ def held_out_count(model: ModelFolder, data: DataKey) -> int:
     return len(known.held_out) if leak.share > _MIN_SHARE else 0
 
 
-def _folder_of(report: EvaluationReport) -> str:
+def _folder_of(report: EvaluationReport | MultilabelReport) -> str:
     return str(report.evaluation.folder)  # its name is a hash of the model's and the data's files
 
 
@@ -66,8 +66,12 @@ def _index_of(index: Index) -> str:
     return str(index.folder)  # its name is a hash of the data's files
 
 
-@st.cache_data(max_entries=20, show_spinner=False, hash_funcs={EvaluationReport: _folder_of})
-def of_report(model: ModelFolder, report: EvaluationReport) -> Leak | None:
+@st.cache_data(
+    max_entries=20,
+    show_spinner=False,
+    hash_funcs={EvaluationReport: _folder_of, MultilabelReport: _folder_of},
+)
+def of_report(model: ModelFolder, report: EvaluationReport | MultilabelReport) -> Leak | None:
     """How many of the evaluated texts were in a model's training; None if that is not known.
 
     Raises:

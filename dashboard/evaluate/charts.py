@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dashboard.url_state import COUNTS
 from icaps.evaluate.learning_curve import Point
+from icaps.evaluate.multilabel_scores import CurvePoint
 from icaps.evaluate.reliability import Reliability
 from icaps.evaluate.selective import Selection
 from icaps.evaluate.slices import LENGTH, UNKNOWN, SliceScore
@@ -237,6 +238,53 @@ def selective_chart(
         mark = pd.DataFrame({"coverage": [chosen.coverage], "accuracy": [chosen.accuracy.value]})
         layers.insert(-1, alt.Chart(mark).mark_circle(size=130, color=CHOSEN).encode(x=x, y=y))
     return alt.layer(*layers).properties(height=300).configure_view(stroke=None)
+
+
+def precision_recall_table(curve: Sequence[CurvePoint]) -> pd.DataFrame:
+    """A row per threshold: threshold, precision, recall."""
+    return pd.DataFrame(curve, columns=CurvePoint._fields)
+
+
+def precision_recall_chart(
+    table: pd.DataFrame, chosen: CurvePoint, chance: float, ink: str
+) -> alt.LayerChart:
+    """Precision by recall of a class, with the point of its threshold and a random order.
+
+    Args:
+        table: From `precision_recall_table`.
+        chosen: The point at the threshold of the class.
+        chance: The share of the texts that have the class.
+        ink: The text colour.
+    """
+    scale = alt.Scale(domain=[0, 1])
+    axis = alt.Axis(format="%", tickCount=5, gridOpacity=0.4)
+    x = alt.X("recall:Q", scale=scale, axis=axis, title="recall: texts of the class that it finds")
+    y = alt.Y("precision:Q", scale=scale, axis=axis, title="precision")
+    base, tooltip = alt.Chart(table), [
+        alt.Tooltip("threshold:Q", title="Predicted from", format=".1%"),
+        alt.Tooltip("precision:Q", title="Precision", format=".1%"),
+        alt.Tooltip("recall:Q", title="Recall", format=".1%"),
+    ]
+    # The steps of average precision: a precision holds from the recall before it.
+    line = base.mark_line(color=ACCENT, strokeWidth=2, interpolate="step-after").encode(
+        x=x, y=y, order="threshold:Q"
+    )
+    hits = base.mark_circle(size=200, opacity=0).encode(x=x, y=y, tooltip=tooltip)
+    mark = alt.Chart(pd.DataFrame([chosen._asdict()])).mark_circle(size=130, color=CHOSEN)
+    random = alt.Chart(pd.DataFrame({"precision": [chance], "label": ["random order"]}))
+    return (
+        alt.layer(
+            random.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y=y),
+            random.mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=ink).encode(
+                x=alt.value(0), y=y, text="label:N"
+            ),
+            line,
+            hits,
+            mark.encode(x=x, y=y, tooltip=tooltip),
+        )
+        .properties(height=340)
+        .configure_view(stroke=None)
+    )
 
 
 def slice_table(parts: Sequence[SliceScore]) -> pd.DataFrame:

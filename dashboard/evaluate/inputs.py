@@ -16,7 +16,10 @@ from icaps.evaluate.predictions import Predictions
 
 SCORES, CONFUSION, CALIBRATION = "Scores", "Confusion", "Calibration"
 ERRORS, TWO_MODELS, LEARNING = "Errors", "Two models", "Learning"
+CLASSES = "Classes"
 TABS = (SCORES, CONFUSION, CALIBRATION, ERRORS, TWO_MODELS, LEARNING)
+TABS_OF_SETS = (SCORES, CLASSES, ERRORS, TWO_MODELS, LEARNING)  # with several labels per text
+ANY = ""  # in place of a class
 _TABS = "evaluate_tabs"
 
 
@@ -31,15 +34,15 @@ def command(model: Path, choice: Choice, split: str) -> list[str]:
     ]
 
 
-def open_tab() -> tuple[str, DeltaGenerator]:
+def open_tab(names: Sequence[str] = TABS) -> tuple[str, DeltaGenerator]:
     """Shows the tabs of the page; returns the name and the container of the open one."""
     asked, shown = st.session_state.evaluate_tab, st.session_state.get("evaluate_tab_shown")
     clicked = st.session_state.get(_TABS) not in (None, shown)
-    if asked in TABS and not clicked:  # by the address, or when the page was last visited
+    if asked in names and not clicked:  # by the address, or when the page was last visited
         st.session_state[_TABS] = asked
-    tabs = st.tabs(TABS, key=_TABS, on_change="rerun")
-    opened = ((name, tab) for name, tab in zip(TABS, tabs, strict=True) if tab.open)
-    name, tab = next(opened, (TABS[0], tabs[0]))
+    tabs = st.tabs(names, key=_TABS, on_change="rerun")
+    opened = ((name, tab) for name, tab in zip(names, tabs, strict=True) if tab.open)
+    name, tab = next(opened, (names[0], tabs[0]))
     st.session_state.evaluate_tab = st.session_state.evaluate_tab_shown = name
     return name, tab
 
@@ -72,6 +75,35 @@ def ask_cell(classes: Sequence[str]) -> tuple[int, int]:
     actual = left.selectbox("Texts of class", classes, key="actual", persist_state="session")
     predicted = right.selectbox("predicted as", classes, key="taken", persist_state="session")
     return classes.index(actual), classes.index(predicted)
+
+
+def ask_class(classes: Sequence[str]) -> int:
+    """Asks for the class whose curves are shown; returns its number."""
+    url_state.choose_among("actual", classes, "class")
+    name = st.selectbox("Class", classes, key="actual", persist_state="session", width=400)
+    return classes.index(name)
+
+
+def ask_wrong_classes(classes: Sequence[str]) -> tuple[int | None, int | None]:
+    """Asks for a missed and an extra class, as a click in the tables does; None: any class."""
+    options = [ANY, *classes]
+    for key in ("actual", "taken"):
+        if st.session_state[key] not in options:
+            link_notes.missing(key, "class", [st.session_state[key]])
+            st.session_state[key] = ANY
+    left, right = st.columns(2, gap="medium")
+    names = [
+        box.selectbox(
+            label,
+            options,
+            key=key,
+            persist_state="session",
+            format_func=lambda name: name or "any class",
+        )
+        for box, label, key in ((left, "Missed", "actual"), (right, "Extra", "taken"))
+    ]
+    missed, extra = (classes.index(name) if name else None for name in names)
+    return missed, extra
 
 
 def ask_threshold() -> float:

@@ -1,5 +1,6 @@
 """Shows an evaluation: scores, confusion matrix, calibration and errors."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import altair as alt
@@ -19,7 +20,8 @@ from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
 from icaps.evaluate.misleading import add_misled_by
-from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.reliability import Reliability
+from icaps.evaluate.report import EvaluationReport, MultilabelReport
 from icaps.evaluate.scores import MEASURES
 from icaps.evaluate.selective import Selection, select_at
 from icaps.html import printable
@@ -61,12 +63,14 @@ def show_scores(report: EvaluationReport) -> None:
     left, right = layout.master_detail("scores", 5, 4)
     with left:
         _show_classes(report)
-        _show_files(report)
+        show_files(report)
     with right:
-        _show_slices(report)
+        show_slices(report)
 
 
-def show_model_card(model: ModelFolder, report: EvaluationReport, data: str, split: str) -> None:
+def show_model_card(
+    model: ModelFolder, report: EvaluationReport | MultilabelReport, data: str, split: str
+) -> None:
     """The model card as files, written when one of them is downloaded."""
     st.html('<p class="chart-title">Model card</p>')
     st.caption(
@@ -269,7 +273,13 @@ def show_calibration(report: EvaluationReport) -> None:
     """The reliability diagram with its error, and accuracy by the share of texts predicted."""
     left, right = layout.master_detail("calibration", 1, 1)
     with left:
-        _show_reliability(report)
+        show_reliability(
+            report.reliability,
+            "Accuracy by mean confidence, in bins",
+            "A dot is a bin of texts with similar confidence, larger for more texts, with its 95% "
+            "interval. On the dashed line the accuracy equals the confidence. The error (ECE) is "
+            "the mean distance from the line (Guo et al. 2017).",
+        )
     with right:
         _show_selective(report)
 
@@ -300,9 +310,14 @@ def show_interval(label: str, score: Interval, width: int | str = 150) -> None:
     )
 
 
-def _show_reliability(report: EvaluationReport) -> None:
-    """The reliability diagram, and its error beside that of a calibrated model."""
-    calibration = report.reliability
+def show_reliability(calibration: Reliability, about: str, caption: str) -> None:
+    """The reliability diagram, and its error beside that of a calibrated model.
+
+    Args:
+        calibration: What is drawn.
+        about: What the chart shows, for screen readers.
+        caption: How to read it.
+    """
     with st.container(horizontal=True, gap="medium"):
         show_interval("Calibration error", calibration.error, width=190)
         st.metric(
@@ -319,13 +334,9 @@ def _show_reliability(report: EvaluationReport) -> None:
         lambda ink: charts.reliability_chart(reliability, ink),
         reliability,
         "calibration",
-        "Accuracy by mean confidence, in bins",
+        about,
     )
-    st.caption(
-        "A dot is a bin of texts with similar confidence, larger for more texts, with its 95% "
-        "interval. On the dashed line the accuracy equals the confidence. The error (ECE) is the "
-        "mean distance from the line (Guo et al. 2017)."
-    )
+    st.caption(caption)
 
 
 def _show_selective(report: EvaluationReport) -> None:
@@ -349,14 +360,15 @@ def _show_classes(report: EvaluationReport) -> None:
         {
             "class": name,
             "texts": texts,
-            **{_LABELS[measure]: _percent(score) for measure, score in scores.items()},
+            **{_LABELS[measure]: with_interval(score) for measure, score in scores.items()},
         }
         for texts, (name, scores) in zip(support, report.scores.per_class.items(), strict=True)
     ]
     st.dataframe(pd.DataFrame(rows), width="stretch", hide_index=True)
 
 
-def _show_slices(report: EvaluationReport) -> None:
+def show_slices(report: EvaluationReport | MultilabelReport, of: str = "Accuracy") -> None:
+    """A chart of slices by length, by unknown words, and saved ones; `of` is what it shows."""
     try:
         saved: Sequence[Slice] = slices()
     except DataError:  # one is damaged, which the data picker reports
@@ -366,16 +378,17 @@ def _show_slices(report: EvaluationReport) -> None:
         lambda ink: charts.slice_chart(table, ink),
         table,
         "slices",
-        "Accuracy by length, unknown words and saved slices",
+        f"{of} by length, unknown words and saved slices",
     )
     st.caption(
-        "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
+        ("" if of == "Accuracy" else f"{of}. ") + "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
         "random subsets of the same size. A slice saved on *Datasets* is shown if it has some of "
         "these texts. Slices by unknown words with less than 1% of the texts are in the table only."
     )
 
 
-def _show_files(report: EvaluationReport) -> None:
+def show_files(report: EvaluationReport | MultilabelReport) -> None:
+    """Downloads of the predictions for all texts, and of all results."""
     with st.container(horizontal=True):
         downloads.show_csv(lambda: pd.concat(report.tables()), "predictions", "CSV of all texts")
         downloads.show_file(lambda: report.to_json(slices()), "evaluation.json", "JSON")
@@ -397,5 +410,8 @@ def _selective_sentence(selection: Selection) -> str:
     )
 
 
-def _percent(score: Interval) -> str:
+def with_interval(score: Interval) -> str:
+    """A score in percent with its interval, for a table: "92.2 (91.5–92.7)"."""
+    if math.isnan(score.value):
+        return "–"
     return f"{100 * score.value:.1f} ({100 * score.low:.1f}–{100 * score.high:.1f})"

@@ -123,7 +123,8 @@ def _extra(
             extra["misleading"] = _misleading(classifier, report)
     if options.runs:
         folders = sorted(Path(options.runs).iterdir()) if Path(options.runs).is_dir() else []
-        points = learning_points(folders, report.predictions.classes)
+        several = isinstance(report, MultilabelReport)
+        points = learning_points(folders, report.predictions.classes, several)
         extra["learning"] = [point._asdict() for point in points]
     return extra
 

@@ -29,7 +29,9 @@ class Point(NamedTuple):
     test_texts: int
 
 
-def learning_points(folders: Iterable[Path], classes: Sequence[str]) -> list[Point]:
+def learning_points(
+    folders: Iterable[Path], classes: Sequence[str], multilabel: bool = False
+) -> list[Point]:
     """Finds models of these classes that differ only in the size of the training set, or the seed.
 
     A curve has at least two sizes. The word vectors must be the same, too. Folders
@@ -38,6 +40,8 @@ def learning_points(folders: Iterable[Path], classes: Sequence[str]) -> list[Poi
     Args:
         folders: Folders, of which some are checkpoints.
         classes: Names of classes, in any order.
+        multilabel: Whether the models give a text several labels; the accuracy is then the share of
+            texts whose labels are all right.
 
     Returns:
         Points by curve, then by size and seed.
@@ -50,7 +54,7 @@ def learning_points(folders: Iterable[Path], classes: Sequence[str]) -> list[Poi
             config, metrics = (read_json(folder / name) for name in (CONFIG, METRICS))
         except CheckpointError:
             continue
-        if sorted(names) == sorted(classes):
+        if sorted(names) == sorted(classes) and (MULTILABEL in config) == multilabel:
             point = _point(folder.name, metrics)
             if point is not None:
                 curve = curves.setdefault(_settings(config, metrics), folder.name)
