@@ -139,9 +139,7 @@ def saved_slices(
     return report.saved_slices(slices)
 
 
-@st.cache_data(
-    max_entries=20, show_spinner="Comparing …", hash_funcs=_BY_FOLDER
-)
+@st.cache_data(max_entries=20, show_spinner="Comparing …", hash_funcs=_BY_FOLDER)
 def comparison(
     first: EvaluationReport | MultilabelReport, second: EvaluationReport | MultilabelReport
 ) -> PairedTest | MultilabelTest:
@@ -167,9 +165,7 @@ def class_curve(report: MultilabelReport, number: int) -> list[CurvePoint]:
     return precision_recall(report.predictions, number)
 
 
-@st.cache_data(
-    max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_FOLDER
-)
+@st.cache_data(max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_FOLDER)
 def misleading(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]
 ) -> pd.DataFrame:

@@ -260,11 +260,14 @@ def precision_recall_chart(
     axis = alt.Axis(format="%", tickCount=5, gridOpacity=0.4)
     x = alt.X("recall:Q", scale=scale, axis=axis, title="recall: texts of the class that it finds")
     y = alt.Y("precision:Q", scale=scale, axis=axis, title="precision")
-    base, tooltip = alt.Chart(table), [
-        alt.Tooltip("threshold:Q", title="Predicted from", format=".1%"),
-        alt.Tooltip("precision:Q", title="Precision", format=".1%"),
-        alt.Tooltip("recall:Q", title="Recall", format=".1%"),
-    ]
+    base, tooltip = (
+        alt.Chart(table),
+        [
+            alt.Tooltip("threshold:Q", title="Predicted from", format=".1%"),
+            alt.Tooltip("precision:Q", title="Precision", format=".1%"),
+            alt.Tooltip("recall:Q", title="Recall", format=".1%"),
+        ],
+    )
     # The steps of average precision: a precision holds from the recall before it.
     line = base.mark_line(color=ACCENT, strokeWidth=2, interpolate="step-after").encode(
         x=x, y=y, order="threshold:Q"

@@ -1,4 +1,4 @@
-"""Shows an evaluation with several labels per text: scores, each class, and the texts it errs on."""
+"""Shows an evaluation with several labels per text: scores, each class, and its errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -66,10 +66,10 @@ def show_scores(report: MultilabelReport) -> None:
         + f", which have {counts.labels.sum() / texts:.2f} labels on average, and are predicted "
         f"{counts.predicted.sum() / texts:.2f}. Shuffled, the same predictions have a micro F1 of "
         f"{chance[MICRO_F1]:.1%}, a macro F1 of {chance[MACRO_F1]:.1%}, all labels right for "
-        f"{chance[SUBSET_ACCURACY]:.1%}, and a Hamming loss of {chance[HAMMING_LOSS]:.1%}; a random "
-        f"order has an average precision of {chance[AVERAGE_PRECISION]:.1%}. Hamming loss: the "
-        "share of all pairs of a text and a class that are wrong, so less is better. The intervals "
-        "are 95% intervals: Wilson's for shares of texts, by "
+        f"{chance[SUBSET_ACCURACY]:.1%}, and a Hamming loss of {chance[HAMMING_LOSS]:.1%}; a "
+        f"random order has an average precision of {chance[AVERAGE_PRECISION]:.1%}. Hamming loss "
+        "is the share of all pairs of a text and a class that are wrong: less is better. The "
+        "intervals are 95% intervals: Wilson's for shares of texts, by "
         f"{RESAMPLES:,} bootstrap resamples of the texts (seed {scores.seed}) for the others."
     )
     left, right = layout.master_detail("scores", 5, 3)
@@ -132,9 +132,7 @@ def _show_curve(report: MultilabelReport, number: int) -> None:
     st.caption("The orange dot is the threshold of the model.")
 
 
-def show_errors(
-    model: ModelFolder, report: MultilabelReport, choice: Choice, split: str
-) -> None:
+def show_errors(model: ModelFolder, report: MultilabelReport, choice: Choice, split: str) -> None:
     """Which classes are missed and extra, and beside them the texts, the most wrong first."""
     own = report.predictions
     if own.correct.all():
@@ -223,7 +221,10 @@ def _show_texts(
         return f"Text {page[n]:,}: {'; '.join(parts)}"
 
     def shares_of(n: int, explanation: Explanation) -> dict[str, str]:
-        wrong = [*np.flatnonzero(predicted[n] & ~labels[n]), *np.flatnonzero(labels[n] & ~predicted[n])]
+        wrong = [
+            *np.flatnonzero(predicted[n] & ~labels[n]),
+            *np.flatnonzero(labels[n] & ~predicted[n]),
+        ]
         number = next((given for given in reversed(asked) if given is not None), wrong[0])
         return {"of": own.classes[number]}
 

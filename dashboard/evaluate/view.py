@@ -381,7 +381,8 @@ def show_slices(report: EvaluationReport | MultilabelReport, of: str = "Accuracy
         f"{of} by length, unknown words and saved slices",
     )
     st.caption(
-        ("" if of == "Accuracy" else f"{of}. ") + "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
+        ("" if of == "Accuracy" else f"{of}. ")
+        + "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
         "random subsets of the same size. A slice saved on *Datasets* is shown if it has some of "
         "these texts. Slices by unknown words with less than 1% of the texts are in the table only."
     )

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from icaps.nn.thresholds import ClassThresholds
 from icaps.stats import macro_f1_of_sets
+from icaps.train.checkpoint_files import MULTILABEL
 from icaps.train.label_thresholds import fit_thresholds
-
-MULTILABEL = "multilabel"  # key of the thresholds in the settings of a baseline
 
 
 class FittedThresholds(NamedTuple):

@@ -18,13 +18,14 @@ from icaps.baselines.base import FASTTEXT, LINEAR, NETWORKS, WEIGHTS, Baseline
 from icaps.baselines.fasttext import MODEL, FastTextBaseline
 from icaps.baselines.linear import LinearBaseline
 from icaps.baselines.networks import NetworkBaseline
-from icaps.baselines.several_labels import MULTILABEL, read_label_thresholds
+from icaps.baselines.several_labels import read_label_thresholds
 from icaps.data.atomic import COPY_AGAIN, read_json, updated_folder, write_json
 from icaps.errors import CheckpointError, ICapsError
 from icaps.train.checkpoint_files import (
     BASELINE,
     CLASSES,
     METRICS,
+    MULTILABEL,
     TEXTS,
     VOCABULARY,
     check_writable,

@@ -9,7 +9,7 @@ from pathlib import Path
 from icaps.cli.data_options import add_data_options, find_leak, reading_options, say_problems
 from icaps.cli.explain import REPORT_FORMATS
 from icaps.cli.options import Commands, add_model
-from icaps.errors import ConfigError, DataError
+from icaps.errors import ConfigError
 
 
 def add_parser(commands: Commands) -> None:
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.evaluate.evaluation import EvaluationData, MultilabelEvaluation, evaluate_data
-    from icaps.evaluate.report import EvaluationReport
+    from icaps.evaluate.evaluation import EvaluationData, evaluate_data
+    from icaps.evaluate.report import make_report
     from icaps.interpret.global_view import load_view
     from icaps.reports.card_faithfulness import measure_faithfulness, read_faithfulness
     from icaps.reports.global_report import GlobalReport
@@ -58,15 +58,13 @@ def run(options: argparse.Namespace) -> int:
     texts = EvaluationData(place, options.part, reading_options(options), Path(options.model))
     weights = weights_fingerprint(options.model)
     evaluation = evaluate_data(classifier, weights, texts, progress.on_texts)
-    if isinstance(evaluation, MultilabelEvaluation):
-        raise DataError("There are no model cards yet of models with several labels per text.")
     say_problems(evaluation, options.part)
     leak = find_leak(options.model, evaluation.texts)
     if options.limit is not None:
         faithfulness = measure_faithfulness(classifier, evaluation, options.limit)
     shape = len(classifier.classes_), classifier.network_.config.num_capsules
     view = load_view(options.model, *shape)
-    report = EvaluationReport(evaluation)
+    report = make_report(evaluation)
     data = evaluated_data(options.data, place, options.part, report, leak, options.corrections)
     card = make_card(
         classifier,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from icaps.data.atomic import read_json
 from icaps.errors import CheckpointError
-from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS, read_classes
+from icaps.train.checkpoint_files import CLASSES, CONFIG, METRICS, MULTILABEL, read_classes
 
 
 class Point(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from icaps.classifier import ICapsClassifier
 from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING
 from icaps.errors import ConfigError, DataError
-from icaps.evaluate.evaluation import Evaluation
+from icaps.evaluate.evaluation import AnyEvaluation
 from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
 from icaps.faithfulness.eraser import make_rows, measure_rankings, verdicts
 from icaps.faithfulness.texts import read_explained
@@ -31,7 +31,7 @@ _ROW_ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
 
 
 def measure_coverage(
-    classifier: ICapsClassifier, evaluation: Evaluation, limit: int = 1_000, seed: int = 0
+    classifier: ICapsClassifier, evaluation: AnyEvaluation, limit: int = 1_000, seed: int = 0
 ) -> dict[str, Any]:
     """How much of the score the K-grams of an explanation carry, on a sample of evaluated texts.
 
@@ -71,7 +71,7 @@ def _coverage(part: Reasons) -> NDArray[np.float64]:
     return values
 
 
-def _sample(evaluation: Evaluation, limit: int, seed: int) -> list[str]:
+def _sample(evaluation: AnyEvaluation, limit: int, seed: int) -> list[str]:
     """A random sample of the evaluated texts, in their order; all of them if there are fewer."""
     count, random = len(evaluation.texts), np.random.default_rng(seed)
     numbers = np.sort(random.choice(count, min(limit, count), replace=False))
@@ -79,7 +79,7 @@ def _sample(evaluation: Evaluation, limit: int, seed: int) -> list[str]:
 
 
 def measure_faithfulness(
-    classifier: ICapsClassifier, evaluation: Evaluation, limit: int, seed: int = 0
+    classifier: ICapsClassifier, evaluation: AnyEvaluation, limit: int, seed: int = 0
 ) -> dict[str, Any]:
     """Faithfulness on a random sample of evaluated texts, as `icaps faithfulness --json` has it.
 

@@ -8,11 +8,27 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from icaps.config import ModelConfig, Setting, TrainConfig, list_settings
+from icaps.evaluate.multilabel_scores import (
+    AVERAGE_PRECISION,
+    HAMMING_LOSS,
+    MACRO_F1,
+    MICRO_F1,
+    SUBSET_ACCURACY,
+)
 from icaps.html import Table, count, decimals, interval, percent, plain
 from icaps.interpret.controls import SHUFFLES
 
 Facts = Mapping[str, Any]
 _MEASURES = ("precision", "recall", "f1")
+SETS = MICRO_F1  # a score that only several labels per text have
+_SET_SCORES = {
+    MICRO_F1: "Micro F1",
+    MACRO_F1: "Macro F1",
+    AVERAGE_PRECISION: "Average precision",
+    SUBSET_ACCURACY: "All labels right",
+    HAMMING_LOSS: "Hamming loss (less is better)",
+}
+_SET_MEASURES = (*_MEASURES, AVERAGE_PRECISION)
 _ESTIMATES = ("comprehensiveness", "sufficiency", "flips", "covered")
 
 
@@ -49,6 +65,8 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
 
 
 def _score_tables(facts: Facts) -> dict[str, Table]:
+    if SETS in facts["evaluation"]:
+        return _set_score_tables(facts)
     scores, texts = facts["evaluation"], facts["data"]["classes"]
     ends, chance = scores["intervals"], scores["chance"]
     overall = [("Accuracy", interval(scores["accuracy"], ends["accuracy"]), chance["accuracy"])]
@@ -84,7 +102,44 @@ def _score_tables(facts: Facts) -> dict[str, Table]:
     }
 
 
+def _set_score_tables(facts: Facts) -> dict[str, Table]:
+    """The scores with several labels per text."""
+    scores = facts["evaluation"]
+    ends, chance = scores["intervals"], scores["chance"]
+    overall: list[Sequence[str]] = [
+        (title, _known(scores[name], ends[name]), percent(chance[name]))
+        for name, title in _SET_SCORES.items()
+    ]
+    per_class = [
+        (
+            name,
+            count(own["support"]),
+            count(own["predicted"]),
+            percent(own["threshold"]),
+            *(_known(own[part], ends["per_class"][name][part]) for part in _SET_MEASURES),
+        )
+        for name, own in scores["per_class"].items()
+    ]
+    columns = ("Precision", "Recall", "F1", "Average precision")
+    return {
+        "overall": _table("Over all classes", ("Score", "Value", "By chance"), overall),
+        "per_class": _table(
+            "Each class, which is predicted from its threshold on",
+            ("Class", "Texts", "Predicted", "Threshold", *columns),
+            per_class,
+        ),
+    }
+
+
+def _known(value: float | None, ends: Sequence[float] | None) -> str:
+    """A score with its interval, or a dash where there is none."""
+    return "–" if value is None or ends is None else interval(value, ends)
+
+
 def _calibration_table(calibration: Facts) -> Table:
+    if "per_class" in calibration:  # several labels per text
+        errors = [(name, percent(error)) for name, error in calibration["per_class"].items()]
+        return _table("Calibration error of each class", ("Class", "Error"), errors)
     rows = [
         (
             f"{percent(part['from'])} to {percent(part['to'])}",
@@ -249,7 +304,25 @@ def _model_numbers(facts: Facts) -> Iterator[Number]:
         yield Number("data", name, "texts", value)
 
 
+def _set_score_numbers(scores: Facts) -> Iterator[Number]:
+    """The numbers with several labels per text."""
+    ends, chance = scores["intervals"], scores["chance"]
+    for name in _SET_SCORES:
+        low, high = ends[name] or (None, None)
+        yield Number("evaluation", "", name, scores[name], low, high, chance[name])
+    for label, own in scores["per_class"].items():
+        yield Number("evaluation", label, "threshold", own["threshold"])
+        for name in _SET_MEASURES:
+            low, high = ends["per_class"][label][name] or (None, None)
+            yield Number("evaluation", label, name, own[name], low, high)
+        yield Number("calibration", label, "error", scores["calibration"]["per_class"][label])
+    yield Number("calibration", "", "error", scores["calibration"]["error"])
+
+
 def _score_numbers(scores: Facts) -> Iterator[Number]:
+    if SETS in scores:
+        yield from _set_score_numbers(scores)
+        return
     ends, chance = scores["intervals"], scores["chance"]
     for name in ("accuracy", "macro_precision", "macro_recall", "macro_f1"):
         low, high = ends[name]

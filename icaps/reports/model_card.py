@@ -14,14 +14,20 @@ import numpy as np
 from icaps.classifier import ICapsClassifier
 from icaps.errors import CheckpointError
 from icaps.evaluate.leakage import Leak
-from icaps.evaluate.report import EvaluationReport
+from icaps.evaluate.report import EvaluationReport, MultilabelReport
 from icaps.html import Picture, render_html, render_markdown
 from icaps.reports.card_faithfulness import measure_coverage
 from icaps.reports.card_tables import number_table, page_tables
 from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded, to_csv, to_json
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
-from icaps.train.result_warnings import METRIC, ResultWarning, result_warnings
+from icaps.train.result_warnings import (
+    METRIC,
+    LabelCounts,
+    ResultWarning,
+    label_set_warnings,
+    result_warnings,
+)
 from icaps.train.text_hashes import HELD_OUT
 
 STEM = "model_card"  # of the file names of a card
@@ -107,7 +113,7 @@ class EvaluatedData:
 
     name: str
     part: str
-    report: EvaluationReport
+    report: EvaluationReport | MultilabelReport
     leak: Leak | None = None
     corrections: str = ""
 
@@ -116,7 +122,7 @@ def evaluated_data(
     name: str,
     place: Path,
     part: str,
-    report: EvaluationReport,
+    report: EvaluationReport | MultilabelReport,
     leak: Leak | None = None,
     corrections: str | None = None,
 ) -> EvaluatedData:
@@ -180,10 +186,15 @@ def _warnings(
     classifier: ICapsClassifier, data: EvaluatedData, view: GlobalReport | None
 ) -> list[ResultWarning]:
     """What the scores here and the counts of the global view, if there are any, warn of."""
-    classes, predictions = [str(label) for label in classifier.classes_], data.report.predictions
+    classes, texts = [str(label) for label in classifier.classes_], data.part or "labelled"
     shape = len(classes), classifier.network_.config.num_capsules
     wins = np.zeros(shape, np.int64) if view is None else view.view.tally.frequency
-    return result_warnings(predictions.confusion, wins, classes, texts=data.part or "labelled")
+    if isinstance(data.report, MultilabelReport):
+        own = data.report.predictions
+        counts = LabelCounts(len(own), own.counts.labels, own.counts.predicted, own.counts.hits)
+        return label_set_warnings(counts, wins, classes, texts=texts)
+    predictions = data.report.predictions
+    return result_warnings(predictions.confusion, wins, classes, texts=texts)
 
 
 def _training_command(folder: Path) -> str | None:
@@ -229,7 +240,10 @@ def _data_facts(data: EvaluatedData, classifier: ICapsClassifier) -> dict[str, A
     cut = None
     if config.max_words is not None and not config.hierarchical:
         cut = int((words > config.max_words).sum())
-    texts_by_class = predictions.confusion.sum(1).tolist()
+    if isinstance(data.report, MultilabelReport):
+        texts_by_class = data.report.predictions.counts.labels.tolist()
+    else:
+        texts_by_class = data.report.predictions.confusion.sum(1).tolist()
     return {
         "name": Path(data.name).name,
         "part": data.part,

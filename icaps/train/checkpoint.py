@@ -55,6 +55,7 @@ from icaps.train.checkpoint_files import (
     EDITS,
     HISTORY,
     METRICS,
+    MULTILABEL,
     TEXTS,
     VOCABULARY,
     WEIGHTS,
@@ -75,7 +76,6 @@ LABEL_TYPES: dict[str, Callable[[str], Any]] = {  # convert the name of a class 
     "float": float,
     "bool": {"True": True, "False": False}.__getitem__,
 }
-_MULTILABEL = "multilabel"  # key of the thresholds in the configuration
 MAX_NAME_LENGTH = 60  # of the name of a capsule, in characters
 _MAX_SHARED = 1 << 28  # bytes of vectors of words that share stored ones, which are expanded
 Module = TypeVar("Module", bound=nn.Module)
@@ -257,7 +257,7 @@ def load_checkpoint(folder: str | Path, device: torch.device | str = "cpu") -> C
             raise ConfigError(f"inverse_temperature is {inverse_temperature}")
         thresholds = None
         if config["format_version"] == _MULTILABEL_VERSION:
-            thresholds = ClassThresholds.from_dict(config[_MULTILABEL], len(classes))
+            thresholds = ClassThresholds.from_dict(config[MULTILABEL], len(classes))
         label_type = config.get("label_type", "str")  # older checkpoints have none
         list(map(LABEL_TYPES[label_type], classes))
         reading = _WordReading(**config.get("words", {}))
@@ -300,7 +300,7 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     }
     if network.thresholds is not None:
         config["format_version"] = _MULTILABEL_VERSION
-        config[_MULTILABEL] = network.thresholds.to_dict()
+        config[MULTILABEL] = network.thresholds.to_dict()
     write_json(config, folder / CONFIG)
     write_json(checkpoint.metrics, folder / METRICS)
     names = {str(i): name for i, name in sorted(checkpoint.capsule_names.items())}

@@ -33,6 +33,7 @@ EXAMPLES = "examples.json"
 WEIGHTS, METRICS = "model.safetensors", "metrics.json"
 HISTORY, CAPSULES, EDITS = "history.jsonl", "capsules.json", "edits.json"
 TEXTS = "texts.safetensors"
+MULTILABEL = "multilabel"  # key of the thresholds of several labels per text, in CONFIG or BASELINE
 LAST, STATE = "last", "state.safetensors"
 # Written by the process of a training; described in `icaps.runs.folder`.
 RUN_FILES = (

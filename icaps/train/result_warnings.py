@@ -7,9 +7,11 @@ and later from any labelled texts (`global_view`).
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,65 @@ def result_warnings(
     return sorted((one for one in found if one is not None), key=lambda one: not one.serious)
 
 
+class LabelCounts(NamedTuple):
+    """The number of texts, and of them by class (J,): with the label, with the prediction, both."""
+
+    texts: int
+    labels: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    hits: NDArray[np.int64]
+
+    def micro_f1(self, hits: NDArray[np.floating[Any]] | None = None) -> float:
+        """The micro F1 score, perhaps with other numbers of hits."""
+        right = self.hits if hits is None else hits
+        return float(2 * right.sum() / max(int(self.labels.sum() + self.predicted.sum()), 1))
+
+    @property
+    def shuffled(self) -> NDArray[np.float64]:
+        """The expected hits (J,) if the same predictions were assigned to the texts at random."""
+        return np.asarray(self.labels * self.predicted / max(self.texts, 1))
+
+    def above_chance(self, level: float = _LEVEL) -> bool:
+        """Whether there are more hits than shuffled predictions have, with this confidence."""
+        if self.texts < 2:
+            return False
+        others = (self.texts - self.labels) * (self.texts - self.predicted)
+        variance = (self.shuffled * others).sum() / self.texts / (self.texts - 1)
+        reach = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+        return bool(self.hits.sum() > self.shuffled.sum() + reach)
+
+
+def label_set_warnings(
+    counts: LabelCounts,
+    frequency: NDArray[np.int64],
+    classes: Sequence[str],
+    texts: str = "validation",
+    memorized: bool = False,
+    short: bool = False,
+) -> list[ResultWarning]:
+    """As `result_warnings`, for a model with several labels per text.
+
+    Args:
+        counts: Labels, predictions and hits by class.
+        frequency, classes, texts, memorized, short: See `result_warnings`.
+    """
+    found = [capsule_warning(frequency, classes, texts)]
+    if counts.texts and not counts.above_chance():
+        chance = counts.micro_f1(counts.shuffled)
+        message = (
+            f"The model is no better than chance: its micro F1 is {counts.micro_f1():.1%} on "
+            f"{counts.texts:,} {texts} texts, and with the same predictions in random order "
+            f"{chance:.1%}."
+        )
+        most = float(counts.labels.max()) / counts.texts
+        advice = _chance_advice(counts.texts, most, texts, memorized, short)
+        found = [
+            ResultWarning(CHANCE, message, advice),
+            *(one for one in found if one and one.serious),
+        ]
+    return sorted((one for one in found if one is not None), key=lambda one: not one.serious)
+
+
 def capsule_warning(
     frequency: NDArray[np.int64], classes: Sequence[str], texts: str = "validation"
 ) -> ResultWarning | None:
@@ -114,8 +175,11 @@ def validation_warnings(
         classes, memorized, short: See `result_warnings`.
     """
     if validation.corpus.label_sets is not None:
-        capsule = capsule_warning(win_counts(validation, capsules), classes)
-        return [] if capsule is None else [capsule]
+        labels, sets = validation.corpus.targets > 0, validation.predicted_sets()  # (texts, J)
+        columns = labels.sum(0), sets.sum(0), (labels & sets).sum(0)
+        counts = LabelCounts(len(labels), *columns)
+        frequency = win_counts(validation, capsules)
+        return label_set_warnings(counts, frequency, classes, memorized=memorized, short=short)
     predicted = validation.class_norms.numpy().argmax(1)
     confusion = confusion_matrix(validation.corpus.labels, predicted, labels=range(len(classes)))
     frequency = win_counts(validation, capsules)
