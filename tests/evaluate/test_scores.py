@@ -69,6 +69,7 @@ def test_nothing_to_score() -> None:
 def test_scores_by_hand() -> None:
     class Fixed:
         classes_ = np.array(["a", "b", "c"], dtype=object)
+        multilabel_, thresholds_ = False, None
 
         def predict_proba(self, texts: list[str]) -> np.ndarray:
             """Certain of the class that the text names."""
