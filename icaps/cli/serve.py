@@ -1,0 +1,59 @@
+"""The `icaps serve` command: an HTTP service of trained models."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from icaps.cli.options import Commands
+from icaps.errors import ConfigError
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds `icaps serve`."""
+    parser = commands.add_parser(
+        "serve", help="serve models over HTTP: predict and explain as JSON"
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="DIR",
+        help="folder of a trained model, named by its last part; may be repeated",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address; this machine only by default")
+    parser.add_argument("--port", type=int, default=8000, help="port; 8000 by default")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until SIGINT or SIGTERM, then answers what was begun and ends."""
+    missing = [name for name in ("fastapi", "prometheus_client", "uvicorn") if not find_spec(name)]
+    if missing:
+        raise ConfigError(f"{', '.join(missing)} is missing: pip install 'icaps[serve]'.")
+    import uvicorn
+
+    from icaps.classifier import ICapsClassifier
+    from icaps.service.app import create_app
+
+    folders = {Path(folder).resolve().name: folder for folder in options.model}
+    if len(folders) < len(options.model):
+        raise ConfigError("Two models have the same name; rename one of their folders.")
+    if not 0 < options.port < 65_536:
+        raise ConfigError(f"--port is {options.port}; it must be from 1 to 65535.")
+    models = {name: ICapsClassifier.load(folder) for name, folder in folders.items()}
+    print(
+        f"http://{options.host}:{options.port}/docs: {', '.join(models)}",
+        file=sys.stderr,
+        flush=True,
+    )
+    uvicorn.run(
+        create_app(models),
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        timeout_graceful_shutdown=30,
+    )
+    return 0

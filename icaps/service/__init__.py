@@ -1,0 +1,1 @@
+"""An HTTP service of trained models: predictions and explanations as JSON."""
