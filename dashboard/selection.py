@@ -24,12 +24,14 @@ _PLACES = {  # the pages that take data
     "evaluate": "Evaluate",
     "shortcuts": "Shortcuts",
     "many": "Many texts",
+    "label": "Label",
 }
 _ICONS = {
     "datasets": ":material/dataset:",
     "evaluate": ":material/target:",
     "shortcuts": ":material/alt_route:",
     "many": ":material/table_rows:",
+    "label": ":material/new_label:",
     "explain": ":material/format_ink_highlighter:",
 }
 _BAR = "bar"  # the key of the actions in the sidebar
@@ -249,6 +251,7 @@ def _open(page: str, data: str) -> None:
     """Opens a page with data."""
     st.session_state.data = data
     st.session_state.data_shown = ""  # so that the page takes it over
+    st.session_state["data opened"] = page
     st.switch_page(nav.page(page))
 
 

@@ -244,6 +244,12 @@ def links_other_data() -> bool:
     return bool(state.data) and state.data != state.get("data_shown")
 
 
+def opens_data(page: str) -> bool:
+    """Whether a link, or a button of another page, has just opened this page with data."""
+    linked = "data" in st.query_params and links_other_data()
+    return st.session_state.pop("data opened", "") == page or linked
+
+
 def link() -> str:
     """The published address, relative to the page."""
     return f"?{urlencode(st.session_state.published)}"

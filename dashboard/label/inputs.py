@@ -31,8 +31,9 @@ _MOST_CLASSES = 500
 def ask_view(names: list[str]) -> str:
     """Asks for labelling or a new task; the form at first if there is no task."""
     state = st.session_state
-    if url_state.links_other_data():
-        state.label_view = NEW_TASK
+    if url_state.opens_data("label"):
+        data_picker.take(LABEL_PLACE, state.data)
+        state.data_shown, state.label_view = state.data, NEW_TASK
     if state.get("label_view") is None or (state.label_view == LABELLING and not names):
         state.label_view = LABELLING if names else NEW_TASK
     view: str = st.segmented_control(
@@ -116,9 +117,6 @@ def show_form() -> None:
     if quotas.read_only():
         st.info(quotas.READ_ONLY.format("nothing is labelled."), icon=":material/lock:")
         return
-    if url_state.links_other_data():
-        data_picker.take(LABEL_PLACE, st.session_state.data)
-        st.session_state.data_shown = st.session_state.data
     key = data_picker.ask_texts(LABEL_PLACE)
     if key is None:
         st.caption(

@@ -1,6 +1,7 @@
 """The labels so far, with what corrects, exports or uses them."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -11,6 +12,9 @@ from dashboard.url_state import LAUNCH_PLACE, NEW_TRAINING
 from dashboard.widgets import data_picker, downloads
 from icaps.html import printable
 from icaps.label.export import KINDS
+from icaps.label.log import Labelled
+from icaps.label.task import EXPORTED
+from icaps.reports import files
 
 _MOST = 500  # rows of the list
 _CHARACTERS = 200  # of a text in it
@@ -45,7 +49,8 @@ def show_labels(desk: Desk) -> None:
             ],
             columns=["label", "text", "by", "time (UTC)"],
         )
-        st.caption("Choose a row to see its text and to give it another label.")
+        if not quotas.read_only():
+            _ask_row(desk, entries, texts)
         event = st.dataframe(
             table,
             key=f"label rows {st.session_state.get('label rows', 0)}",
@@ -56,9 +61,28 @@ def show_labels(desk: Desk) -> None:
             height=min(38 + 35 * len(table), 320),
         )
         if event.selection.rows and not quotas.read_only():
-            desk.open(entries[event.selection.rows[0]].id)
-            st.session_state["label rows"] = st.session_state.get("label rows", 0) + 1
-            st.rerun()
+            _open_row(desk, entries[event.selection.rows[0]].id)
+
+
+def _ask_row(desk: Desk, entries: Sequence[Labelled], texts: Sequence[str]) -> None:
+    """Asks for a text whose label is to be corrected, for those who use no mouse."""
+    version = st.session_state.get("label rows", 0)
+    chosen = st.selectbox(
+        "Correct the label of",
+        range(len(entries)),
+        index=None,
+        key=f"label correct {version}",
+        format_func=lambda n: printable(texts[n][:_CHARACTERS]),
+        placeholder="a text of this list: type a part of it, or choose its row below",
+    )
+    if chosen is not None:
+        _open_row(desk, entries[chosen].id)
+
+
+def _open_row(desk: Desk, id: int) -> None:
+    desk.open(id)
+    st.session_state["label rows"] = st.session_state.get("label rows", 0) + 1
+    st.rerun()
 
 
 def show_files(desk: Desk) -> None:
@@ -91,8 +115,8 @@ def show_files(desk: Desk) -> None:
     with st.container(horizontal=True, gap="small"):
         for page, label in (
             ("datasets", "Open in Datasets"),
-            ("evaluate", "Evaluate on the held-out part"),
-            ("train", "Train with other settings"),
+            ("evaluate", "Evaluate"),
+            ("train", "Train otherwise"),
         ):
             if st.button(label, icon=nav.page(page).icon, key=f"label to {page}", type="tertiary"):
                 with error_boundary.shown():
@@ -100,7 +124,17 @@ def show_files(desk: Desk) -> None:
 
 
 def _exporter(desk: Desk, kind: str) -> Callable[[], bytes]:
-    return lambda: desk.task.export(kind)
+    if kind != "csv":
+        return lambda: desk.task.export(kind)
+
+    def to_csv() -> bytes:  # for a spreadsheet, which would compute formulas
+        rows = [json.loads(line) for line in desk.task.export("jsonl").splitlines()]
+        for row in rows:
+            if isinstance(row["label"], list):
+                row["label"] = json.dumps(row["label"], ensure_ascii=False)
+        return files.to_csv(pd.DataFrame(rows, columns=list(EXPORTED)))
+
+    return to_csv
 
 
 def _open(desk: Desk, page: str) -> None:

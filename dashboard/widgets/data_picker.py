@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, file_access, link_notes, quotas, url_state
+from dashboard import error_boundary, file_access, link_notes, nav, quotas, url_state
 from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
@@ -15,7 +15,7 @@ from dashboard.widgets import data_list, reading_options, upload_box
 from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
 from icaps.data.preview import Preview
-from icaps.data.problems import UnclearEncodingError
+from icaps.data.problems import FileError, UnclearEncodingError
 from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.unlabelled import unlabelled_reading
 from icaps.errors import DataError
@@ -83,7 +83,13 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
         if read_key is None:
             return None
         key = read_key
-        preview = data.first_rows(key)
+        try:
+            preview = data.first_rows(key)
+        except FileError:
+            _link_to_label(value)
+            raise
+        if preview.trouble and preview.unclear is None:
+            _link_to_label(value)
     misfit = None if model is None else data_list.misfit(value, preview, model)
     if misfit is not None:
         st.warning(
@@ -143,6 +149,20 @@ def ask_short(place: str) -> Choice | None:
         if preview.trouble and preview.unclear is None:
             st.error(error_boundary.message(preview.trouble), icon=":material/error:")
     return Choice(key, preview)
+
+
+def _link_to_label(value: str) -> None:
+    """A link for texts that have no classes yet."""
+    try:
+        data.first_unlabelled(data.key_of(value, {}))
+    except DataError:
+        return
+    st.page_link(
+        nav.page("label"),
+        label="Has it no classes? Label its texts",
+        icon=nav.page("label").icon,
+        query_params={"data": value},
+    )
 
 
 def _ask_reading(place: str, key: DataKey) -> DataKey | None:
