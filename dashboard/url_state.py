@@ -162,7 +162,7 @@ PARAMETERS = {
     "task": _text(),
     "label_view": _one_of(LABEL_VIEWS),
     "order": _text(),
-    "order capsule": _number(0, MAX_CAPSULE, 0),
+    "order capsule": _one_of(range(MAX_CAPSULE + 1)),
     "order words": _pattern(),
     "data": _text(),
     "data_tabs": _one_of(DATA_TABS),

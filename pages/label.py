@@ -35,7 +35,7 @@ def main() -> None:
             inputs.ask_options(desk)
     url_state.publish(url_state.LABEL)
     desk.follow(order, training.choose_model(desk.task))
-    left, right = st.columns([3, 2], gap="large")
+    left, right = layout.master_detail("label")
     with left:
         st.fragment(labelling.show)()
     with right:

@@ -8,23 +8,22 @@ from icaps.reports.charts import ACCENT
 COLUMNS = ["labels", "accuracy", "low", "high", "model"]
 
 
-def draw_curve(table: pd.DataFrame, title: str, ink: str) -> alt.LayerChart:
+def draw_curve(table: pd.DataFrame, ink: str) -> alt.LayerChart:
     """A point per model, with the 95% interval of its accuracy.
 
     Args:
         table: A row per model, with COLUMNS.
-        title: Of the axis of scores, such as "accuracy on 60 held-out texts".
         ink: The colour of labels.
     """
     base = alt.Chart(table).encode(
         x=alt.X(
             "labels:Q",
-            title="labels that the model was trained on",
+            title="labels",
             scale=alt.Scale(zero=False, nice=True, padding=12),
             axis=alt.Axis(tickMinStep=1, format="~d", grid=False),
         )
     )
-    y = alt.Y("accuracy:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    y = alt.Y("accuracy:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
     tips = [
         alt.Tooltip("model:N"),
         alt.Tooltip("labels:Q", format=",d"),
@@ -33,7 +32,7 @@ def draw_curve(table: pd.DataFrame, title: str, ink: str) -> alt.LayerChart:
         alt.Tooltip("high:Q", format=".1%", title="to"),
     ]
     band = base.mark_area(color=ACCENT, opacity=0.15).encode(
-        y=alt.Y("low:Q", title=title, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
+        y=alt.Y("low:Q", title=None, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
     )
     line = base.mark_line(color=ACCENT, strokeWidth=2).encode(y=y)
     points = base.mark_point(color=ACCENT, filled=True, size=60, opacity=1).encode(

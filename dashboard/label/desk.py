@@ -125,7 +125,9 @@ class Desk:
         if former is not None and former.order != order and not self.chosen:
             self._show(None)
         elif former is not None and former.model != model and model is not None:
-            self.note = f"From here on the texts are chosen by {model.name}."
+            self.note = f"From the next text on the texts are chosen by {model.name}."
+            if self.item is not None and not self.item.held_out:
+                self.item = replace(self.item, why="It was chosen before this model was there.")
 
     def advance(self) -> None:
         """Shows the next text, if none is shown.

@@ -47,7 +47,8 @@ def show() -> None:
                 desk.advance()
         else:
             desk.advance()
-    _show_notes(desk)
+    if desk.problem:
+        st.error(error_boundary.message(desk.problem), icon=":material/error:")
     item = desk.item
     if item is None:
         _show_end(desk)
@@ -66,6 +67,8 @@ def show() -> None:
     if not quotas.read_only():
         _ask_others(desk, item)
         _no_repeats(key="label no repeats", height=0)
+    if desk.note:
+        st.caption(error_boundary.plain(desk.note))
     _show_progress(desk)
 
 
@@ -83,13 +86,6 @@ def show_example() -> None:
     _show_why(item)
     _show_guess(model, item, explanation)
     _show_text(item, explanation)
-
-
-def _show_notes(desk: Desk) -> None:
-    if desk.problem:
-        st.error(error_boundary.message(desk.problem), icon=":material/error:")
-    if desk.note:
-        st.caption(error_boundary.plain(desk.note))
 
 
 def _show_end(desk: Desk) -> None:

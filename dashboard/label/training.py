@@ -194,13 +194,13 @@ def _show_curve(task: LabelTask) -> None:
     tested = max(point.tested for point in points.values())
 
     def draw(ink: str) -> alt.LayerChart:
-        return charts.draw_curve(table, f"accuracy on {tested:,} held-out texts", ink)
+        return charts.draw_curve(table, ink)
 
     latest = table.iloc[-1]
     st.html(
         f'<p class="chart-title">Held-out accuracy {latest.accuracy:.0%} '
-        f"<span>95% from {latest.low:.0%} to {latest.high:.0%}, after {latest.labels:,} labels"
-        "</span></p>"
+        f"<span>of {tested:,} texts, after {latest.labels:,} labels; 95% interval from "
+        f"{latest.low:.0%} to {latest.high:.0%}</span></p>"
     )
     chart_card.show(draw, table, "label-curve", "Held-out accuracy by number of labels")
 

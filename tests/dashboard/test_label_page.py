@@ -416,9 +416,9 @@ def test_the_queue_follows_the_newest_model_and_keeps_the_place(
     desk(at)._coming and desk(at)._coming._coming.result()  # type: ignore[union-attr]
     run(at)
     assert shown(at) == before
-    assert "chosen by mine 9 labels" in "".join(caption.value for caption in at.caption).replace(
-        "\u2060", ""
-    )
+    assert "are chosen by mine 9 labels" in "".join(
+        caption.value for caption in at.caption
+    ).replace("\u2060", "")
     assert "Guess of mine 9 labels" in page_html(at)
     training._scorer.submit(int).result()
     (point,) = task.curve()
