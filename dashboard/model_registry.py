@@ -7,11 +7,12 @@ from pathlib import Path
 
 from icaps.interpret.global_view import FOLDER, VIEW
 from icaps.runs.folder import RunFolder
+from icaps.shipped import CHECKPOINTS as SHIPPED
+from icaps.shipped import ROOT
 from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, WEIGHTS
 
-ROOT = Path(__file__).resolve().parents[1]
 _LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that are written after the training
-SHIPPED, OWN = ROOT / "checkpoints", ROOT / "runs"
+OWN = ROOT / "runs"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """iCaps: interpretable capsule networks for text classification, after Wang, Hu and Ji (2020).
 
     >>> import icaps
-    >>> classifier = icaps.load("checkpoints/ag_news")
+    >>> classifier = icaps.load("ag_news")
     >>> for explanation in classifier.explain(["Oil prices fall as output rises."]):
     ...     print(explanation.to_text())
 
@@ -31,7 +31,7 @@ _MODULES = {
 
 
 def load(folder: str | Path, device: str = "auto") -> ICapsClassifier:
-    """The trained classifier in a checkpoint folder; see `ICapsClassifier.load`.
+    """The trained classifier in a folder, or of a shipped name; see `ICapsClassifier.load`.
 
     Raises:
         CheckpointError: The folder is damaged, or is not a checkpoint.

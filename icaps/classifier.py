@@ -34,6 +34,7 @@ from icaps.interpret.capsule_labels import automatic_label, load_label_words
 from icaps.interpret.edits import Edit, Edits
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.results import Explanation, capsule_label
+from icaps.shipped import model_folder
 from icaps.text.sentences import encode
 from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
@@ -456,12 +457,14 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Loads a fitted classifier from a checkpoint folder.
 
         Args:
-            folder: A folder that `save` or `icaps train` wrote.
+            folder: A folder that `save` or `icaps train` wrote, or the name of a model that comes
+                with the package, such as "ag_news".
             device: "auto", or a torch device.
 
         Raises:
             CheckpointError: The folder is damaged, or is not a checkpoint.
         """
+        folder = model_folder(folder)
         checkpoint = load_checkpoint(folder, choose_device(device))
         classifier = cls(checkpoint.network.config, checkpoint.train_config, device=device)
         classifier._set_fitted(checkpoint)

@@ -12,6 +12,9 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions, ModelConfig, TrainConfig
 from icaps.errors import CheckpointError
 from icaps.results import Explanation
+from icaps.shipped import CHECKPOINTS, model_folder
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def modules_after(code: str) -> set[str]:
@@ -67,3 +70,34 @@ def test_load(classifier: ICapsClassifier, model_folder: Path, tmp_path: Path) -
     assert isinstance(explanation, icaps.Explanation)
     with pytest.raises(CheckpointError):
         icaps.load(tmp_path)
+
+
+def test_a_wheel_has_everything(tmp_path: Path) -> None:
+    """The table of vectors, the dashboard with its style, and the shipped models."""
+    code = (
+        "from setuptools import setup; "
+        f"setup(script_args=['build_py', '--build-lib', {str(tmp_path)!r}])"
+    )
+    build = [sys.executable, "-c", code]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    library, app = tmp_path / "icaps", tmp_path / "icaps" / "app"
+    names = ["text/english/vectors.npz", "text/english/CARD.md", "templates/live/page.js"]
+    assert all((library / name).is_file() for name in names)
+    tracked = ["git", "ls-files", "icaps", "dashboard", "pages", "checkpoints"]
+    listed = subprocess.run(tracked, cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in listed.stdout.splitlines():
+        place = tmp_path if name.startswith("icaps/") else app
+        assert (place / name).is_file(), name
+    assert not list(ROOT.glob("build"))
+    found = [sys.executable, "-c", "from icaps import shipped; print(shipped.HOME)"]
+    done = subprocess.run(found, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == str(app / "dashboard" / "Home.py")
+
+
+def test_a_shipped_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_folder("ag_news") == CHECKPOINTS / "ag_news"
+    assert model_folder("nothing") == Path("nothing")
+    assert model_folder("../ag_news") == Path("../ag_news")
+    (tmp_path / "ag_news").mkdir()
+    assert model_folder("ag_news") == Path("ag_news")

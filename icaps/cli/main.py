@@ -16,6 +16,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from icaps.cli import (
+    app,
     baseline,
     card,
     compare,
@@ -40,6 +41,7 @@ from icaps.errors import ICapsError
 from icaps.escaping import EscapedStream, escape_lines
 
 COMMANDS = (  # in the order of `icaps --help`
+    app,
     train,
     evaluate,
     explain,

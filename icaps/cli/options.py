@@ -14,7 +14,20 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Adds --model."""
-    parser.add_argument("--model", required=True, metavar="DIR", help="folder of a trained model")
+    parser.add_argument(
+        "--model",
+        required=True,
+        metavar="DIR",
+        type=find_model,
+        help="folder of a trained model, or the name of one that comes with the package",
+    )
+
+
+def find_model(model: str) -> str:
+    """The folder of a model, by its path or by the name of a shipped model."""
+    from icaps.shipped import model_folder
+
+    return str(model_folder(model))
 
 
 def add_explain_options(parser: argparse.ArgumentParser, *, sizes_only: bool = False) -> None:

@@ -4,8 +4,6 @@ import hashlib
 import io
 import json
 import struct
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -260,15 +258,3 @@ def test_a_file_of_that_name_does_not_hide_the_table(
     monkeypatch.chdir(tmp_path)
     assert load_vectors(ENGLISH).vector_size == 300
     assert load_vectors(f"./{ENGLISH}").vector_size == 2
-
-
-def test_the_package_contains_the_table(tmp_path: Path) -> None:
-    code = (
-        "from setuptools import setup; "
-        f"setup(script_args=['build_py', '--build-lib', {str(tmp_path)!r}])"
-    )
-    build = [sys.executable, "-c", code]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    for name in ("vectors.npz", "CARD.md"):
-        assert (tmp_path / "icaps" / "text" / "english" / name).is_file()
-    assert not list(ROOT.glob("build"))

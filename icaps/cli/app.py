@@ -1,0 +1,38 @@
+"""The `icaps app` command: the dashboard, from any folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from icaps.cli.options import Commands
+from icaps.errors import ConfigError
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds `icaps app`."""
+    parser = commands.add_parser("app", help="start the dashboard; trainings go to ./runs")
+    parser.add_argument("--port", type=int, default=8501, help="port; 8501 by default")
+    parser.add_argument("--headless", action="store_true", help="open no browser")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs Streamlit until it is stopped.
+
+    Its models are the shipped ones and those in ./runs, unless ICAPS_MODELS names other folders.
+    """
+    from icaps.shipped import CHECKPOINTS, HOME
+
+    if not find_spec("streamlit"):
+        raise ConfigError("streamlit is missing: pip install streamlit plotly.")
+    own = Path("runs").resolve()
+    environment = {"ICAPS_MODELS": f"{CHECKPOINTS}{os.pathsep}{own}", **os.environ}
+    command = [sys.executable, "-m", "streamlit", "run", str(HOME)]
+    command += ["--server.port", str(options.port)]
+    command += ["--server.headless", "true"] if options.headless else []
+    return subprocess.call(command, env=environment)
