@@ -102,6 +102,44 @@ def test_a_threshold_is_between_two_probabilities_and_near_one_half() -> None:
     assert best_thresholds(probabilities, labels)[0] == pytest.approx(0.2)
 
 
+def test_few_labels_are_mixed_with_probabilities() -> None:
+    """The threshold of a class with n texts has the best F1 by (n labels + 20 probabilities)."""
+    norms, labels = drawn(40, seed=2)
+    labels[:, 2] &= norms[:, 2] > 0.6  # fewer texts
+    thresholds = fit_thresholds(norms, labels)
+    for chances, true, found in zip(
+        thresholds.probabilities(norms).T, labels.T, thresholds.thresholds, strict=True
+    ):
+        count = int(true.sum())
+        mixed = [(count * t + 20 * p) / (count + 20) for t, p in zip(true, chances, strict=True)]
+
+        def score(threshold: float, chances: np.ndarray = chances, mixed: list = mixed) -> float:
+            taken = [m for m, p in zip(mixed, chances, strict=True) if p >= threshold]
+            return 2 * sum(taken) / (len(taken) + sum(mixed))
+
+        assert score(found) == pytest.approx(max(score(p) for p in chances))
+
+
+def test_many_texts_give_the_best_f1_of_their_labels() -> None:
+    norms, labels = drawn(5_000)
+    thresholds = fit_thresholds(norms, labels)
+    predicted = thresholds.predicted(norms)
+    for j in range(3):
+        precision, recall, _ = precision_recall_curve(labels[:, j], norms[:, j])
+        best = (2 * precision * recall / np.maximum(precision + recall, 1e-9)).max()
+        assert f1_score(labels[:, j], predicted[:, j]) > best - 0.003
+
+
+def test_probabilities_of_0_and_1_have_thresholds_between() -> None:
+    probabilities = np.array([[1.0, 0.0], [1.0, 1e-300], [1 - 1e-16, 0.0]])
+    labels = np.array([[True, False], [True, True], [False, False]])
+    thresholds = best_thresholds(probabilities, labels)
+    assert ((thresholds > 0) & (thresholds < 1)).all()
+    ClassThresholds.from_dict(
+        {"slopes": [1.0, 1.0], "offsets": [0.0, 0.0], "thresholds": thresholds.tolist()}, 2
+    )
+
+
 def test_no_texts() -> None:
     with pytest.raises(DataError, match="no texts"):
         fit_thresholds(np.zeros((0, 3)), np.zeros((0, 3)))
