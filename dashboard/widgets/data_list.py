@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import error_boundary, file_access
 from dashboard.cache import data, models
 from dashboard.model_registry import ModelFolder
+from icaps.data.label_sets import label_set, names_in
 from icaps.data.preview import Preview
 from icaps.data.resolve import Available
 from icaps.data.saved_slices import slices
@@ -22,12 +23,18 @@ _READ = 40  # uploads and slices whose first rows are read to know their classes
 
 @dataclass(frozen=True)
 class Misfit:
-    """Why a model cannot be scored on data: it lacks one of the data's classes."""
+    """Why a model cannot be scored on data: it lacks one of the data's classes.
+
+    Or the texts have several labels, of which the class is one, and the model gives a text one.
+    """
 
     class_name: str
     model_name: str
+    several: bool = False
 
     def __str__(self) -> str:
+        if self.several:
+            return f"its texts have several labels, and {self.model_name} gives a text one"
         return f"it has the class {self.class_name!r}, which {self.model_name} does not know"
 
 
@@ -78,13 +85,14 @@ def ask_all(place: str, misfits: Mapping[str, Misfit]) -> None:
     """Says what is left out of the list, and why; asks whether it is listed all the same."""
     label, reason = next(iter(misfits.items()))
     verb = "data set is" if len(misfits) == 1 else "data sets are"
+    why = (
+        f", such as {label}: {reason}."
+        if reason.several
+        else f", with classes that {reason.model_name} does not know, such as "
+        f"{reason.class_name!r} of {label}."
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            error_boundary.plain(
-                f"{len(misfits):,} {verb} left out, with classes that {reason.model_name} does not "
-                f"know, such as {reason.class_name!r} of {label}."
-            )
-        )
+        st.caption(error_boundary.plain(f"{len(misfits):,} {verb} left out{why}"))
         st.toggle("Show all", key=f"{place} data all", persist_state="session")
 
 
@@ -117,10 +125,16 @@ def _here(rows: Mapping[str, Available]) -> list[str]:
     return [row.name for row in sorted(here, key=lambda row: not row.synthetic)]
 
 
-def _misfit(classes: Iterable[str], model: ModelFolder) -> Misfit | None:
-    known = set(models.classes(model))
-    foreign = next((name for name in classes if name not in known), None)
-    return None if foreign is None else Misfit(foreign, model.name)
+def _misfit(labels: Iterable[str], model: ModelFolder) -> Misfit | None:
+    """Why a model cannot be scored on texts with these labels, each of one class or of several."""
+    known, several = set(models.classes(model)), models.scorer(model).multilabel_
+    for label in labels:
+        if label not in known and not several and label_set(label) is not None:
+            return Misfit(label, model.name, several=True)
+        foreign = next((name for name in names_in(label) if name not in known), None)
+        if foreign is not None:
+            return Misfit(foreign, model.name)
+    return None
 
 
 def _classes(values: Mapping[str, str], rows: Mapping[str, Available]) -> dict[str, Sequence[str]]:
