@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from icaps.cli.options import Commands
+from icaps.cli.options import Commands, find_model
 from icaps.errors import ConfigError
 
 
@@ -21,7 +21,8 @@ def add_parser(commands: Commands) -> None:
         action="append",
         required=True,
         metavar="DIR",
-        help="folder of a trained model, named by its last part; may be repeated",
+        type=find_model,
+        help="folder of a trained model, or a shipped model's name; may be repeated",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address; this machine only by default")
     parser.add_argument("--port", type=int, default=8000, help="port; 8000 by default")

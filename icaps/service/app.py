@@ -30,7 +30,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.errors import ICapsError
 from icaps.html import render_html
-from icaps.service.batching import BatchedModel, OverloadedError, Result
+from icaps.service.batching import BatchedModel, OverloadedError, Result, describe
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -175,13 +175,7 @@ def create_app(models: Mapping[str, ICapsClassifier], limits: Limits = Limits())
     @app.get("/models")
     async def list_models() -> dict[str, Any]:
         """The models, with their classes."""
-        return {
-            name: {
-                "classes": [str(label) for label in model.classes_],
-                "several": model.multilabel_,
-            }
-            for name, model in models.items()
-        }
+        return describe(models)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:

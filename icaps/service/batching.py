@@ -8,7 +8,7 @@ size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import compress
 from typing import Any, NamedTuple
@@ -96,6 +96,14 @@ class BatchedModel:
                 own, results = results[: len(request.texts)], results[len(request.texts) :]
                 if not request.answer.done():  # its client may have gone
                     request.answer.set_result(own)
+
+
+def describe(models: Mapping[str, ICapsClassifier]) -> Result:
+    """The models by name: their classes, and whether a text may have several."""
+    return {
+        name: {"classes": [str(label) for label in model.classes_], "several": model.multilabel_}
+        for name, model in models.items()
+    }
 
 
 def compute(
