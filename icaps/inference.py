@@ -81,6 +81,13 @@ class Reading:
         """Whether none of a text's words is in the vocabulary (B,)."""
         return self.tokens.blank
 
+    def has_label(self, classes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each text of a labelled batch has one class (B,), by its number (B,)."""
+        if self.label_sets is not None:
+            return np.asarray(self.label_sets[np.arange(len(self)), classes])
+        assert self.labels is not None
+        return np.asarray(self.labels == classes)
+
     def take(self, texts: NDArray[np.int64]) -> Reading:
         """Texts by their numbers in the batch (n,), in this order, also several times."""
         tokens = self.tokens

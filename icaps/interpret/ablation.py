@@ -7,7 +7,7 @@ below the capsule layer is computed again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 from icaps.inference import Reading
 from icaps.interpret.edits import Edits, edited_norms
 from icaps.model import CapsuleLayer, ICapsNet
+from icaps.nn.thresholds import ClassThresholds
 
 ROUTED_AT_ONCE = 2_000_000  # routing weights at a time, which bounds memory
 SAMPLE = 2_000  # texts in the search for a smallest set at most
@@ -54,15 +55,9 @@ class KnockOut:
         """
         assert batch.labels is not None
         capsules = len(self.own_right)
-        mask = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
         predicted = np.zeros((len(batch), 1 + capsules), dtype=np.int64)
         known = np.flatnonzero(~batch.blank)
-        edits, removed = network.edits, None
-        if edits is not None:
-            removed = edits.removed(network, batch)[known]
-        primary = batch.activity.primary_capsules[known]
-        norms = norms_of_sets(network.capsules, primary, mask, edits, removed)
-        predicted[known] = norms.argmax(2)
+        predicted[known] = norms_without_each(network, batch, known).argmax(2)
         places = np.arange(1 + capsules), batch.labels[:, None], predicted
         np.add.at(self.confusion, places, 1)
         own_right = predicted[known, 1 + winners] == batch.labels[known]
@@ -74,11 +69,39 @@ class KnockOut:
         self.own_right += other.own_right
 
     @property
+    def texts(self) -> int:
+        """Number of texts."""
+        return int(self.confusion[0].sum())
+
+    @property
     def accuracy(self) -> NDArray[np.float64]:
         """Share of right predictions (1 + I,): with all capsules, then with each one off."""
         right = np.trace(self.confusion, axis1=1, axis2=2)
-        shares: NDArray[np.float64] = right / max(int(self.confusion[0].sum()), 1)
+        shares: NDArray[np.float64] = right / max(self.texts, 1)
         return shares
+
+    def costs(
+        self, wins: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By how much the accuracy is lower without each capsule, (I,) each.
+
+        On the texts that it won, and on all others; NaN if there are none.
+
+        Args:
+            wins: (I,), texts that each capsule won.
+            right: (I,), of these, the texts that are predicted right with all capsules.
+        """
+        lost = np.round((self.accuracy[0] - self.accuracy[1:]) * self.texts)
+        own, others = right - self.own_right, self.texts - wins
+        none = np.full(len(wins), np.nan)
+        return (
+            np.divide(own, wins, out=none.copy(), where=wins > 0),
+            np.divide(lost - own, others, out=none, where=others > 0),
+        )
+
+    def matrices(self) -> dict[str, NDArray[np.int64]]:
+        """The counts by name, for a file."""
+        return dict(vars(self))
 
     def recall(self) -> NDArray[np.float64]:
         """Share of each class's texts that are predicted right (1 + I, J); NaN without texts."""
@@ -87,6 +110,21 @@ class KnockOut:
         return np.asarray(
             np.divide(right, texts, out=np.full(right.shape, np.nan), where=texts > 0)
         )
+
+
+def norms_without_each(
+    network: ICapsNet, batch: Reading, texts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The class norms (n, 1 + I, J) of texts of a batch, by number (n,).
+
+    With all capsules, then with capsule 0 off, with capsule 1 off, and so on.
+    """
+    capsules, edits, removed = network.config.num_capsules, network.edits, None
+    mask = torch.cat([torch.ones(1, capsules), 1 - torch.eye(capsules)])
+    if edits is not None:
+        removed = edits.removed(network, batch)[texts]
+    primary = batch.activity.primary_capsules[texts]
+    return norms_of_sets(network.capsules, primary, mask, edits, removed)
 
 
 def norms_of_sets(
@@ -132,32 +170,36 @@ class CapsuleSample:
 
     Attributes:
         primary: (texts, I, d_p).
-        labels: (texts,).
+        labels: (texts,); of texts with several labels (texts, J), whether each is one.
         keys: (texts,), hashes of the positions in the stream; the smallest are in the sample.
         removed: (texts, G, I, d_p), `Edits.removed`; by default of a model without edits.
     """
 
     primary: NDArray[np.float32]
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | NDArray[np.bool_]
     keys: NDArray[np.uint64]
     removed: NDArray[np.float32] | None = None
 
     @classmethod
-    def empty(cls, capsules: int, size: int) -> CapsuleSample:
-        """A sample of no text; `size` is d_p."""
+    def empty(cls, capsules: int, size: int, classes: int | None = None) -> CapsuleSample:
+        """A sample of no text; `size` is d_p, and `classes` J for several labels per text."""
         primary = np.zeros((0, capsules, size), np.float32)
-        return cls(primary, np.zeros(0, np.int64), np.zeros(0, np.uint64))
+        labels: NDArray[Any] = np.zeros(0, np.int64)
+        if classes is not None:
+            labels = np.zeros((0, classes), bool)
+        return cls(primary, labels, np.zeros(0, np.uint64))
 
     def add(self, network: ICapsNet, batch: Reading) -> None:
         """Adds the texts of a batch with a known word, and keeps the smallest keys."""
         known = np.flatnonzero(~batch.blank)
         keys = batch.numbers[known].astype(np.uint64) * _GOLDEN  # modulo 2^64
         primary = batch.activity.primary_capsules[known].numpy()
-        assert batch.labels is not None
+        labels = batch.labels if batch.label_sets is None else batch.label_sets
+        assert labels is not None
         removed = None
         if network.edits is not None:
             removed = network.edits.removed(network, batch)[known].numpy()
-        self.merge(CapsuleSample(primary, batch.labels[known], keys, removed))
+        self.merge(CapsuleSample(primary, labels[known], keys, removed))
 
     def merge(self, other: CapsuleSample) -> None:
         """Adds the sample of another part of the stream, and keeps the smallest keys."""
@@ -174,7 +216,10 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, whose mul
 
 
 class FewCapsules(NamedTuple):
-    """A small set of capsules, the accuracy on the sample with it alone, and with all capsules."""
+    """A small set of capsules, the accuracy on the sample with it alone, and with all capsules.
+
+    With several labels per text it is micro F1, as in `set_knock_out`.
+    """
 
     capsules: tuple[int, ...]
     accuracy: float
@@ -182,7 +227,10 @@ class FewCapsules(NamedTuple):
 
 
 def smallest_set(
-    layer: CapsuleLayer, sample: CapsuleSample, edits: Edits | None = None
+    layer: CapsuleLayer,
+    sample: CapsuleSample,
+    edits: Edits | None = None,
+    thresholds: ClassThresholds | None = None,
 ) -> FewCapsules:
     """A small set of capsules with ENOUGH of the accuracy on a sample, by a greedy search.
 
@@ -200,12 +248,12 @@ def smallest_set(
     )
     capsules = tuple(range(capsule_count))
     whole = torch.ones(1, len(capsules))
-    of_all = accuracy = float(_accuracies(layer, whole, sample, edits)[0])
+    of_all = accuracy = float(_accuracies(layer, whole, sample, edits, thresholds)[0])
     while len(capsules) > 1:
         mask = torch.zeros(len(capsules), capsule_count)
         mask[:, list(capsules)] = 1
         mask[range(len(capsules)), list(capsules)] = 0
-        accuracies = _accuracies(layer, mask, sample, edits)
+        accuracies = _accuracies(layer, mask, sample, edits, thresholds)
         best = int(accuracies.argmax())
         if accuracies[best] < ENOUGH * of_all:
             break
@@ -215,12 +263,21 @@ def smallest_set(
 
 
 def _accuracies(
-    layer: CapsuleLayer, mask: Tensor, sample: CapsuleSample, edits: Edits | None
+    layer: CapsuleLayer,
+    mask: Tensor,
+    sample: CapsuleSample,
+    edits: Edits | None,
+    thresholds: ClassThresholds | None,
 ) -> NDArray[np.float64]:
     """Accuracy on the sample with each set of capsules (sets,); 0 for an empty sample."""
     primary = torch.from_numpy(sample.primary).to(layer.capsule_bias.device)
     removed = None if sample.removed is None else torch.from_numpy(sample.removed)
     norms = norms_of_sets(layer, primary, mask, edits, removed)
+    if thresholds is not None:
+        given, labels = thresholds.predicted(norms), sample.labels[:, None]  # (texts, sets, J)
+        sizes = given.sum((0, 2)) + labels.sum()  # (sets,)
+        scores: NDArray[np.float64] = 2 * (given & labels).sum((0, 2)) / np.maximum(sizes, 1)
+        return scores
     right = norms.argmax(2) == sample.labels[:, None]
     shares: NDArray[np.float64] = right.sum(0) / max(len(right), 1)
     return shares

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
 from icaps.errors import DataError
-from icaps.inference import Reading, read_labelled
+from icaps.inference import Reading, each_prediction, most_probable, read_labelled
 from icaps.interpret.ablation import CapsuleSample, KnockOut
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import top_kgrams
 from icaps.interpret.routing_spread import RoutingSpread
+from icaps.interpret.set_knock_out import SetKnockOut
 from icaps.interpret.share_totals import ShareCounter
 from icaps.model import ICapsNet
 from icaps.nn import distributed
@@ -63,9 +64,12 @@ class FittedModel(Protocol):
 class Winners(NamedTuple):
     """The predicted class, the winning capsule and its K-gram of each text with a known word.
 
+    A text with several predicted classes is there once for each, and one without any is not.
+
     Attributes:
         numbers: (texts,), position of each text in the stream.
-        labels, predicted: (texts,), class numbers.
+        right: (texts,), whether the text has the predicted class.
+        predicted: (texts,), class numbers.
         capsules: (texts,), the capsule with the largest routing weight for the predicted class.
         kgrams: (texts, K), word ids; ABSENT where the window passes the ends of the sentence, and
             for words that an edit makes neutral.
@@ -75,7 +79,7 @@ class Winners(NamedTuple):
     """
 
     numbers: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    right: NDArray[np.bool_]
     predicted: NDArray[np.int64]
     capsules: NDArray[np.int64]
     kgrams: NDArray[np.int64]
@@ -83,7 +87,7 @@ class Winners(NamedTuple):
     contribution: NDArray[np.float32]
 
 
-def find_winners(account: BatchAccount) -> Winners:
+def find_winners(account: BatchAccount, predicted: NDArray[np.int64] | None = None) -> Winners:
     """The winning capsule of each text and its K-gram: section 2.6 with k1 = k2 = 1.
 
     What an edit of the model makes neutral for the predicted class does not win, and its words are
@@ -91,11 +95,12 @@ def find_winners(account: BatchAccount) -> Winners:
 
     Args:
         account: Of a batch of labelled texts.
+        predicted: (B,), the class of each (`inference.each_prediction`); None: the most probable.
     """
     batch, kernel_size = account.batch, account.network.config.kernel_size
-    assert batch.labels is not None
     known = np.flatnonzero(~batch.blank)
-    predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)  # (B,)
+    if predicted is None:
+        predicted = most_probable(account.network, batch.activity.class_norms.numpy())
     routing, contribution = account.weights(predicted)
     windows_count = account.windows_count(predicted)
     top = top_kgrams(batch, routing, contribution, kernel_size, _WINNER, windows_count)
@@ -106,7 +111,7 @@ def find_winners(account: BatchAccount) -> Winners:
         inside &= counts[window.clip(0, len(ids) - 1)]
     return Winners(
         numbers=batch.numbers[known],
-        labels=batch.labels[known],
+        right=batch.has_label(predicted)[known],
         predicted=predicted[known],
         capsules=top.capsule,
         kgrams=np.where(inside, ids[window.clip(0, len(ids) - 1)], ABSENT),
@@ -127,11 +132,15 @@ class Tally:
     """The matrix C and other counts over texts; tallies of parts of a corpus can be merged.
 
     Attributes:
-        frequency: (J, I), c_ji of section 2.6: texts of predicted class j that capsule i won.
+        frequency: (J, I), c_ji of section 2.6: texts of predicted class j that capsule i won. A
+            text with several predicted classes counts for each of them.
         right: (J, I), the part of `frequency` whose label is j, the predicted class.
         routing: (J, I), sum of beta_ij over the texts of predicted class j, whichever capsule won.
         contribution: (J, I), the same sum of beta_ij (u_j|i . cc_j) / |cc_j|.
         blank: Texts without a known word, which are in none of the others.
+        undecided: Texts with a known word and without a predicted class, of a model of several
+            labels per text.
+        further: Predicted classes beyond the first of their text.
         words: By cell, the count of each word in its K-grams.
         kgrams: By cell, the count of each K-gram, without positions beyond the sentence.
         dropped: By how much the count of a K-gram may be too low, as rare ones are dropped to bound
@@ -148,6 +157,8 @@ class Tally:
     kgrams: dict[Cell, Counter[Words]] = field(default_factory=partial(defaultdict, Counter))
     dropped: int = 0
     typical: dict[Cell, list[Typical]] = field(default_factory=partial(defaultdict, list))
+    undecided: int = 0
+    further: int = 0
 
     @classmethod
     def empty(cls, classes: int, capsules: int) -> Tally:
@@ -164,7 +175,7 @@ class Tally:
         """Counts a batch, and its `blank` texts without a known word."""
         cells = winners.predicted, winners.capsules
         np.add.at(self.frequency, cells, 1)
-        np.add.at(self.right, cells, winners.labels == winners.predicted)
+        np.add.at(self.right, cells, winners.right)
         np.add.at(self.routing, winners.predicted, winners.routing)
         np.add.at(self.contribution, winners.predicted, winners.contribution)
         self.blank += blank
@@ -187,6 +198,8 @@ class Tally:
         self.routing += other.routing
         self.contribution += other.contribution
         self.blank += other.blank
+        self.undecided += other.undecided
+        self.further += other.further
         self.dropped += other.dropped
         for cell, words in other.words.items():
             self.words[cell].update(words)
@@ -199,6 +212,11 @@ class Tally:
     @property
     def texts(self) -> int:
         """Number of counted texts, without blank ones."""
+        return self.predictions - self.further + self.undecided
+
+    @property
+    def predictions(self) -> int:
+        """Number of predicted classes of all texts together: the sum of C."""
         return int(self.frequency.sum())
 
     def column(self, capsule: int) -> list[Cell]:
@@ -236,7 +254,7 @@ class CorpusCounts:
     """The results of one pass over labelled texts; those of parts of a corpus can be merged."""
 
     tally: Tally
-    knock_out: KnockOut
+    knock_out: KnockOut | SetKnockOut
     sample: CapsuleSample
     shares: ShareCounter
     routing: RoutingSpread
@@ -245,29 +263,45 @@ class CorpusCounts:
     def empty(cls, model: FittedModel) -> CorpusCounts:
         """The counts of an empty corpus."""
         config, classes = model.network_.config, len(model.classes_)
+        multilabel = model.network_.thresholds is not None
+        knock_out = SetKnockOut if multilabel else KnockOut
         return cls(
             Tally.empty(classes, config.num_capsules),
-            KnockOut.empty(classes, config.num_capsules),
-            CapsuleSample.empty(config.num_capsules, config.query_dim),
+            knock_out.empty(classes, config.num_capsules),
+            CapsuleSample.empty(
+                config.num_capsules, config.query_dim, classes if multilabel else None
+            ),
             ShareCounter(classes, config.num_capsules),
             RoutingSpread.empty(classes, config.num_capsules),
         )
 
     def add(self, network: ICapsNet, batch: Reading) -> None:
         """Counts a batch of labelled texts that the network read."""
-        account = BatchAccount(network, batch)
-        winners = find_winners(account)
+        predictions, classes = each_prediction(network, batch)
+        account = BatchAccount(network, predictions)
+        winners = find_winners(account, classes)
         self.tally.add(winners, blank=int(batch.blank.sum()))
-        self.knock_out.add(network, batch, winners.capsules)
+        if isinstance(self.knock_out, SetKnockOut):
+            texts = batch.numbers.searchsorted(winners.numbers)
+            decided = len(np.unique(texts))
+            self.tally.further += len(texts) - decided
+            self.tally.undecided += int((~batch.blank).sum()) - decided
+            self.knock_out.add(network, batch, texts, winners.capsules)
+        else:
+            self.knock_out.add(network, batch, winners.capsules)
         self.sample.add(network, batch)
         self.routing.add(winners.predicted, winners.routing, winners.numbers)
-        predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
-        self.shares.add(account, predicted)
+        self.shares.add(account, classes)
 
     def merge(self, other: CorpusCounts) -> None:
         """Adds the counts of another part of the texts."""
         self.tally.merge(other.tally)
-        self.knock_out.merge(other.knock_out)
+        if isinstance(self.knock_out, SetKnockOut):
+            assert isinstance(other.knock_out, SetKnockOut)
+            self.knock_out.merge(other.knock_out)
+        else:
+            assert isinstance(other.knock_out, KnockOut)
+            self.knock_out.merge(other.knock_out)
         self.sample.merge(other.sample)
         self.shares.merge(other.shares)
         self.routing.merge(other.routing)
@@ -292,13 +326,14 @@ def count_corpus(
     """
     counts = CorpusCounts.empty(model)
     network, classes = model.network_, [str(name) for name in model.classes_]
-    for batch in read_labelled(network, model.vocabulary_, classes, labelled):
+    multilabel = network.thresholds is not None
+    for batch in read_labelled(network, model.vocabulary_, classes, labelled, multilabel):
         counts.add(network, batch)
         on_texts(len(batch))
     whole, *others = distributed.all_gather(counts)
     for part in others:
         whole.merge(part)
-    if not whole.knock_out.confusion[0].sum():
+    if not whole.knock_out.texts:
         raise DataError("There are no texts to interpret.")
     return whole
 

@@ -49,6 +49,7 @@ from icaps.interpret.routing_spread import (
     main_classes,
     read_excerpts,
 )
+from icaps.interpret.set_knock_out import SetKnockOut
 from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
 from icaps.interpret.tables import label_words
 from icaps.text.vocabulary import Vocabulary
@@ -96,7 +97,7 @@ class GlobalView:
 
     origin: Origin
     tally: Tally
-    knock_out: KnockOut
+    knock_out: KnockOut | SetKnockOut
     few: FewCapsules
     shares: ShareTotals | None = None
     label_words: Sequence[Sequence[str]] = ()
@@ -184,7 +185,7 @@ def make_view(
     on_total(len(hashes))
     counts = count_corpus(classifier, _pairs(records), on_texts)
     network = classifier.network_
-    few = smallest_set(network.capsules, counts.sample, network.edits)
+    few = smallest_set(network.capsules, counts.sample, network.edits, network.thresholds)
     tally = counts.tally
     routing = counts.routing.of_classes(main_classes(tally.frequency, tally.routing))
     shares = counts.shares.totals()
@@ -337,7 +338,9 @@ def _write(view: GlobalView, folder: Path) -> None:
         "typical": [[*cell, [*map(list, texts)]] for cell, texts in sorted(tally.typical.items())],
     }
     matrices = {name: np.ascontiguousarray(getattr(tally, name)) for name in _MATRICES}
-    matrices |= {"confusion": knock_out.confusion, "own_right": knock_out.own_right}
+    matrices |= knock_out.matrices()
+    if isinstance(knock_out, SetKnockOut):
+        facts |= {"undecided": tally.undecided, "further": tally.further}
     if view.shares is not None:
         matrices |= {name: getattr(view.shares, field) for name, field in _SHARES.items()}
         facts["dropped_shares"] = [view.shares.words_dropped, view.shares.kgrams_dropped]
@@ -369,13 +372,19 @@ def _read(
         matrices["contribution"],
         blank=int(facts["blank"]),
         dropped=int(facts["dropped"]),
+        undecided=int(facts.get("undecided", 0)),
+        further=int(facts.get("further", 0)),
     )
     for j, i, texts in facts["typical"]:
         tally.typical[j, i] = [Typical(*text) for text in texts]
     tally.words.update(_read_cells(folder / _WORDS))
     tally.kgrams.update(_read_cells(folder / _KGRAMS))
     few = FewCapsules(**facts["few"])
-    knock_out = KnockOut(matrices["confusion"], matrices["own_right"])
+    knock_out: KnockOut | SetKnockOut
+    if "further" in facts:  # of a model of several labels per text
+        knock_out = SetKnockOut.from_matrices(matrices, shape)
+    else:
+        knock_out = KnockOut(matrices["confusion"], matrices["own_right"])
     few = few._replace(capsules=tuple(few.capsules))
     shares = _read_shares(folder, facts, matrices, shape)
     routing = _read_routing(folder, facts, matrices, shape)

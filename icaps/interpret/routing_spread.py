@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.inference import read_labelled, read_texts, to_classes
+from icaps.inference import each_prediction, read_labelled, read_texts, to_classes
 from icaps.model import ICapsNet
 from icaps.text.vocabulary import Vocabulary
 
@@ -180,9 +180,10 @@ def spread_of(
         DataError: A label is none of the classes.
     """
     spread = RoutingSpread.empty(len(classes), network.config.num_capsules)
-    for batch in read_labelled(network, vocabulary, classes, labelled):
+    multilabel = network.thresholds is not None
+    for labelled_batch in read_labelled(network, vocabulary, classes, labelled, multilabel):
+        batch, predicted = each_prediction(network, labelled_batch)
         known = np.flatnonzero(~batch.blank)
-        predicted = batch.activity.class_norms.numpy().argmax(1).astype(np.int64)
         routing, _ = to_classes(batch.activity, known, predicted[known])
         spread.add(predicted[known], routing, batch.numbers[known])
     return spread

@@ -21,6 +21,7 @@ from icaps.interpret.ablation import KnockOut
 from icaps.interpret.corpus import Cell, Item, Tally, Words
 from icaps.interpret.queries import QueryMap
 from icaps.interpret.routing_spread import EDGES, thirds
+from icaps.interpret.set_knock_out import SetKnockOut
 from icaps.interpret.share_totals import ALL, Place, ShareLists, ShareTotals
 from icaps.text.vocabulary import Vocabulary
 
@@ -85,7 +86,7 @@ def cells(
 
 def capsules(
     tally: Tally,
-    knock_out: KnockOut,
+    knock_out: KnockOut | SetKnockOut,
     classes: Sequence[str],
     names: Mapping[int, str],
     shares: ShareTotals | None = None,
@@ -99,7 +100,7 @@ def capsules(
         purity: Share of the wins that are of the main class.
         state: "alive", "rare" (below 1% of the texts) or "dead".
         neutral: Whether it serves all classes alike.
-        accuracy: Accuracy without it.
+        accuracy: Accuracy without it; with several labels per text micro F1, as are the costs.
         cost: By how much the accuracy is lower without it.
         own_cost, other_cost: The same on the texts that it won, and on all others; NaN if there
             are none.
@@ -112,9 +113,7 @@ def capsules(
     main = tally.frequency.argmax(0)
     states = np.where(controls.alive(tally.frequency), "alive", np.where(wins > 0, "rare", "dead"))
     accuracy = knock_out.accuracy  # (1 + I,)
-    texts = int(knock_out.confusion[0].sum())
-    lost = np.round((accuracy[0] - accuracy[1:]) * texts)
-    own_lost = tally.right.sum(0) - knock_out.own_right
+    own_cost, other_cost = knock_out.costs(wins, tally.right.sum(0))
     return pd.DataFrame(
         {
             "capsule": np.arange(len(wins)),
@@ -126,17 +125,18 @@ def capsules(
             "neutral": controls.neutral(tally.frequency),
             "accuracy": accuracy[1:],
             "cost": accuracy[0] - accuracy[1:],
-            "own_cost": _ratio(own_lost, wins),
-            "other_cost": _ratio(lost - own_lost, texts - wins),
+            "own_cost": own_cost,
+            "other_cost": other_cost,
             SCORE_SHARE: _ratio(added, added.sum()),
         }
     )
 
 
-def recalls(knock_out: KnockOut, classes: Sequence[str]) -> pd.DataFrame:
+def recalls(knock_out: KnockOut | SetKnockOut, classes: Sequence[str]) -> pd.DataFrame:
     """Recall of each class: with all capsules (row "all"), and with each one switched off."""
-    index = pd.Index(["all", *range(len(knock_out.own_right))], name="capsule off")
-    return pd.DataFrame(knock_out.recall(), index=index, columns=list(classes))
+    recall = knock_out.recall()  # (1 + I, J)
+    index = pd.Index(["all", *range(len(recall) - 1)], name="capsule off")
+    return pd.DataFrame(recall, index=index, columns=list(classes))
 
 
 def rows(tally: Tally, classes: Sequence[str], shares: ShareTotals | None = None) -> pd.DataFrame:

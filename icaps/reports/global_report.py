@@ -28,16 +28,17 @@ from icaps.interpret.queries import (
     query_vectors,
 )
 from icaps.interpret.routing_spread import main_classes
+from icaps.interpret.set_knock_out import SetKnockOut
 from icaps.interpret.share_totals import ALL, Place
 from icaps.interpret.tables import column_order
-from icaps.train.result_warnings import ResultWarning, result_warnings
+from icaps.train.result_warnings import ResultWarning, capsule_warning, result_warnings
 
 TOP = 20  # words of a capsule in the JSON
 _MOST = 200  # words and K-grams of a capsule in the CSV
 _WIDTH = 900  # of a picture
 _CAPTIONS = {
     "C": "The matrix C: texts that each primary capsule won, by predicted class",
-    "knockout": "Accuracy lost with each primary capsule switched off",
+    "knockout": "Lost {measure} with each primary capsule switched off",
     "queries": "The effective queries by t-SNE, coloured by the class they serve",
 }
 
@@ -98,9 +99,22 @@ class GlobalReport:
     @cached_property
     def warnings(self) -> list[ResultWarning]:
         """What a user must know; see `result_warnings`."""
-        confusion, frequency = self.view.knock_out.confusion[0], self.view.tally.frequency
+        knock_out, frequency = self.view.knock_out, self.view.tally.frequency
         part = self.view.origin.part
-        return result_warnings(confusion, frequency, self.classes, texts=part)
+        if isinstance(knock_out, SetKnockOut):
+            warning = capsule_warning(frequency, self.classes, f"predicted classes of {part}")
+            return [] if warning is None else [warning]
+        return result_warnings(knock_out.confusion[0], frequency, self.classes, texts=part)
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether the counts are of a model of several labels per text."""
+        return isinstance(self.view.knock_out, SetKnockOut)
+
+    @property
+    def measure(self) -> str:
+        """By what capsules that are switched off are measured."""
+        return "micro F1" if self.multilabel else "accuracy"
 
     def where(self, capsule: int, class_name: str | None) -> list[Cell]:
         """The cell of a capsule and a class; without a class all cells of the capsule."""
@@ -168,6 +182,7 @@ class GlobalReport:
         return {
             "classes": self.classes,
             "texts": tally.texts,
+            **self._facts_of_sets(),
             "trained_on": self.view.origin.trained_on,
             "blank": tally.blank,
             "accuracy": float(self.view.knock_out.accuracy[0]),
@@ -208,6 +223,18 @@ class GlobalReport:
             "routing": [self._routing_facts(i) for i in capsules["capsule"]],
         }
 
+    def _facts_of_sets(self) -> dict[str, Any]:
+        """What there is besides for several labels per text, where `accuracy` is micro F1."""
+        knock_out, tally = self.view.knock_out, self.view.tally
+        if not isinstance(knock_out, SetKnockOut):
+            return {}
+        return {
+            "measure": self.measure,
+            "subset_accuracy": knock_out.subset_accuracy,
+            "predictions": tally.predictions,
+            "undecided": tally.undecided,
+        }
+
     def _routing_facts(self, capsule: int) -> dict[str, Any]:
         routing, served = self.view.routing, self.served_classes[capsule]
         if routing is None:
@@ -231,8 +258,11 @@ class GlobalReport:
         """Lines for a terminal: C, its rows, then a line per capsule that wins, most wins first."""
         facts = self.facts
         purity = "unknown" if facts["purity"] is None else f"{facts['purity']:.2f}"
+        texts = f"{facts['texts']} texts"
+        if self.multilabel:
+            texts += f" with {facts['predictions']} predicted classes, {facts['undecided']} without"
         lines = [
-            f"{facts['texts']} texts, accuracy {facts['accuracy']:.2%}; {facts['alive']} of "
+            f"{texts}, {self.measure} {facts['accuracy']:.2%}; {facts['alive']} of "
             f"{len(facts['knockout'])} capsules alive, {facts['dead']} dead, "
             f"{len(facts['duplicates'])} pairs alike; purity {purity}"
         ]
@@ -249,7 +279,7 @@ class GlobalReport:
         capsules = self.labelled_capsules.sort_values("wins", ascending=False, kind="stable")
         lines += [
             f"  capsule {row.capsule} {row.name_}".rstrip()
-            + f": {row.wins} texts, {row.purity:.0%} "
+            + f": {row.wins} {'wins' if self.multilabel else 'texts'}, {row.purity:.0%} "
             f"{row.main_class}; without it {row.cost:+.2%}; {row.words}"
             for row in capsules.rename(columns={"name": "name_"}).itertuples()
             if row.wins
@@ -358,13 +388,20 @@ class GlobalReport:
             }
             for theme in ("light", "dark")
         )
-        return {name: Picture(light[name], dark[name], _CAPTIONS[name]) for name in names}
+        return {
+            name: Picture(
+                light[name], dark[name], _CAPTIONS[name].format(measure=self.measure.capitalize())
+            )
+            for name in names
+        }
 
     def to_html(self) -> str:
         """A page of its own, without scripts or outside files."""
         return render_html(
             "global_report.html.j2",
             facts=self.facts,
+            measure=self.measure,
+            multilabel=self.multilabel,
             part=self.view.origin.part,
             leak="" if self.leak is None else str(self.leak),
             shuffles=controls.SHUFFLES,
