@@ -147,6 +147,18 @@ def new_label_task(existing: int) -> None:
         _refuse("label tasks", f"There are {most:,} tasks already. Delete one on the page Label.")
 
 
+def new_corrections(present: int, added: int) -> None:
+    """Refuses corrected labels of a data set if there are too many."""
+    change("no label can be changed.")
+    most = settings.current().corrections
+    if present + added > most:
+        _refuse(
+            "corrections",
+            f"With these, {present + added:,} labels of this data set would be corrected, and the "
+            f"limit is {most:,}.",
+        )
+
+
 def new_run(place: Path) -> None:
     """Refuses a new training if there are too many in `place`, or too many are queued."""
     change("nothing can be trained.")

@@ -4,8 +4,8 @@ They are written to a file of the cache, which is a data set like any other: `da
 and each page that takes data can read it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard import error_boundary, nav, quotas, url_state
 from dashboard.cache.data import DataKey
-from dashboard.widgets import data_list, data_picker
+from dashboard.widgets import data_list, data_picker, label_change
 from icaps.data.saved_slices import save_texts, store_selection
 from icaps.html import escape
 from icaps.text.tokenizer import split_words
@@ -49,6 +49,9 @@ class TextSelection:
         count: Number of texts.
         labelled: Returns the pairs of a text and the name of its class, in the order shown.
         origin: Plain data that is stored with them, such as {"query": ...}.
+        classes: The labels that they can be given; empty if labels are not changed.
+        suggested: By a name, such as "as predicted", functions that return a label for each text.
+        typed: Whether they can be given a class that no text has yet.
     """
 
     data: DataKey
@@ -57,6 +60,9 @@ class TextSelection:
     count: int
     labelled: Callable[[], Iterable[tuple[str, str]]]
     origin: Mapping[str, Any]
+    classes: Sequence[str] = ()
+    suggested: Mapping[str, Callable[[], Iterable[str]]] = field(default_factory=dict)
+    typed: bool = False
 
     @property
     def title(self) -> str:
@@ -135,6 +141,16 @@ def show_actions(selection: TextSelection, key: str, here: str = "") -> None:
                     _open(page, str(carry(selection).path))
         _ask_explain(selection, key)
         ask_slice(selection, key)
+        if selection.classes:
+            label_change.ask_many(
+                selection.data,
+                selection.count,
+                selection.labelled,
+                selection.classes,
+                key,
+                selection.suggested,
+                selection.typed,
+            )
     _show_saved(key)
 
 

@@ -38,6 +38,7 @@ class AppSettings:
     uploads_days: int
     slices: int
     label_tasks: int
+    corrections: int
     runs: int
     jobs: int
     jobs_waiting: int

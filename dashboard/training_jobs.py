@@ -61,7 +61,8 @@ def data_of(model: Path) -> tuple[str, dict[str, Any]] | None:
     if request is None:
         return None
     options = read_arguments(request.arguments)
-    return path_for_command(options.data, request.folder), reading_options(options)
+    reading = corrections_for_command(reading_options(options), request.folder)
+    return path_for_command(options.data, request.folder), reading
 
 
 def watched_text(model: Path) -> str:
@@ -96,6 +97,12 @@ def capsule_warning_of(folder: RunFolder) -> ResultWarning | None:
     last = snapshots[-1]
     frequency = np.array(last["frequency"], dtype=np.int64)  # (J, I)
     return capsule_warning(frequency, [printable(str(name)) for name in last["classes"]])
+
+
+def corrections_for_command(reading: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Options of `open_source` of a command that ran in `folder`, with an absolute path."""
+    file = reading.get("corrections")
+    return {**reading, "corrections": path_for_command(file, folder)} if file else dict(reading)
 
 
 def path_for_command(value: str, folder: str) -> str:

@@ -42,7 +42,7 @@ CLASS_ORDERS = ("class", "capsules", "texts", "name")  # of the rows of C
 TRAIN_VIEWS = NEW_TRAINING, TRAININGS = "New training", "Trainings"
 LABEL_VIEWS = LABELLING, NEW_TASK = "Label", "New task"
 TRAIN_TABS = ("Curves", "Reasons", "Settings", "Log")
-DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+DATA_TABS = ("Overview", "Words", "Rows", "Repeats", "Map", "Corrections")
 COMPARE_TABS = (
     "Scores",
     "Disagreements",

@@ -6,9 +6,16 @@ import streamlit as st
 
 from dashboard import error_boundary, selection, url_state
 from dashboard.cache import data, leaks
-from dashboard.explore import duplicates, inputs, rows, text_map, view
+from dashboard.explore import correction_review, duplicates, inputs, rows, text_map, view
 from dashboard.url_state import DATA_TABS
-from dashboard.widgets import background_task, data_picker, layout, result_warnings, sidebar
+from dashboard.widgets import (
+    background_task,
+    data_picker,
+    label_change,
+    layout,
+    result_warnings,
+    sidebar,
+)
 from icaps.cli.request import reading_arguments
 
 
@@ -27,8 +34,10 @@ def main() -> None:
         return
     url_state.publish_data(choice.value)
     inputs.ask_delete(choice)
-    # The index leaves bad rows out in any case.
-    reading = {name: value for name, value in choice.reading.items() if name != "on_bad_rows"}
+    label_change.show_next(choice.key)
+    # The index leaves bad rows out in any case, and labels are corrected when it is shown.
+    given = choice.key.uncorrected.reading
+    reading = {name: value for name, value in given.items() if name != "on_bad_rows"}
     arguments = ["explore", choice.value, *reading_arguments(reading)]
     available = choice.ready and choice.preview is not None
     index = data.index(choice.key) if available else None
@@ -50,6 +59,8 @@ def main() -> None:
             view.show_vocabulary(index)
         elif name == "Repeats":
             duplicates.show_duplicates(choice, index, arguments)
+        elif name == "Corrections":
+            correction_review.show(choice, index)
         else:
             predictions = rows.load_predictions(index, model, arguments)
             issues = data.label_issues(index)
@@ -71,12 +82,13 @@ def main() -> None:
             if not len(chosen.on_map if on_map else chosen.rows):
                 return
             if on_map:
-                text_map.show_map(index, model, predictions, chosen.on_map)
+                text_map.show_map(choice.key, index, model, predictions, chosen.on_map)
+                selected = inputs.selected(choice, index, chosen, predictions, issues)
             else:
-                rows.show_rows(
-                    index, model, predictions, chosen, issues if chosen.doubted else None
-                )
-            selection.show_actions(inputs.selected(choice, index, chosen), name, "datasets")
+                doubts = issues if chosen.doubted else None
+                picked = rows.show_rows(choice.key, index, model, predictions, chosen, doubts)
+                selected = inputs.selected(choice, index, picked, predictions, issues)
+            selection.show_actions(selected, name, "datasets")
 
 
 with error_boundary.shown():

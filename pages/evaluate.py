@@ -9,6 +9,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import (
     background_task,
     data_picker,
+    label_change,
     layout,
     no_data,
     result_warnings,
@@ -32,6 +33,7 @@ def main() -> None:
     if choice is None:
         no_data.show(model)
         return
+    label_change.show_next(choice.key)
     split = data_picker.ask_split(choice, model)
     available = choice.ready and choice.preview is not None
     report = evaluations.evaluated(model, choice.key, split) if available else None
@@ -70,7 +72,7 @@ def show_tab(
     elif isinstance(report, MultilabelReport):
         if name == inputs.SCORES:
             several_labels.show_scores(report)
-            view.show_model_card(model, report, choice.value, split)
+            view.show_model_card(model, report, choice.key, split)
         elif name == inputs.CLASSES:
             several_labels.show_classes(report)
         else:
@@ -78,7 +80,7 @@ def show_tab(
     else:
         if name == inputs.SCORES:
             view.show_scores(report)
-            view.show_model_card(model, report, choice.value, split)
+            view.show_model_card(model, report, choice.key, split)
         elif name == inputs.CONFUSION:
             view.show_confusion(model, report, choice, split)
         elif name == inputs.CALIBRATION:

@@ -3,7 +3,14 @@
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks
 from dashboard.shortcuts import inputs, view
-from dashboard.widgets import data_picker, layout, no_data, result_warnings, sidebar
+from dashboard.widgets import (
+    data_picker,
+    label_change,
+    layout,
+    no_data,
+    result_warnings,
+    sidebar,
+)
 
 
 def main() -> None:
@@ -21,12 +28,13 @@ def main() -> None:
     if choice is None:
         no_data.show(model)
         return
+    label_change.show_next(choice.key)
     shortcuts = None
     if choice.preview is not None and choice.ready:
         split = data_picker.ask_split(choice, model)
         sample = inputs.ask_sample(choice, split, model)
         shortcuts = evaluations.shortcuts(sample, model)
-        if shortcuts is None:
+        if shortcuts is None or inputs.ask_again(sample, shortcuts):
             shortcuts = inputs.ask_start(sample, model)
     if shortcuts is None:
         data_picker.show_preview(choice)
@@ -42,7 +50,7 @@ def main() -> None:
                 finding = inputs.ask_finding(shortcuts)
                 view.show_effect(finding)
                 view.show_actions(choice, sample.part, shortcuts, finding)
-                view.show_texts(model, shortcuts, finding)
+                view.show_texts(model, choice.key, shortcuts, finding)
             with master:
                 view.show_findings(shortcuts)
                 view.show_files(shortcuts)

@@ -17,7 +17,13 @@ from dashboard.cache import at_once, models
 from dashboard.model_registry import ModelFolder
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.cache import Artifact
-from icaps.data.fingerprint import content_options, existing_parts, named_fingerprint
+from icaps.data.fingerprint import (
+    content_options,
+    corrections_state,
+    existing_parts,
+    named_fingerprint,
+)
+from icaps.data.label_file import load_corrections
 from icaps.data.preview import Preview, preview
 from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
@@ -25,6 +31,13 @@ from icaps.data.source import Source, open_source
 from icaps.data.unlabelled import TextRows, open_unlabelled
 from icaps.errors import DataError
 from icaps.evaluate.predictions import Predictions
+from icaps.explore.corrected_index import (
+    CorrectedIndex,
+    make_text_hashes,
+    text_hashes_artifact,
+    with_labels_of,
+    without_corrected,
+)
 from icaps.explore.index import Index, index_artifact, make_index
 from icaps.explore.label_issues import LabelIssues, label_issues_artifact
 from icaps.explore.neighbours import (
@@ -47,6 +60,19 @@ Rows = NDArray[np.int64]
 _COUNTING_SECONDS = 1.5
 
 
+def _key_of(index: Index) -> str:
+    return index.key
+
+
+def _folder_of(index: Index) -> str:
+    return str(index.folder)  # its name is a hash of the data's files
+
+
+_KINDS: tuple[type, ...] = (Index, CorrectedIndex)
+BY_LABELS = dict.fromkeys(_KINDS, _key_of)  # how a cached function knows an index
+BY_TEXTS = dict.fromkeys(_KINDS, _folder_of)  # the same of one that does not use its labels
+
+
 @dataclass(frozen=True)
 class DataKey:
     """Data as cached functions take it.
@@ -55,11 +81,13 @@ class DataKey:
         value: A path or a name, as `--data` takes it.
         options: Options of `open_source`, as pairs.
         fingerprint: The fingerprint of its files; empty for data that is not downloaded yet.
+        corrections: The state of the file of corrections among the options; empty without one.
     """
 
     value: str
     options: tuple[tuple[str, Any], ...]
     fingerprint: str
+    corrections: str = ""
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -69,7 +97,22 @@ class DataKey:
     def read_with(self, reading: Mapping[str, Any]) -> "DataKey":
         """The same data, read with these options of `open_source`."""
         options = ((name, tuple(x) if isinstance(x, list) else x) for name, x in reading.items())
-        return replace(self, options=tuple(options))
+        return replace(self, options=tuple(options), corrections=corrections_state(reading))
+
+    @property
+    def uncorrected(self) -> "DataKey":
+        """The same data with the labels that it has."""
+        return self.read_with({name: x for name, x in self.options if name != "corrections"})
+
+    @property
+    def corrected_labels(self) -> Mapping[int, str]:
+        """The corrected labels of texts by the hashes of the texts; empty without corrections.
+
+        Raises:
+            DataError: Their file can't be read.
+        """
+        file = self.reading.get("corrections")
+        return _corrected_labels(file, self.corrections) if file else {}
 
     def open(self, part: str) -> Source:
         """One part of the data.
@@ -99,6 +142,11 @@ def first_rows(data: DataKey) -> Preview:
     """
     quotas.request()
     return preview(resolve(data.value), data.reading)
+
+
+@st.cache_data(max_entries=10, show_spinner=False)
+def _corrected_labels(file: str, state: str) -> dict[int, str]:
+    return load_corrections(file)
 
 
 def first_classes(value: str) -> tuple[str, ...]:
@@ -205,6 +253,36 @@ def index(data: DataKey) -> Index | None:
     Raises:
         DataError: The data does not exist or can't be read, or the index is damaged.
     """
+    given = _given_index(data.uncorrected)
+    if given is None or not data.corrections:
+        return given
+    return _corrected_index(given, data)
+
+
+@st.cache_resource(
+    max_entries=4,
+    show_spinner="Correcting labels …",
+    hash_funcs=BY_LABELS,
+)
+def _corrected_index(given: Index, data: DataKey) -> CorrectedIndex:
+    return CorrectedIndex(given, text_hashes(given), data.corrected_labels, data.corrections)
+
+
+def text_hashes(data: Index) -> NDArray[np.uint64]:
+    """The hashes by which corrected texts are recognised, (rows,).
+
+    Raises:
+        DataError: They can't be stored.
+    """
+    return _text_hashes(data.given)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the texts …", hash_funcs=BY_LABELS)
+def _text_hashes(data: Index) -> NDArray[np.uint64]:
+    return make_text_hashes(data, at_once.home_of(text_hashes_artifact(data)))
+
+
+def _given_index(data: DataKey) -> Index | None:
     place = resolve(data.value)
     artifact = index_artifact(place, data.reading)
     if artifact.exists:
@@ -231,18 +309,14 @@ def _index(home: Path, _artifact: Artifact[Index]) -> Index:
     return index
 
 
-def _folder_of(data: Index) -> str:
-    return str(data.folder)  # its name is a hash of the data's files
-
-
-@st.cache_data(max_entries=12, show_spinner="Searching …", hash_funcs={Index: _folder_of})
+@st.cache_data(max_entries=12, show_spinner="Searching …", hash_funcs=BY_LABELS)
 def rows(data: Index, query: Query, among: str, _mask: NDArray[np.bool_] | None) -> Rows:
     """Numbers of the matching rows; `among` is a name for the mask, unique for its values."""
     quotas.request()
     return search(data, query, _mask)
 
 
-@st.cache_data(max_entries=8, show_spinner="Loading the vectors …", hash_funcs={Index: _folder_of})
+@st.cache_data(max_entries=8, show_spinner="Loading the vectors …", hash_funcs=BY_TEXTS)
 def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
     """For each split the share of its words with a vector, from a path or a gensim-data name.
 
@@ -259,22 +333,31 @@ def row_predictions_of(data: Index, model: ModelFolder) -> Predictions | None:
     Raises:
         DataError: The stored predictions are damaged.
     """
-    artifact = row_predictions(models.load(model), models.fingerprint(model), data)
-    if not artifact.exists and at_once.few_rows(data):
+    artifact = row_predictions(models.load(model), models.fingerprint(model), data.given)
+    if artifact.exists:
+        predictions = _row_predictions(artifact.home, model, artifact)
+    elif at_once.few_rows(data):
         quotas.request()
         with st.spinner("Predicting the rows …"):
-            return predict_rows(models.load(model), models.fingerprint(model), data)
-    return _row_predictions(artifact.home, model, artifact) if artifact.exists else None
+            predictions = predict_rows(models.load(model), models.fingerprint(model), data.given)
+    else:
+        return None
+    return predictions if data.given is data else with_labels_of(predictions, data)
 
 
 def label_issues(data: Index) -> LabelIssues | None:
     """The rows whose label is doubted by models that did not see it; None if not computed yet.
 
+    Rows whose label was corrected since are left out.
+
     Raises:
         DataError: What is stored is damaged.
     """
-    artifact = label_issues_artifact(data)
-    return _label_issues(artifact.home, artifact) if artifact.exists else None
+    artifact = label_issues_artifact(data.given)
+    if not artifact.exists:
+        return None
+    issues = _label_issues(artifact.home, artifact)
+    return without_corrected(issues, data) if isinstance(data, CorrectedIndex) else issues
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -300,9 +383,7 @@ def random_rows(count: int) -> Rows:
     return np.sort(np.random.default_rng(0).choice(count, SAMPLE, replace=False))
 
 
-@st.cache_resource(
-    max_entries=4, show_spinner="Reading the texts …", hash_funcs={Index: _folder_of}
-)
+@st.cache_resource(max_entries=4, show_spinner="Reading the texts …", hash_funcs=BY_TEXTS)
 def row_directions(data: Index, model: ModelFolder) -> NDArray[np.float32]:
     """The directions of the class capsules of `random_rows`, (sample, d)."""
     quotas.request()

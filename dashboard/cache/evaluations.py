@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ from icaps.data.resolve import resolve
 from icaps.data.sample import draw_sample
 from icaps.data.saved_slices import Slice
 from icaps.data.source import Source
+from icaps.data.text_hash import text_hash
+from icaps.errors import DataError
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
 from icaps.evaluate.evaluation import (
@@ -56,13 +58,13 @@ def _file_state(piece: Slice) -> str:
     return fingerprint_files([piece.path])
 
 
-def _folder_of(report: EvaluationReport | MultilabelReport) -> str:
-    return str(report.evaluation.folder)  # its name is a hash of the model's and the data's files
+def _key_of(report: EvaluationReport | MultilabelReport) -> str:
+    return report.evaluation.key
 
 
-_BY_FOLDER: dict[str | type, Callable[[Any], Any]] = {
-    EvaluationReport: _folder_of,
-    MultilabelReport: _folder_of,
+_BY_KEY: dict[str | type, Callable[[Any], Any]] = {
+    EvaluationReport: _key_of,
+    MultilabelReport: _key_of,
 }
 
 
@@ -78,6 +80,30 @@ def evaluated(
         DataError: The data does not exist or can't be read, has other classes than the model, or
             the stored evaluation is damaged.
     """
+    if not data.corrections:
+        return _evaluation(model, data, part)
+    try:
+        given = _evaluation(model, data.uncorrected, part)
+    except DataError:  # perhaps by a class that the model lacks, and that was corrected
+        given = None
+    return _evaluation(model, data, part) if given is None else _corrected(given, data)
+
+
+@st.cache_resource(
+    max_entries=6,
+    show_spinner="Correcting labels …",
+    hash_funcs=_BY_KEY,
+)
+def _corrected(
+    given: EvaluationReport | MultilabelReport, data: DataKey
+) -> EvaluationReport | MultilabelReport:
+    labels = data.corrected_labels
+    return make_report(given.evaluation.with_corrections(labels, data.corrections))
+
+
+def _evaluation(
+    model: ModelFolder, data: DataKey, part: str
+) -> EvaluationReport | MultilabelReport | None:
     texts = EvaluationData(resolve(data.value), part, data.reading, model.path)
     artifact = evaluation_artifact(models.load(model), models.fingerprint(model), texts)
     if artifact.exists:
@@ -105,10 +131,10 @@ def _evaluated(
     return make_report(evaluation)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=_BY_FOLDER)
+@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=_BY_KEY)
 def card(
     model: ModelFolder,
-    value: str,
+    data: DataKey,
     part: str,
     report: EvaluationReport | MultilabelReport,
     limit: int,
@@ -122,14 +148,15 @@ def card(
     classifier = models.load(model)
     faithfulness = measure_faithfulness(classifier, report.evaluation, limit) if limit else None
     leak = seen_share(model.path, report.evaluation.texts)
-    tested = evaluated_data(value, resolve(value), part, report, leak)
+    corrections = data.reading.get("corrections")
+    tested = evaluated_data(data.value, resolve(data.value), part, report, leak, corrections)
     return make_card(classifier, str(model.path), tested, models.report(model), faithfulness)
 
 
 @st.cache_data(
     max_entries=20,
     show_spinner="Reading the slices …",
-    hash_funcs={**_BY_FOLDER, Slice: _file_state},
+    hash_funcs={**_BY_KEY, Slice: _file_state},
 )
 def saved_slices(
     report: EvaluationReport | MultilabelReport, slices: Sequence[Slice]
@@ -139,7 +166,7 @@ def saved_slices(
     return report.saved_slices(slices)
 
 
-@st.cache_data(max_entries=20, show_spinner="Comparing …", hash_funcs=_BY_FOLDER)
+@st.cache_data(max_entries=20, show_spinner="Comparing …", hash_funcs=_BY_KEY)
 def comparison(
     first: EvaluationReport | MultilabelReport, second: EvaluationReport | MultilabelReport
 ) -> PairedTest | MultilabelTest:
@@ -152,20 +179,20 @@ def comparison(
     return compare_evaluations(first.evaluation, second.evaluation)
 
 
-@st.cache_data(max_entries=40, show_spinner="Evaluating …", hash_funcs=_BY_FOLDER)
+@st.cache_data(max_entries=40, show_spinner="Evaluating …", hash_funcs=_BY_KEY)
 def class_reliability(report: MultilabelReport, number: int) -> Reliability:
     """The calibration of the probabilities of one class."""
     quotas.request()
     return report.reliability(number)
 
 
-@st.cache_data(max_entries=40, show_spinner=False, hash_funcs=_BY_FOLDER)
+@st.cache_data(max_entries=40, show_spinner=False, hash_funcs=_BY_KEY)
 def class_curve(report: MultilabelReport, number: int) -> list[CurvePoint]:
     """The precision-recall curve of one class."""
     return precision_recall(report.predictions, number)
 
 
-@st.cache_data(max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_FOLDER)
+@st.cache_data(max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_KEY)
 def misleading(
     model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]
 ) -> pd.DataFrame:
@@ -186,6 +213,11 @@ class Sample:
     part: str
     limit: int
     model: ModelFolder | None = None
+
+    @property
+    def uncorrected(self) -> "Sample":
+        """The same texts with the labels that the data has."""
+        return replace(self, data=self.data.uncorrected)
 
     def open(self) -> Source:
         """The part of the data.
@@ -234,15 +266,19 @@ def shared(
 class Shortcuts(NamedTuple):
     """Texts with class names, what a model predicts for those it can read, and its shortcuts.
 
-    `strongest` are the words that add most to the scores where there is no shortcut. `leak` counts
-    the texts that it was trained on; None if that is not known.
+    `given` are the texts with the class names that the data has, and `labelled` with those that it
+    is opened with. `strongest` are the words that add most to the scores where there is no
+    shortcut. `leak` counts the texts that it was trained on; None if that is not known.
+    `corrections` is the state of the corrections with which the findings were computed.
     """
 
+    given: list[tuple[str, str]]
     labelled: list[tuple[str, str]]
     texts: PredictedTexts
     findings: list[Finding]
     strongest: list[Finding]
     leak: Leak | None
+    corrections: str
 
     @property
     def shown(self) -> list[Finding]:
@@ -251,8 +287,12 @@ class Shortcuts(NamedTuple):
 
 
 def shortcuts(sample: Sample, model: ModelFolder) -> Shortcuts | None:
-    """The shortcuts of a model on a random sample; None if they were not computed yet."""
-    return _shortcuts().get((sample, model))
+    """The shortcuts of a model on a random sample; None if they were not computed yet.
+
+    They may have been computed with other corrections of the labels, as `corrections` shows.
+    """
+    found = _shortcuts().get((sample.uncorrected, model))
+    return found and found._replace(labelled=_corrected_pairs(found.given, sample.data))
 
 
 def find_model_shortcuts(
@@ -265,14 +305,24 @@ def find_model_shortcuts(
         NotAllowedError: The visitor exceeds the rate limit.
     """
     quotas.request()
-    labelled = draw_sample(sample.open(), sample.limit, math.inf).pairs()
+    given = draw_sample(sample.uncorrected.open(), sample.limit, math.inf).pairs()
+    labelled = _corrected_pairs(given, sample.data)
     read = predict_texts(models.load(model), labelled)
     findings = find_shortcuts(read, on_measured=on_measured)
     leak = seen_share(model.path, (text for text, _ in labelled))
     strongest = [] if findings else strongest_words(read)
-    result = Shortcuts(labelled, read, findings, strongest, leak)
-    _shortcuts().put((sample, model), result)
+    state = sample.data.corrections
+    result = Shortcuts(given, labelled, read, findings, strongest, leak, state)
+    _shortcuts().put((sample.uncorrected, model), result)
     return result
+
+
+def _corrected_pairs(given: list[tuple[str, str]], data: DataKey) -> list[tuple[str, str]]:
+    """Texts with their labels in data that may be opened with corrections."""
+    labels = data.corrected_labels
+    return (
+        [(text, labels.get(text_hash(text), label)) for text, label in given] if labels else given
+    )
 
 
 @st.cache_resource

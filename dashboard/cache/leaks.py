@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import quotas
 from dashboard.cache import evaluations
-from dashboard.cache.data import DataKey
+from dashboard.cache.data import BY_TEXTS, DataKey
 from dashboard.cache.evaluations import Sample
 from dashboard.model_registry import ModelFolder
 from icaps.data.problems import Problem
@@ -31,7 +31,6 @@ def hashes(model: ModelFolder) -> TextHashes | None:
     return load_hashes(model.path)
 
 
-@st.cache_data(max_entries=30, show_spinner=False)
 def held_out_count(model: ModelFolder, data: DataKey) -> int:
     """How many texts of the data (its part "train") were held out of a model's training.
 
@@ -41,6 +40,11 @@ def held_out_count(model: ModelFolder, data: DataKey) -> int:
         CheckpointError: The hashes are damaged.
         DataError: The data can't be read.
     """
+    return _held_out_count(model, data.uncorrected)
+
+
+@st.cache_data(max_entries=30, show_spinner=False)
+def _held_out_count(model: ModelFolder, data: DataKey) -> int:
     quotas.request()
     known = hashes(model)
     if known is None:
@@ -60,10 +64,6 @@ def held_out_count(model: ModelFolder, data: DataKey) -> int:
 
 def _folder_of(report: EvaluationReport | MultilabelReport) -> str:
     return str(report.evaluation.folder)  # its name is a hash of the model's and the data's files
-
-
-def _index_of(index: Index) -> str:
-    return str(index.folder)  # its name is a hash of the data's files
 
 
 @st.cache_data(
@@ -93,7 +93,7 @@ def of_sample(model: ModelFolder, sample: Sample, classes: tuple[str, ...]) -> L
     return None if known is None else measure_leak(known, evaluations.texts(sample, classes).texts)
 
 
-@st.cache_data(max_entries=12, show_spinner=False, hash_funcs={Index: _index_of})
+@st.cache_data(max_entries=12, show_spinner=False, hash_funcs=BY_TEXTS)
 def of_rows(model: ModelFolder, index: Index) -> Leak | None:
     """As `of_report`, for the rows of a data set; of many rows, for a random sample.
 

@@ -30,7 +30,7 @@ def command(model: Path, choice: Choice, split: str) -> list[str]:
         *option("model", str(model)),
         *option("data", choice.value),
         *option("part", split),
-        *reading_arguments(choice.reading),
+        *reading_arguments(choice.key.uncorrected.reading),
     ]
 
 

@@ -22,7 +22,7 @@ from dashboard.evaluate.view import (
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.url_state import BY_SHARE
-from dashboard.widgets import chart_card, downloads, layout, pager, shaded_text
+from dashboard.widgets import chart_card, downloads, label_change, layout, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.label_sets import format_label_set
 from icaps.evaluate.multilabel_scores import (
@@ -150,6 +150,8 @@ def show_errors(model: ModelFolder, report: MultilabelReport, choice: Choice, sp
             len(rows),
             lambda: _labelled(report, rows),
             {"evaluated": what},
+            classes=own.classes,
+            suggested={"the predicted classes": lambda: _predicted(report, rows)},
         )
         _show_texts(model, report, rows, (missed, extra), chosen)
     with master:
@@ -177,6 +179,11 @@ def _labelled(report: MultilabelReport, rows: NDArray[np.int64]) -> Iterator[tup
     own = report.predictions
     labels = (format_label_set(own.names(row)) for row in own.labels[rows])
     return zip(report.evaluation.texts.take(rows), labels, strict=True)
+
+
+def _predicted(report: MultilabelReport, rows: NDArray[np.int64]) -> list[str]:
+    own = report.predictions
+    return [format_label_set(own.names(row)) for row in own.predicted_of(rows)]
 
 
 def _show_texts(
@@ -228,9 +235,15 @@ def _show_texts(
         number = next((given for given in reversed(asked) if given is not None), wrong[0])
         return {"of": own.classes[number]}
 
+    def ask_label(n: int, explanation: Explanation) -> None:
+        label = format_label_set(own.names(labels[n]))
+        likely = format_label_set(own.names(predicted[n]))
+        suggested = {} if explanation.blank else {likely: "as predicted"}
+        label_change.ask_one(chosen.data, texts[n], label, own.classes, f"errors {n}", suggested)
+
     words = shares_of if shaded == BY_SHARE else None
     texts = report.evaluation.texts.take(page)
-    shaded_text.show_cards(model, texts, describe, words)
+    shaded_text.show_cards(model, texts, describe, words, below=ask_label)
     downloads.show_csv(
         lambda: report.table(rows), "errors", f"CSV of all {selection.plural(len(rows))}"
     )

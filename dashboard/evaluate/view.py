@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dashboard import error_boundary, selection, url_state
 from dashboard.cache import evaluations, models
+from dashboard.cache.data import DataKey
 from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.url_state import BY_SHARE, CARD_LIMITS
-from dashboard.widgets import chart_card, downloads, layout, pager, shaded_text
+from dashboard.widgets import chart_card, downloads, label_change, layout, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
@@ -69,7 +70,7 @@ def show_scores(report: EvaluationReport) -> None:
 
 
 def show_model_card(
-    model: ModelFolder, report: EvaluationReport | MultilabelReport, data: str, split: str
+    model: ModelFolder, report: EvaluationReport | MultilabelReport, data: DataKey, split: str
 ) -> None:
     """The model card as files, written when one of them is downloaded."""
     st.html('<p class="chart-title">Model card</p>')
@@ -178,8 +179,16 @@ def show_texts(
         label = table["class"].iloc[n]
         return {"rather_than": label} if label != explanation.predicted else {}
 
+    def ask_label(n: int, explanation: Explanation) -> None:
+        row = table.iloc[n]
+        suggested = {} if explanation.blank else {row["predicted"]: "as predicted"}
+        classes = report.predictions.classes
+        label_change.ask_one(
+            selected.data, row["text"], row["class"], classes, f"{key} {n}", suggested
+        )
+
     words = shares_of if shaded == BY_SHARE else None
-    shaded_text.show_cards(model, table["text"].tolist(), describe, words)
+    shaded_text.show_cards(model, table["text"].tolist(), describe, words, below=ask_label)
     downloads.show_csv(
         lambda: add_misled_by(models.load(model), report.table(rows)),
         key,
@@ -197,7 +206,19 @@ def _selected(
         labels = (predictions.classes[number] for number in predictions.labels[rows])
         return zip(report.evaluation.texts.take(rows), labels, strict=True)
 
-    return TextSelection(choice.key, split, what, len(rows), labelled, {"evaluated": what})
+    def predicted() -> list[str]:
+        return [predictions.classes[number] for number in predictions.predicted[rows]]
+
+    return TextSelection(
+        choice.key,
+        split,
+        what,
+        len(rows),
+        labelled,
+        {"evaluated": what},
+        classes=predictions.classes,
+        suggested={"the predicted class": predicted},
+    )
 
 
 def _show_confusions(table: pd.DataFrame) -> None:

@@ -1,5 +1,7 @@
 """Training texts that the model sees as most similar to the text."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from dashboard import training_jobs
@@ -8,6 +10,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker, download_task
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import reading_arguments
+from icaps.data.text_hash import text_hash
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape
 from icaps.results import Explanation
@@ -27,9 +30,9 @@ def show_similar(model: ModelFolder, explanation: Explanation) -> None:
     if choice.preview is None or not choice.ready:
         data_picker.show_preview(choice)
         return
-    sample = data.training_sample(model, choice.key)
+    sample = data.training_sample(model, choice.key.uncorrected)
     if sample is None:
-        arguments = ["explore", choice.value, *reading_arguments(choice.reading)]
+        arguments = ["explore", choice.value, *reading_arguments(choice.key.uncorrected.reading)]
         arguments += ["--model", str(model.path), "--like", ""]
         background_task.show(
             arguments,
@@ -38,7 +41,8 @@ def show_similar(model: ModelFolder, explanation: Explanation) -> None:
             f"The training texts of {model.name} are read: see Similar texts on Explain.",
         )
         return
-    _show_nearest(sample.nearest(models.load(model), explanation.text))
+    nearest = sample.nearest(models.load(model), explanation.text)
+    _show_nearest(nearest, choice.key.corrected_labels)
 
 
 def _ask_training_data(model: ModelFolder) -> Choice | None:
@@ -62,9 +66,10 @@ def _preset_training_data(model: ModelFolder) -> None:
         data_picker.take(_PLACE, report.view.origin.source, report.view.origin.reading)
 
 
-def _show_nearest(nearest: Nearest) -> None:
+def _show_nearest(nearest: Nearest, corrected: Mapping[int, str]) -> None:
     rows = "".join(
-        f'<tr><td dir="auto">{escape(_shorten(text.text))}<td class="name">{escape(text.label)}'
+        f'<tr><td dir="auto">{escape(_shorten(text.text))}'
+        f'<td class="name">{escape(corrected.get(text_hash(text.text), text.label))}'
         f'<td class="n">{text.similarity:.3f}'
         for text in nearest.neighbours
     )

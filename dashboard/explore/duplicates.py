@@ -12,6 +12,7 @@ from dashboard.cache import at_once
 from dashboard.selection import TextSelection
 from dashboard.widgets import background_task, downloads
 from dashboard.widgets.data_picker import Choice
+from icaps.explore.corrected_index import duplicates_with_labels_of
 from icaps.explore.index import Index
 from icaps.explore.near_duplicates import Duplicates, Pairs, find_duplicates, load_duplicates
 from icaps.html import printable
@@ -22,11 +23,11 @@ _MAX_CHARACTERS = 400  # of a text in a table
 
 def show_duplicates(choice: Choice, index: Index, arguments: Sequence[str]) -> None:
     """Numbers of pairs, and the pairs with what can be done with them; a button looks for them."""
-    duplicates = load_duplicates(index)
+    duplicates = load_duplicates(index.given)
     if duplicates is None and at_once.few_rows(index):
         quotas.request()
         with st.spinner("Comparing the texts …"):
-            duplicates = find_duplicates(index)
+            duplicates = find_duplicates(index.given)
     if duplicates is None:
         background_task.show(
             [*arguments, "--repeats"],
@@ -35,6 +36,8 @@ def show_duplicates(choice: Choice, index: Index, arguments: Sequence[str]) -> N
             f"The duplicates in {Path(choice.value).name} are found: see Datasets.",
         )
         return
+    if index.given is not index:
+        duplicates = duplicates_with_labels_of(duplicates, index)
     tables = _pairs_by_name(index, duplicates)
     summary = pd.DataFrame(
         [(name, pairs.total, pairs.differing) for name, pairs in tables.items()],

@@ -1,6 +1,6 @@
 """Asks which rows of a data set are shown; saves slices, and deletes uploads and slices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,8 +147,24 @@ def ask_row(numbers: NDArray[np.int64], texts: Sequence[str]) -> int:
     return row
 
 
-def selected(choice: Choice, index: Index, chosen: RowSelection) -> TextSelection:
-    """The rows, to be carried to another page or saved."""
+def selected(
+    choice: Choice,
+    index: Index,
+    chosen: RowSelection,
+    predictions: Predictions | None = None,
+    issues: LabelIssues | None = None,
+) -> TextSelection:
+    """The rows, to be carried to another page, saved, or given other labels."""
+    suggested: dict[str, Callable[[], Iterable[str]]] = {}
+    if issues is not None and chosen.doubted:
+        suggested["the suggested class"] = lambda: [
+            index.classes[code] for code in issues.suggested[chosen.rows]
+        ]
+    if predictions is not None:
+        suggested["the predicted class"] = lambda: [
+            "" if predictions.blank[row] else predictions.classes[predictions.predicted[row]]
+            for row in chosen.rows
+        ]
     return TextSelection(
         choice.key,
         chosen.origin["query"].get("split", ""),
@@ -156,6 +172,9 @@ def selected(choice: Choice, index: Index, chosen: RowSelection) -> TextSelectio
         len(chosen.rows),
         lambda: index.labelled(chosen.rows),
         chosen.origin,
+        classes=index.classes,
+        suggested=suggested,
+        typed=True,
     )
 
 

@@ -5,12 +5,14 @@ import streamlit as st
 
 from dashboard import settings
 from dashboard.cache import data, explanations
+from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_KGRAMS
-from dashboard.widgets import shaded_text
+from dashboard.widgets import label_change, shaded_text
 from icaps.config import ExplainOptions
 from icaps.data.encoding import replace_surrogates
 from icaps.explore.index import Index
+from icaps.explore.label_issues import LabelIssues
 from icaps.explore.text_projection import SAMPLE
 from icaps.html import chance, escape
 from icaps.results import Explanation
@@ -20,8 +22,17 @@ _MAX_CHARACTERS = 300  # of a similar text
 _MOST = 20_000  # characters of a text that no model reads
 
 
-def show_row(index: Index, model: ModelFolder | None, row: int) -> None:
-    """A row of the data set, as large as the page allows."""
+def show_row(
+    key: DataKey,
+    index: Index,
+    model: ModelFolder | None,
+    row: int,
+    issues: LabelIssues | None = None,
+) -> None:
+    """A row of the data set, as large as the page allows; its label can be changed.
+
+    With `issues`, the class that is suggested for it is offered.
+    """
     (text,) = index.text([row])
     label = index.classes[index.labels[row]]
     split = index.splits[index.split[row]]
@@ -29,11 +40,13 @@ def show_row(index: Index, model: ModelFolder | None, row: int) -> None:
     st.html(f'<p class="row-place">{escape(place)}</p>')
     if model is None:
         st.html(f'<p class="row-classes">Class <b>{escape(label)}</b></p>')
+        _ask_label(key, index, row, text, None, issues)
         st.html(f'<div class="card"><div class="icaps-text">{escape(text[:_MOST])}</div></div>')
         return
     cut = replace_surrogates(text[: settings.current().text_characters])
     explanation = explanations.explain(model, cut, ExplainOptions())
     st.html(f'<p class="row-classes">{_classes(label, explanation)}</p>')
+    _ask_label(key, index, row, text, explanation, issues)
     if shaded_text.ask_shading() == BY_KGRAMS or explanation.blank:
         st.html(shaded_text.kgram_card(explanation))
     else:
@@ -45,6 +58,23 @@ def show_row(index: Index, model: ModelFolder | None, row: int) -> None:
     ) as box:
         if box.open:
             _show_similar(index, model, row)
+
+
+def _ask_label(
+    key: DataKey,
+    index: Index,
+    row: int,
+    text: str,
+    explanation: Explanation | None,
+    issues: LabelIssues | None,
+) -> None:
+    """Changes the label of the row."""
+    label, suggested = index.classes[index.labels[row]], dict[str, str]()
+    if issues is not None:
+        suggested[index.classes[issues.suggested[row]]] = "as suggested"
+    if explanation is not None and not explanation.blank:
+        suggested.setdefault(explanation.predicted, "as predicted")
+    label_change.ask_one(key, text, label, index.classes, "row", suggested, typed=True)
 
 
 def _classes(label: str, explanation: Explanation) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.cache import data
+from dashboard.cache.data import DataKey
 from dashboard.explore import inputs, row_card
 from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
@@ -24,6 +26,8 @@ PAGE = 25  # rows per page
 MOST_IN_FILE = 200_000  # rows
 _BLOCK = 1_000  # rows of a file in memory at a time
 _MAX_CHARACTERS = 400  # of a text in a table
+_HEIGHT = 640  # pixels of the table
+_SEVERAL = "rows selected"  # in the session
 
 
 def load_predictions(
@@ -48,16 +52,21 @@ def load_predictions(
 
 
 def show_rows(
+    key: DataKey,
     index: Index,
     model: ModelFolder | None,
     predictions: Predictions | None,
     chosen: RowSelection,
     issues: LabelIssues | None = None,
-) -> None:
+) -> RowSelection:
     """A page of the rows, and beside it the one that is open.
 
     With `issues`, the table has the probability of each label and the class that is suggested.
+
+    Returns:
+        The rows that were selected in the table, if several can be selected, or else all.
     """
+    picked = chosen
     master, detail = layout.master_detail("rows")
     with master:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -65,17 +74,22 @@ def show_rows(
             shaded = model is not None and st.toggle(
                 "Shade the words of the explanations", key="rows shaded"
             )
+            several = not shaded and st.toggle("Select several rows", key="rows several")
         texts = index.text(numbers)
         if model is not None and shaded:
             labels = [index.classes[code] for code in index.labels[numbers]]
             _show_shaded(model, texts, labels)
+        elif several:
+            inputs.keep_open(numbers)
+            picked = _ask_several(index, numbers, texts, predictions, chosen, issues)
         else:
             inputs.keep_open(numbers)
             show_table(index, numbers, texts, predictions, "rows table", issues)
         _show_files(index, predictions, chosen.rows, issues)
     with detail:
         row = inputs.ask_row(numbers, texts)
-        row_card.show_row(index, model, row)
+        row_card.show_row(key, index, model, row, issues)
+    return picked
 
 
 def show_table(
@@ -85,7 +99,7 @@ def show_table(
     predictions: Predictions | None,
     key: str,
     issues: LabelIssues | None = None,
-    height: int = 640,
+    height: int = _HEIGHT,
 ) -> None:
     """A table of rows; the one that is selected in it is the open row."""
     open_row = st.session_state.get("open row")
@@ -101,14 +115,57 @@ def show_table(
         on_select=lambda: _open_selected(key, numbers),
         selection_mode="single-row",
         column_order=_columns(index, table),
-        column_config={
-            "row": st.column_config.NumberColumn(width=60),
-            "text": st.column_config.TextColumn(width="large"),
-            "probability": st.column_config.NumberColumn(format="percent"),
-            "label probable": st.column_config.NumberColumn(format="percent"),
-            "suggested probable": st.column_config.NumberColumn(format="percent"),
-        },
+        column_config=_column_config(),
     )
+
+
+def _ask_several(
+    index: Index,
+    numbers: NDArray[np.int64],
+    texts: Sequence[str],
+    predictions: Predictions | None,
+    chosen: RowSelection,
+    issues: LabelIssues | None,
+) -> RowSelection:
+    """A table in which several rows can be selected; returns these, or all chosen ones if none is.
+
+    The one that was selected last is the open row.
+    """
+    table = row_table(index, numbers, texts, predictions, issues=issues)
+    key = f"rows several {hash(numbers.tobytes())}"
+    event = st.dataframe(
+        table,
+        width="stretch",
+        height=min(38 + 35 * len(table), _HEIGHT),
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_order=_columns(index, table),
+        column_config=_column_config(),
+    )
+    selected = numbers[sorted(event.selection.rows)]
+    seen = st.session_state.get(_SEVERAL, ())
+    new = [row for row in selected.tolist() if row not in seen]
+    st.session_state[_SEVERAL] = tuple(selected.tolist())
+    if new:
+        st.session_state["open row"] = new[-1]
+    if not len(selected):
+        st.caption("Select rows in the table: what is offered below is then about these.")
+        return chosen
+    origin = {**chosen.origin, "selected": len(selected)}
+    what = f"selected in the table{', ' * bool(chosen.what)}{chosen.what}"
+    return RowSelection(selected, selected, origin, what, chosen.doubted)
+
+
+def _column_config() -> dict[str, Any]:
+    return {
+        "row": st.column_config.NumberColumn(width=60),
+        "text": st.column_config.TextColumn(width="large"),
+        "probability": st.column_config.NumberColumn(format="percent"),
+        "label probable": st.column_config.NumberColumn(format="percent"),
+        "suggested probable": st.column_config.NumberColumn(format="percent"),
+    }
 
 
 def row_table(

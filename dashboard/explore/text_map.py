@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.cache import data, maps, models
+from dashboard.cache.data import DataKey
 from dashboard.cache.maps import MapTask, TextMap
 from dashboard.explore import charts, inputs, row_card
 from dashboard.explore.rows import show_table
@@ -41,6 +42,7 @@ class _Options(NamedTuple):
 
 
 def show_map(
+    key: DataKey,
     index: Index,
     model: ModelFolder | None,
     predictions: Predictions | None,
@@ -90,7 +92,7 @@ def show_map(
     points = event.selection["points"]
     _follow(index, sorted({int(point["customdata"]) for point in points if "customdata" in point}))
     with detail:
-        _show_picked(index, model, predictions, sample)
+        _show_picked(key, index, model, predictions, sample)
 
 
 def _ask_options() -> _Options:
@@ -194,6 +196,7 @@ def _clear() -> None:
 
 
 def _show_picked(
+    key: DataKey,
     index: Index,
     model: ModelFolder,
     predictions: Predictions | None,
@@ -213,7 +216,7 @@ def _show_picked(
         if len(picked) > _LISTED:
             st.caption(f"The first {_LISTED:,}; *Rows* has all.")
     inputs.keep_open(sample)
-    row_card.show_row(index, model, state["open row"])
+    row_card.show_row(key, index, model, state["open row"])
 
 
 def _show_caption(drawn: TextMap, shown: int, count: int) -> None:

@@ -14,6 +14,8 @@ from icaps.cli.formatting import duration
 from icaps.shortcuts.find import Finding
 from icaps.train.text_hashes import HELD_OUT
 
+_AGAIN = "look again for shortcuts"  # the key of the button
+
 
 def ask_sample(choice: Choice, split: str, model: ModelFolder) -> Sample:
     """Asks how many texts are used."""
@@ -29,10 +31,25 @@ def ask_sample(choice: Choice, split: str, model: ModelFolder) -> Sample:
     return Sample(choice.key, split, int(limit.replace(",", "")), held_out)
 
 
+def ask_again(sample: Sample, shortcuts: Shortcuts) -> bool:
+    """Whether shortcuts are looked for again, as labels were corrected; few texts need no click."""
+    if shortcuts.corrections == sample.data.corrections:
+        return False
+    if at_once.few(sample.open()):
+        return True
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Labels were corrected after this was measured.")
+        again = st.button("Look again", icon=":material/refresh:", key=_AGAIN, type="tertiary")
+    if again:
+        place.empty()
+    return again
+
+
 def ask_start(sample: Sample, model: ModelFolder) -> Shortcuts | None:
     """A button that looks for shortcuts, with a progress bar; few texts need no button."""
     button, bar = st.empty(), st.empty()
-    if not at_once.few(sample.open()):
+    if not (st.session_state.get(_AGAIN) or at_once.few(sample.open())):
         with button.container():
             st.caption(
                 "Takes words from explanations, and those that add most to the scores of the "

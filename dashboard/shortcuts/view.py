@@ -7,13 +7,14 @@ import streamlit as st
 
 from dashboard import error_boundary, selection
 from dashboard.cache import models
+from dashboard.cache.data import DataKey
 from dashboard.cache.evaluations import Shortcuts
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
 from dashboard.url_state import BY_SHARE
-from dashboard.widgets import downloads, pager, shaded_text
+from dashboard.widgets import downloads, label_change, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.results import Explanation
 from icaps.shortcuts.checks import dump_checks, make_checks
@@ -146,7 +147,7 @@ def show_files(shortcuts: Shortcuts) -> None:
     )
 
 
-def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> None:
+def show_texts(model: ModelFolder, data: DataKey, shortcuts: Shortcuts, finding: Finding) -> None:
     """The texts of a finding with the predictions with it and without it; flips come first."""
     predictions = predict_without(models.load(model), shortcuts.texts, finding)
     st.caption(
@@ -157,10 +158,11 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
     order = predictions.sort_values(["flips", "fall"], ascending=False).index
     order = order[pager.ask_page(len(order), PAGE, "shortcut page")]
     page = predictions.loc[order]
+    labelled = [shortcuts.labelled[finding.rows[n]] for n in np.array(order)]
 
     def describe(n: int, _: Explanation) -> str:
         row = page.iloc[n]
-        line = f"Text of class {row['class']}: predicted {row['with']} with probability "
+        line = f"Text of class {labelled[n][1]}: predicted {row['with']} with probability "
         line += f"{row['probability with']:.1%}; without it "
         if row["without"]:
             return f"{line}{row['without']} with {row['probability without']:.1%}"
@@ -169,8 +171,17 @@ def show_texts(model: ModelFolder, shortcuts: Shortcuts, finding: Finding) -> No
     def shares_of(_: int, __: Explanation) -> dict[str, str]:
         return {"of": finding.label}
 
-    texts = [shortcuts.labelled[finding.rows[n]][0] for n in np.array(order)]
-    shaded_text.show_cards(model, texts, describe, shares_of if shaded == BY_SHARE else None)
+    def ask_label(n: int, _: Explanation) -> None:
+        text, label = labelled[n]
+        suggested = {page["with"].iloc[n]: "as predicted"}
+        if without := page["without"].iloc[n]:
+            suggested.setdefault(without, f"as predicted without {finding.name}")
+        classes = shortcuts.texts.classes
+        label_change.ask_one(data, text, label, classes, f"finding {n}", suggested)
+
+    texts = [text for text, _ in labelled]
+    words = shares_of if shaded == BY_SHARE else None
+    shaded_text.show_cards(model, texts, describe, words, below=ask_label)
 
 
 def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> TextSelection:
@@ -182,6 +193,7 @@ def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding)
         len(finding.rows),
         lambda: (shortcuts.labelled[row] for row in finding.rows),
         {"shortcut": finding.name},
+        classes=shortcuts.texts.classes,
     )
 
 

@@ -17,7 +17,12 @@ from dashboard.cache import data
 from dashboard.model_registry import runs_folder
 from dashboard.train import job_bars, setting_fields
 from dashboard.train.setting_fields import SettingFields
-from dashboard.training_jobs import free_name, max_running, path_for_command
+from dashboard.training_jobs import (
+    corrections_for_command,
+    free_name,
+    max_running,
+    path_for_command,
+)
 from dashboard.url_state import LAUNCH_PLACE, NEW_TRAINING
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
@@ -134,7 +139,8 @@ def fill_from(run: Run) -> None:
         request = TrainRequest.from_arguments(run.request.arguments)
         folder = run.request.folder
         state = st.session_state
-        data_picker.take(PLACE, path_for_command(request.data, folder), request.reading)
+        reading = corrections_for_command(request.reading, folder)
+        data_picker.take(PLACE, path_for_command(request.data, folder), reading)
         unlabelled = request.unlabelled and path_for_command(request.unlabelled, folder)
         data_picker.take_unlabelled(UNLABELLED_PLACE, unlabelled)
         keep_unlabelled(unlabelled)

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary, file_access, link_notes, nav, quotas, url_state
+from dashboard import (
+    corrections,
+    error_boundary,
+    file_access,
+    link_notes,
+    nav,
+    quotas,
+    url_state,
+)
 from dashboard.cache import data, leaks
 from dashboard.cache.data import DataKey
 from dashboard.model_registry import ModelFolder
@@ -82,7 +90,7 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
         read_key = _ask_reading(place, key)
         if read_key is None:
             return None
-        key = read_key
+        key = _ask_corrections(place, read_key)
         try:
             preview = data.first_rows(key)
         except FileError:
@@ -148,7 +156,8 @@ def ask_short(place: str) -> Choice | None:
         preview = data.first_rows(key)
         if preview.trouble and preview.unclear is None:
             st.error(error_boundary.message(preview.trouble), icon=":material/error:")
-    return Choice(key, preview)
+    key = _ask_corrections(place, key)
+    return Choice(key, data.first_rows(key))
 
 
 def _link_to_label(value: str) -> None:
@@ -172,6 +181,33 @@ def _ask_reading(place: str, key: DataKey) -> DataKey | None:
         return None
     st.session_state[f"{place} reading {key.value}"] = reading
     return key.read_with(reading)
+
+
+def _ask_corrections(place: str, key: DataKey) -> DataKey:
+    """Asks whether the data is opened with its corrected labels, if it has some.
+
+    Raises:
+        DataError: The file of corrections is damaged.
+        NotAllowedError: It may not be read here.
+    """
+    layer = corrections.layer(key.value)
+    if not layer.count:
+        return key
+    name = f"{place} corrected {key.value}"
+    st.session_state[name] = corrections.opened(key.value)
+
+    def follow() -> None:
+        corrections.open_with(key.value, st.session_state[name])
+
+    of = "" if layer.own else f" of {layer.path.name}"
+    st.toggle(
+        error_boundary.plain(f"With {corrections.plural(layer.count)} corrected{of}"),
+        key=name,
+        on_change=follow,
+        help="Labels that were corrected on these pages or by `icaps corrections`. The data "
+        "itself is not changed. They are reviewed and undone under *Corrections* on Datasets.",
+    )
+    return corrections.read_with(key)
 
 
 def ask_on_page(place: str, model: ModelFolder | None = None) -> Choice | None:
@@ -310,10 +346,12 @@ def take(place: str, value: str, reading: Mapping[str, Any] | None = None) -> No
     if reading is None:
         return
     reading_options.take(place, value, reading)
+    corrections.take(value, reading.get("corrections"))
 
 
 def remember_reading(place: str, value: str, reading: Mapping[str, Any]) -> None:
     """Sets the columns of data that were chosen elsewhere, unless others were chosen here."""
+    corrections.take(value, reading.get("corrections"))
     text, label = reading.get("text"), reading.get("label")
     for name, entry in (("text", text and list(text)), ("label", label)):
         if entry:

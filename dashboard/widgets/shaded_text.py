@@ -22,6 +22,7 @@ def show_cards(
     describe: Callable[[int, Explanation], str],
     shares_of: Callable[[int, Explanation], dict[str, str]] | None = None,
     link: bool = True,
+    below: Callable[[int, Explanation], None] | None = None,
 ) -> None:
     """A legend, and a card for each text with its words or its K-grams shaded.
 
@@ -32,6 +33,7 @@ def show_cards(
         shares_of: From the same to options of `Explanation.word_account`, for which words are
             shaded; None shades the K-grams.
         link: Whether each text has a link to Explain.
+        below: Shows controls for a text below it, from the same as `describe`.
     """
     cut = [text[: settings.current().text_characters] for text in texts]
     read = list(explanations.explain_many(model, cut, ExplainOptions()))
@@ -41,8 +43,11 @@ def show_cards(
     for n, (explanation, card) in enumerate(zip(read, cards, strict=True)):
         st.caption(error_boundary.plain(describe(n, explanation)))
         st.html(card)
-        if link:
-            link_to_explain(model, texts[n])
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if link:
+                link_to_explain(model, texts[n])
+            if below is not None:
+                below(n, explanation)
 
 
 def cards_of(

@@ -87,16 +87,16 @@ class LabelFile:
         self._append([{**label.to_dict(), "batch": batch} for label in labels])
         return batch
 
-    def undo(self, batch: str, text: str | None = None) -> None:
-        """Takes back a batch, or the label of one text in it; its lines stay in the file.
+    def undo(self, batch: str, *texts: str) -> None:
+        """Takes back a batch, or the labels of some texts in it; its lines stay in the file.
 
         Raises:
             DataError: There is no such label, or the file cannot be written.
         """
-        of_batch = [label.text for label in self.labels() if label.batch == batch]
-        if not of_batch or (text is not None and text not in of_batch):
+        of_batch = {label.text for label in self.labels() if label.batch == batch}
+        if not of_batch or not of_batch.issuperset(texts):
             raise DataError(f"{self.path.name} has no labels {batch} that could be undone.")
-        self._append([{"undo": batch} if text is None else {"undo": batch, "text": text}])
+        self._append([{"undo": batch, "text": text} for text in texts] or [{"undo": batch}])
 
     def labels(self) -> list[GivenLabel]:
         """All labels that were not undone, in their order.

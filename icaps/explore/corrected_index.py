@@ -72,15 +72,17 @@ class CorrectedIndex(Index):
         given: The index of the data set as it is.
         hashes: (rows,), from `make_text_hashes`.
         corrections: The labels of texts by their hashes, from `label_file.load_corrections`.
+        name: A name for them, which other corrections do not have.
 
     Attributes:
-        given: The index of the data set as it is.
         corrected: (rows,), the rows whose label was replaced by another one.
     """
 
-    def __init__(self, given: Index, hashes: Hashes, corrections: Mapping[int, str]) -> None:
+    def __init__(
+        self, given: Index, hashes: Hashes, corrections: Mapping[int, str], name: str = ""
+    ) -> None:
         self.__dict__.update(given.__dict__)
-        self.given = given
+        self._given, self._name = given, name
         names = np.array(given.classes, dtype=object)[given.labels]
         wanted = np.fromiter(corrections, np.uint64, len(corrections))
         for row in np.flatnonzero(np.isin(hashes, wanted)).tolist():
@@ -100,6 +102,16 @@ class CorrectedIndex(Index):
             for code, facts in enumerate(given.facts.splits)
         )
         self.facts = dataclasses.replace(given.facts, classes=classes, splits=splits)
+
+    @property
+    def key(self) -> str:
+        """A name that no index of other texts or labels has."""
+        return f"{self.folder} {self._name}"
+
+    @property
+    def given(self) -> Index:
+        """The index with the labels that the data has."""
+        return self._given
 
     def distinctive_words(self, name: str) -> list[DistinctiveWord]:
         """The distinctive words of a class in the first split, the most distinctive first."""

@@ -175,6 +175,16 @@ class Index:
         return len(self.labels)
 
     @property
+    def key(self) -> str:
+        """A name that no index of other texts or labels has."""
+        return str(self.folder)  # its name is a hash of the data's files
+
+    @property
+    def given(self) -> Index:
+        """The index with the labels that the data has: this one, unless labels are corrected."""
+        return self
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the codes in `labels`."""
         return self.facts.classes

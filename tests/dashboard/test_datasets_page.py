@@ -43,7 +43,7 @@ from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
 from tests.explore.indexed import Rows, indexed, write
 
-TABS = ("Overview", "Words", "Rows", "Repeats", "Map")
+TABS = ("Overview", "Words", "Corrections", "Rows", "Repeats", "Map")
 TRAIN, TEST = 60, 20
 HTML = '<b onclick="x">a & b</b> $x$ **c** :sun: [d](javascript:e)'
 STRANGE = [
@@ -591,6 +591,7 @@ def test_strange_classes_and_texts(
     for tab in TABS:
         open_tab(at, tab)
         assert not at.error, errors(at)
+    open_tab(at, "Map")
     for color in ("class", "predicted"):
         at.selectbox(key="map color").select(color)
         (chart,) = run(at).get("plotly_chart")

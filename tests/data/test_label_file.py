@@ -48,7 +48,7 @@ def test_one_text_of_a_batch_is_undone(tmp_path: Path) -> None:
     assert [(one.text, one.label) for one in file.labels()] == [("One", "x"), ("One", "y")]
     for text in ("Two", "Three"):  # undone already, or not in it
         with pytest.raises(DataError, match="could be undone"):
-            file.undo(first, text)
+            file.undo(first, "One", text)
     file.undo(first)
     assert [(one.text, one.label) for one in file.labels()] == [("One", "y")]
 
