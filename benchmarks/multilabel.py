@@ -1,6 +1,6 @@
 """Several labels per text: scores beside one-vs-rest TF-IDF SVMs, and two ways of routing.
 
-    python -m benchmarks.multilabel --data FOLDER [--words 30] [--seeds 3] [--json]
+    python -m benchmarks.multilabel --data FOLDER [--words 30] [--seeds 0 1 2] [--json]
 
 The data set is built from one with a label per text (20 Newsgroups, DBPedia): its texts are
 shuffled, and of each four documents, on average, one is a text alone and three are a text and the
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", required=True, metavar="FOLDER")
     parser.add_argument("--words", type=int, default=30, help="words of a text that are used")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2], metavar="N")
     parser.add_argument("--routing", nargs="*", default=list(ROUTINGS), choices=ROUTINGS)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--json", action="store_true")
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     results: dict[str, list[dict[str, float]]] = {}
     differences = []
-    for seed in range(options.seeds):
+    for seed in options.seeds:
         for name, row in linear(train, test, seed).items():
             results.setdefault(name, []).append(row)
         for routing in options.routing:

@@ -23,9 +23,10 @@ from icaps.nn.thresholds import ClassThresholds
 
 Floats = NDArray[np.floating[Any]]
 
-# What all classes together say counts as much for a class as so many texts. So with few validation
-# texts a class has nearly the slope and offset of all, and the threshold of the expected F1 score.
+# What all classes together say on slope and offset counts as much for a class as so many texts.
 _PRIOR_TEXTS = 20.0
+# Probabilities count as much in the F1 score of a class as so many texts that have it.
+_EXPECTED_TEXTS = 50.0
 _STEPS, _TOLERANCE = 50, 1e-9  # of Newton's method
 _LARGEST = 200.0  # slope; norms are between 0 and 1
 _LEAST = 1e-9  # distance of a threshold from 0 and from 1
@@ -47,7 +48,7 @@ def fit_thresholds(norms: Floats, targets: NDArray[Any]) -> ClassThresholds:
     slopes, offsets = fit_logistic(norms.astype(float), truth)
     chances = expit(norms * slopes + offsets)
     known = truth.sum(0)
-    mixed = (known * truth + _PRIOR_TEXTS * chances) / (known + _PRIOR_TEXTS)
+    mixed = (known * truth + _EXPECTED_TEXTS * chances) / (known + _EXPECTED_TEXTS)
     thresholds = np.where(known > 0, best_thresholds(chances, mixed), 0.5)
     return ClassThresholds(slopes, offsets, thresholds)
 

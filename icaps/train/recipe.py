@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import (
+    BY_CLASS,
     LAST,
+    MACRO_F1,
     PRESETS,
     Config,
     ModelConfig,
@@ -191,6 +193,12 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
         "Any texts: the cross-entropy learns more from few texts than the margin loss, and words "
         "have a larger trained part and more dropout.",
     )
+    if facts.multilabel:
+        yield (
+            {"routing": BY_CLASS, "score": MACRO_F1},
+            "Several labels per text: capsules divide their votes among the classes, which is more "
+            "accurate than independent routing, and an epoch is chosen by macro F1.",
+        )
     if facts.long and not facts.hierarchical:
         yield (
             {"kernel_size": 1},

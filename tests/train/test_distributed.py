@@ -155,6 +155,36 @@ def test_two_processes_count_what_one_does(place: Path, tmp_path: Path) -> None:
     assert {name: scores[name] for name in test} == test
 
 
+def test_two_processes_train_several_labels_as_one_does(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for part, count, seed in (("train", 200, 1), ("test", 31, 2)):
+        texts, labels = make_texts(2 * count, seed)
+        lines = [
+            json.dumps({"text": " ".join(texts[n : n + 1 + n % 2]), "label": labels[n : n + n % 3]})
+            for n in range(count)
+        ]
+        (data / f"{part}.jsonl").write_text("\n".join(lines))
+    assert main(training(data, tmp_path / "one")) == 0
+    command = training(data, tmp_path / "two")
+    done = run_two(tmp_path / "said", command, command)
+    assert done.returncode == 0, done.stderr
+    one, two = (history(tmp_path / name) for name in ("one", "two"))
+    for first, second in zip(one, two, strict=True):
+        assert first["loss"] == pytest.approx(second["loss"], abs=1e-4)
+        assert first["validation_macro_f1"] == pytest.approx(second["validation_macro_f1"])
+    models = (weights(tmp_path / name) for name in ("one", "two"))
+    torch.testing.assert_close(*models, rtol=0, atol=1e-3)
+    scores = [metrics(tmp_path / name)["test"] for name in ("one", "two")]
+    assert scores[0]["confusion"] == scores[1]["confusion"]  # type: ignore[index]
+    rules = [
+        json.loads((tmp_path / name / "config.json").read_text())["multilabel"]
+        for name in ("one", "two")
+    ]
+    for name, numbers in rules[0].items():
+        assert numbers == pytest.approx(rules[1][name], rel=0.01, abs=0.01)
+
+
 def test_two_processes_interpret_what_one_does(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,7 +103,7 @@ def test_a_threshold_is_between_two_probabilities_and_near_one_half() -> None:
 
 
 def test_few_labels_are_mixed_with_probabilities() -> None:
-    """The threshold of a class with n texts has the best F1 by (n labels + 20 probabilities)."""
+    """The threshold of a class with n texts has the best F1 by (n labels + 50 probabilities)."""
     norms, labels = drawn(40, seed=2)
     labels[:, 2] &= norms[:, 2] > 0.6  # fewer texts
     thresholds = fit_thresholds(norms, labels)
@@ -111,7 +111,7 @@ def test_few_labels_are_mixed_with_probabilities() -> None:
         thresholds.probabilities(norms).T, labels.T, thresholds.thresholds, strict=True
     ):
         count = int(true.sum())
-        mixed = [(count * t + 20 * p) / (count + 20) for t, p in zip(true, chances, strict=True)]
+        mixed = [(count * t + 50 * p) / (count + 50) for t, p in zip(true, chances, strict=True)]
 
         def score(threshold: float, chances: np.ndarray = chances, mixed: list = mixed) -> float:
             taken = [m for m, p in zip(mixed, chances, strict=True) if p >= threshold]

@@ -111,6 +111,22 @@ def test_every_size_has_settings_and_a_preset() -> None:
                 assert all(reason.endswith(".") for reason in recipe.reasons)
 
 
+def test_several_labels_per_text() -> None:
+    """Routing stays over classes, and macro F1 chooses the epoch where the texts suffice."""
+    recipe = choose(dataclasses.replace(FACTS, multilabel=True))
+    alike = choose(FACTS)
+    assert recipe.model == alike.model
+    assert recipe.train == dataclasses.replace(alike.train, score="macro_f1")
+    assert any("Several labels per text" in reason for reason in recipe.reasons)
+    few = dataclasses.replace(FACTS, multilabel=True, texts=500)
+    assert choose(few).train.score == "last"
+    label_sets = np.array([[True, True, False], [False, False, False], [True, False, True]])
+    facts = recipe_for(["a b"] * 4, np.array([0, 0, 1, 2]), label_sets=label_sets).facts
+    assert facts is not None
+    assert (facts.multilabel, facts.texts, facts.classes) == (True, 4, 3)
+    assert facts.largest_class == 0.75
+
+
 def test_blank_texts_have_settings() -> None:
     model = choose(measure(["", " "], 2, 2, 0.5)).model
     assert (model.hierarchical, model.max_words) == (False, 1)
