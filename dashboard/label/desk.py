@@ -102,6 +102,11 @@ class Desk:
         return self._coming is not None
 
     @property
+    def can_take_over(self) -> bool:
+        """Whether `advance` goes over to another model or order."""
+        return self._coming is not None and self._coming.ready
+
+    @property
     def ready(self) -> bool:
         """Whether a text can be shown at once."""
         return self.item is not None or (self._ahead is not None and self._ahead.ready)
@@ -119,23 +124,31 @@ class Desk:
         latest = self._coming or self._ahead
         if latest is None or (latest.order, latest.model) != (order, model):
             self._coming = Ahead(self.task, order, model)
+        self._take_over()
+
+    def _take_over(self) -> None:
         if self._coming is None or not (self._coming.ready or self._ahead is None):
             return
-        former, self._ahead, self._coming = self._ahead, self._coming, None
-        if former is not None and former.order != order and not self.chosen:
+        former, now = self._ahead, self._coming
+        self._ahead, self._coming = now, None
+        if former is None:
+            return
+        model = now.model
+        if former.order != now.order and not self.chosen:
             self._show(None)
-        elif former is not None and former.model != model and model is not None:
+        elif former.model != model and model is not None:
             self.note = f"From the next text on the texts are chosen by {model.name}."
             if self.item is not None and not self.item.held_out:
                 self.item = replace(self.item, why="It was chosen before this model was there.")
 
     def advance(self) -> None:
-        """Shows the next text, if none is shown.
+        """Shows the next text, if none is shown; by another model or order, if it is ready.
 
         Raises:
             ConfigError: The order needs a model.
             DataError: The task cannot be read, or a search has a mistake.
         """
+        self._take_over()
         if self.item is None and self._ahead is not None:
             others = _claims().of_others(self.name, self._session)
             self._show(self._ahead.take(others) or (self._ahead.take() if others else None))

@@ -40,7 +40,11 @@ _no_repeats = st.components.v2.component("icaps_no_repeats", js=_NO_REPEATS)
 
 def show() -> None:
     """The text of the desk that is open, with its buttons; runs again by itself at each key."""
-    desk = current()
+    with error_boundary.shown():
+        _show(current())
+
+
+def _show(desk: Desk) -> None:
     with error_boundary.shown():
         if not desk.ready:
             with st.spinner("Choosing the texts …"):
@@ -107,7 +111,11 @@ def _explain(desk: Desk, item: Item) -> Explanation | None:
     if desk.model is None or item.held_out or not st.session_state.get(GUESS, True):
         return None
     text = replace_surrogates(item.text[: settings.current().text_characters])
-    return explanations.explain(desk.model, text, ExplainOptions())
+    try:
+        return explanations.explain(desk.model, text, ExplainOptions())
+    except quotas.NotAllowedError as error:  # too many requests; the text can be labelled
+        st.caption(error_boundary.message(str(error)))
+        return None
 
 
 def _show_why(item: Item) -> None:
@@ -129,14 +137,15 @@ def _show_guess(model: ModelFolder | None, item: Item, explanation: Explanation 
         line = "The model knows none of its words."
     else:
         probabilities = dict(zip(explanation.classes, explanation.probabilities, strict=True))
-        names = getattr(explanation, "predicted_classes", None) or (explanation.predicted,)
+        names = explanation.predicted_classes or (explanation.predicted,)
         colors = class_colors(explanation.classes)
         guesses = ", ".join(
             f'<b style="--class: {colors[name]}">{escape(name)}</b> '
             f"{escape(chance(probabilities[name]))}"
             for name in names
         )
-        line = f"Guess of {escape(model.name)}: {guesses}"
+        none = "none of the classes; the likeliest is " * (explanation.predicted_classes == ())
+        line = f"Guess of {escape(model.name)}: {none}{guesses}"
     st.html(f'<p class="guess">{line}</p>')
 
 

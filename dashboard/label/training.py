@@ -89,9 +89,8 @@ def show() -> None:
         st.session_state["label training live"] = True
     if desk.waiting:
         st.caption("The next texts are being chosen by the new model. Go on meanwhile.")
-        if desk.ready and st.session_state.pop("label was waiting", False):
+        if desk.can_take_over:
             st.rerun()
-        st.session_state["label was waiting"] = True
     st.html('<p class="side-title">Model</p>')
     _show_state(desk, trainings, live)
     with error_boundary.shown():
@@ -197,8 +196,9 @@ def _show_curve(task: LabelTask) -> None:
         return charts.draw_curve(table, ink)
 
     latest = table.iloc[-1]
+    what = "Held-out texts with all classes right" if task.several else "Held-out accuracy"
     st.html(
-        f'<p class="chart-title">Held-out accuracy {latest.accuracy:.0%} '
+        f'<p class="chart-title">{what} {latest.accuracy:.0%} '
         f"<span>of {tested:,} texts, after {latest.labels:,} labels; 95% interval from "
         f"{latest.low:.0%} to {latest.high:.0%}</span></p>"
     )
