@@ -45,7 +45,7 @@ def add_parser(commands: Commands) -> None:
         default=[],
         dest="classes",
         metavar="NAME",
-        help="class of the rows; repeat it for several classes",
+        help="class of the rows; repeat it for rows with one of several classes",
     )
     parser.add_argument("--split", default="", metavar="NAME", help="split: train or test")
     parser.add_argument("--fewest-words", type=int, metavar="N", help="least number of words")
@@ -112,6 +112,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_neighbours(options: argparse.Namespace, place: Path, progress: Progress) -> int:
     from icaps.classifier import ICapsClassifier
+    from icaps.data.label_sets import describe_label
     from icaps.explore.neighbours import make_sample
     from icaps.train.checkpoint_files import weights_fingerprint
 
@@ -125,7 +126,8 @@ def _print_neighbours(options: argparse.Namespace, place: Path, progress: Progre
         print(json.dumps(nearest.to_dict()))
         return 0
     for neighbour in nearest.neighbours:
-        print(f"{neighbour.similarity:.3f}\t{neighbour.label}\t{one_line(neighbour.text)}")
+        label = one_line(describe_label(neighbour.label))
+        print(f"{neighbour.similarity:.3f}\t{label}\t{one_line(neighbour.text)}")
     print(
         f"of {nearest.sampled:,} of {nearest.texts:,} training texts; two random ones: "
         f"{nearest.random:.3f}, two of one class: {nearest.random_alike:.3f}"
@@ -153,13 +155,18 @@ def _save(index: Index, query: Query, name: str) -> None:
 
 
 def _print_rows(index: Index, rows: NDArray[np.int64], *, as_json: bool) -> None:
+    from icaps.data.label_sets import describe_label, label_set
+
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
         for row, text in zip(batch.tolist(), index.text(batch), strict=True):
-            label, split = index.classes[index.labels[row]], index.splits[index.split[row]]
+            label, split = index.label_of(row), index.splits[index.split[row]]
             line = int(index.lines[row])
             if as_json:
-                fields = {"row": row, "split": split, "line": line, "label": label, "text": text}
+                names = label_set(label)
+                plain = label if names is None else list(names)
+                fields = {"row": row, "split": split, "line": line, "label": plain, "text": text}
                 print(json.dumps(fields))
             else:
-                print(f"{row}\t{split}:{line}\t{label}\t{one_line(text)}")
+                shown = one_line(describe_label(label))
+                print(f"{row}\t{split}:{line}\t{shown}\t{one_line(text)}")

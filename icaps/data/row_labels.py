@@ -47,15 +47,16 @@ def label_reader(choice: ColumnChoice, spellings: Counter[tuple[str, str]] | Non
     return _single_reader(choice, class_of, counted)
 
 
-def corrected_label(label: str, choice: ColumnChoice) -> str:
+def corrected_label(label: str, multilabel: bool) -> str:
     """A label that replaces one of the data, in the form that the labels of the data have.
 
     Raises:
         DataError: It has several classes, or none, and a text of the data has one.
     """
+    if multilabel:
+        value = label_value(label)
+        return format_label_set(value if isinstance(value, tuple) else [label])
     names = label_set(label)
-    if choice.multilabel:
-        return format_label_set([label]) if names is None else label
     if names is None:
         return label
     if len(names) != 1:

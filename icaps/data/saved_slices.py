@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 
 from icaps.data.cache import FOLDER_SETTING, data_folder
 from icaps.data.encoding import replace_surrogates
+from icaps.data.formats.columnar import MULTILABEL
+from icaps.data.label_sets import is_multilabel
 from icaps.errors import ConfigError, DataError
 
 _SUFFIX = ".parquet"
@@ -148,9 +150,14 @@ def _written(
     if not count:
         raise DataError(f"No rows were chosen, so that {name!r} would be empty; choose some.")
     stream, content = iter(labelled), hashlib.sha256()
+    first = list(islice(stream, 1))
+    stream = chain(first, stream)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     stored = json.dumps({"created": created, **origin, "name": name, "rows": count}).encode()
-    schema = pa.schema(_FIELDS, metadata={_ORIGIN: stored})
+    metadata = {_ORIGIN: stored}
+    if is_multilabel(label for _, label in first):
+        metadata[MULTILABEL] = b"1"  # also if each of these texts has one label
+    schema = pa.schema(_FIELDS, metadata=metadata)
     try:
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=place) as folder:

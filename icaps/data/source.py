@@ -141,7 +141,7 @@ class Source:
                         continue
                     if self._corrections:
                         label = self._corrections.get(text_hash(item.text), item.label)
-                        label = corrected_label(label, choice)
+                        label = corrected_label(label, choice.multilabel)
                         self.corrected += label != item.label
                         item = item._replace(label=label)
                 yield item

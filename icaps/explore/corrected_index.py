@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from icaps.data.cache import Artifact
 from icaps.data.class_names import sorted_labels
+from icaps.data.label_sets import classes_of
+from icaps.data.row_labels import corrected_label
 from icaps.data.text_hash import text_hash
 from icaps.evaluate.predictions import UNKNOWN_CLASS, Predictions
 from icaps.explore.distinctive_words import ClassCounts, DistinctiveWord, read_distinctive
-from icaps.explore.index import Index
+from icaps.explore.index import Index, code_sets, count_classes
 from icaps.explore.label_issues import LabelIssues
 from icaps.explore.near_duplicates import Duplicates, Pairs
 
@@ -83,25 +85,23 @@ class CorrectedIndex(Index):
     ) -> None:
         self.__dict__.update(given.__dict__)
         self._given, self._name = given, name
-        names = np.array(given.classes, dtype=object)[given.labels]
+        old = np.array(given.distinct, dtype=object)[given.labels]
+        names = old.copy()
         wanted = np.fromiter(corrections, np.uint64, len(corrections))
         for row in np.flatnonzero(np.isin(hashes, wanted)).tolist():
-            names[row] = corrections[int(hashes[row])]
-        old = np.array(given.classes, dtype=object)[given.labels]
+            names[row] = corrected_label(corrections[int(hashes[row])], given.multilabel)
         self.corrected: NDArray[np.bool_] = np.asarray(names != old, dtype=bool)
-        classes = sorted_labels(names.tolist())
-        number = {name: code for code, name in enumerate(classes)}
+        self.distinct = sorted_labels(names.tolist())
+        classes = classes_of(self.distinct)
+        self.label_sets = code_sets(self.distinct, classes) if given.multilabel else None
+        number = {name: code for code, name in enumerate(self.distinct)}
         self.labels = np.fromiter((number[name] for name in names), np.int32, len(names))
-        splits = tuple(
-            dataclasses.replace(
-                facts,
-                class_rows=tuple(
-                    np.bincount(self.labels[self.split == code], minlength=len(classes)).tolist()
-                ),
-            )
-            for code, facts in enumerate(given.facts.splits)
-        )
-        self.facts = dataclasses.replace(given.facts, classes=classes, splits=splits)
+        splits = []
+        for code, facts in enumerate(given.facts.splits):
+            own = self.labels[self.split == code]
+            counts, per_text = count_classes(own, len(classes), self.label_sets)
+            splits.append(dataclasses.replace(facts, class_rows=counts, labels=per_text))
+        self.facts = dataclasses.replace(given.facts, classes=classes, splits=tuple(splits))
 
     @property
     def key(self) -> str:
@@ -119,7 +119,7 @@ class CorrectedIndex(Index):
 
     @cached_property
     def _distinctive(self) -> list[list[DistinctiveWord]]:
-        counts = ClassCounts(len(self.classes), self.facts.different_words)
+        counts = ClassCounts(len(self.classes), self.facts.different_words, self.label_sets)
         for first, stop in self.tokens.ranges([self.facts.splits[0].rows]):
             owners = np.repeat(self.labels[first:stop], self.words[first:stop])
             counts.add(self.tokens.read(first, stop), owners)
@@ -133,7 +133,7 @@ class CorrectedIndex(Index):
 def with_labels_of(predictions: Predictions, index: Index) -> Predictions:
     """The predictions for the rows of a data set, with the labels that an index has."""
     number = {name: code for code, name in enumerate(predictions.classes)}
-    codes = np.array([number.get(name, UNKNOWN_CLASS) for name in index.classes], np.int32)
+    codes = np.array([number.get(name, UNKNOWN_CLASS) for name in index.distinct], np.int32)
     return dataclasses.replace(predictions, labels=codes[index.labels])
 
 
@@ -179,7 +179,7 @@ def _relabelled(pairs: Pairs, index: Index) -> Pairs:
 
 def labels_by_hash(index: Index, hashes: Hashes) -> Mapping[int, str]:
     """The label of each text by its hash; of several rows with one text, that of the last."""
-    names: Sequence[str] = index.classes
+    names: Sequence[str] = index.distinct
     return {
         int(key): names[code]
         for key, code in zip(hashes.tolist(), index.labels.tolist(), strict=True)

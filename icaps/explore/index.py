@@ -5,6 +5,7 @@ explored/KEY/ready/facts.json     statistics
                    tokens.bin     the numbers of their words, 4 bytes each
                    words.parquet  the different words with their counts, in the order of numbers
                    distinctive.parquet, labels.npy, words.npy, lines.npy
+                   label_sets.json  the different labels, if a text may have several
 
 To build it, texts are read once, and the numbers of their words twice. Memory holds 16 bytes per
 row, some 100 bytes per different word, a block of texts, and the counts for distinctive words.
@@ -35,17 +36,20 @@ from icaps.data.fingerprint import (
     fingerprint,
     recent_fingerprint,
 )
+from icaps.data.label_sets import classes_of, is_multilabel, names_in
 from icaps.data.records import Record
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.sample import count_texts
 from icaps.data.source import Source, open_source
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.errors import DataError
-from icaps.explore.distinctive_words import DistinctiveWord, read_distinctive
+from icaps.explore.distinctive_words import NO_CLASS, DistinctiveWord, read_distinctive
 from icaps.explore.statistics import (
+    NO_LENGTHS,
     SENTENCE_TEXTS,
     Coverage,
     Facts,
+    Lengths,
     SplitFacts,
     WordStatistics,
     lengths,
@@ -60,8 +64,9 @@ from icaps.explore.word_numbers import (
     write_words,
 )
 
-_VERSION = 2  # of the files
+_VERSION = 3  # of the files
 _FACTS, _TEXTS, _TOKENS = "facts.json", "texts.arrow", "tokens.bin"
+_LABEL_SETS = "label_sets.json"
 _WORDS, _DISTINCTIVE = "words.parquet", "distinctive.parquet"
 _COLUMNS = ("labels", "words", "lines")
 _RAW = "raw.bin"
@@ -138,7 +143,11 @@ class Index:
     Attributes:
         folder: The folder of its files.
         facts: Statistics.
-        labels: (rows,), the code of each row's class in `classes`.
+        labels: (rows,), the code of each row's label in `distinct`.
+        distinct: The different labels: the classes, or, if a text may have several, sets of them
+            as in `icaps.data.label_sets`.
+        label_sets: (L, most), the codes of the classes of each of these sets, filled up with
+            NO_CLASS; None if each text has one class.
         split: (rows,), the code of each row's split in `splits`.
         words: (rows,), number of words by `text.tokenizer.split_words`.
         lines: (rows,), the line of each row in its file from 1, or its row if the format has no
@@ -152,11 +161,18 @@ class Index:
         plain = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         self.folder = folder
         self.facts = Facts.from_dict(plain)
+        self.distinct: tuple[str, ...]
+        self.label_sets: NDArray[np.int32] | None
         columns = (np.load(folder / f"{name}.npy") for name in _COLUMNS)
         self.labels: NDArray[np.int32]
         self.words: NDArray[np.int32]
         self.lines: NDArray[np.int64]
         self.labels, self.words, self.lines = columns
+        self.distinct, self.label_sets = self.classes, None
+        if (folder / _LABEL_SETS).exists():
+            stored = json.loads((folder / _LABEL_SETS).read_text(encoding="utf-8"))
+            self.distinct = tuple(stored)
+            self.label_sets = code_sets(self.distinct, self.classes)
         rows = [split.rows for split in self.facts.splits]
         self.split: NDArray[np.int8] = np.repeat(np.arange(len(rows), dtype=np.int8), rows)
         self.tokens = Tokens(folder / _TOKENS, self.words)
@@ -186,8 +202,13 @@ class Index:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, in the order of the codes in `labels`."""
+        """The names of the classes; without several labels per text, in the order of `labels`."""
         return self.facts.classes
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a text may have any number of classes."""
+        return self.label_sets is not None
 
     @cached_property
     def splits(self) -> tuple[str, ...]:
@@ -205,11 +226,28 @@ class Index:
             raise IndexError(f"rows are numbered from 0 to {len(self) - 1}")
         return self.texts.take(rows)
 
+    def label_of(self, row: int) -> str:
+        """The label of a row: its class, or the set of its classes as in `distinct`."""
+        code: int = self.labels[row]
+        return self.distinct[code]
+
+    def with_class(self, names: Collection[str]) -> NDArray[np.bool_]:
+        """A mask (rows,) of the rows that have one of these classes at least.
+
+        Raises:
+            DataError: There is no such class.
+        """
+        codes = [self.class_code(name) for name in names]
+        if self.label_sets is None:
+            return np.isin(self.labels, codes)
+        wanted = np.isin(self.label_sets, codes).any(axis=1)  # (L,)
+        return np.asarray(wanted)[self.labels]
+
     def labelled(self, rows: NDArray[np.int64]) -> Iterator[tuple[str, str]]:
-        """The texts of rows (n,) with the names of their classes; a batch is in memory."""
+        """The texts of rows (n,) with their labels; a batch is in memory."""
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
-            names = (self.classes[code] for code in self.labels[batch].tolist())
+            names = (self.distinct[code] for code in self.labels[batch].tolist())
             yield from zip(self.text(batch), names, strict=True)
 
     def distinctive_words(self, name: str) -> list[DistinctiveWord]:
@@ -221,7 +259,7 @@ class Index:
         return read_distinctive(self.folder / _DISTINCTIVE, self.class_code(name))
 
     def class_code(self, name: str) -> int:
-        """The code of a class in `labels`.
+        """The number of a class.
 
         Raises:
             DataError: There is no such class.
@@ -266,6 +304,38 @@ class Index:
         return names.index(name)
 
 
+def code_sets(distinct: Sequence[str], classes: Sequence[str]) -> NDArray[np.int32]:
+    """The codes of the classes of each set of labels, (L, most), filled up with NO_CLASS."""
+    number = {name: code for code, name in enumerate(classes)}
+    codes = [[number[name] for name in names_in(label)] for label in distinct]
+    most = max(map(len, codes), default=0)
+    rows = [row + [NO_CLASS] * (most - len(row)) for row in codes]
+    return np.array(rows, np.int32).reshape(len(codes), most)
+
+
+def count_classes(
+    labels: NDArray[np.int32], classes: int, label_sets: NDArray[np.int32] | None
+) -> tuple[tuple[int, ...], Lengths]:
+    """The number of texts per class, and the histogram of labels per text, empty for one each.
+
+    Args:
+        labels: (rows,), codes of labels.
+        classes: Number of classes.
+        label_sets: (L, most), from `code_sets`; None if labels are classes.
+    """
+    if label_sets is None:
+        counts = np.bincount(labels, minlength=classes)
+        return tuple(counts.tolist()), NO_LENGTHS
+    texts = np.bincount(labels, minlength=len(label_sets))  # (L,)
+    has = label_sets != NO_CLASS
+    counts = np.bincount(
+        label_sets[has], np.broadcast_to(texts[:, None], has.shape)[has], minlength=classes
+    )
+    sizes = np.bincount(has.sum(1), texts).astype(int)
+    per_text = {number: int(count) for number, count in enumerate(sizes) if count}
+    return tuple(counts.astype(int).tolist()), lengths(Counter(per_text))
+
+
 def _build(
     place: Path, reading: Mapping[str, Any], folder: Path, progress: ProgressReporter
 ) -> None:
@@ -285,11 +355,16 @@ def _build(
         for part, source in sources.items():
             rows.read(part, source)
     progress.say(f"counting the words of {len(rows.lines):,} texts")
-    classes, labels = rows.class_codes()
+    classes, distinct, labels = rows.label_codes()
+    label_sets = code_sets(distinct, classes) if is_multilabel(distinct) else None
+    if label_sets is not None:
+        (folder / _LABEL_SETS).write_text(json.dumps(distinct), encoding="utf-8")
     for name, values in zip(_COLUMNS, (labels, rows.words, rows.lines), strict=True):
         np.save(folder / f"{name}.npy", np.asarray(values))
-    splits = rows.split_facts(labels, len(classes))
-    statistics = _count_words(rows.numbering, folder, np.asarray(rows.words), labels, splits)
+    splits = rows.split_facts(labels, len(classes), label_sets)
+    statistics = _count_words(
+        rows.numbering, folder, np.asarray(rows.words), labels, splits, label_sets
+    )
     facts = statistics.facts(str(place.resolve()), options, classes, splits)
     (folder / _FACTS).write_text(json.dumps(facts.to_dict()), encoding="utf-8")
     (folder / _RAW).unlink()
@@ -304,6 +379,7 @@ class _Rows:
         self.words = array("i")
         self._labels = array("i")  # numbered in the order of their first occurrence
         self._codes: defaultdict[str, int] = defaultdict(count().__next__)
+        self._classes = set[str]()
         self._splits: list[tuple[str, int, dict[str, int], Counter[int]]] = []
         self._texts, self._raw, self._progress = texts, raw, progress
 
@@ -321,29 +397,32 @@ class _Rows:
         self._progress.on_texts(rows % _REPORTED)
         self._splits.append((part, rows, dict(source.problems.counts), sentences))
 
-    def class_codes(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """The classes in order, and the code of each row's class, (rows,)."""
-        classes = sorted_labels(self._codes)
-        place = {name: number for number, name in enumerate(classes)}
+    def label_codes(self) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.int32]]:
+        """The classes and the different labels in order, and the code of each row's, (rows,)."""
+        distinct = sorted_labels(self._codes)
+        place = {name: number for number, name in enumerate(distinct)}
         codes = np.array([place[name] for name in self._codes], np.int32)
-        return classes, codes[np.asarray(self._labels)]
+        return classes_of(distinct), distinct, codes[np.asarray(self._labels)]
 
-    def split_facts(self, labels: NDArray[np.int32], classes: int) -> tuple[SplitFacts, ...]:
+    def split_facts(
+        self, labels: NDArray[np.int32], classes: int, label_sets: NDArray[np.int32] | None
+    ) -> tuple[SplitFacts, ...]:
         """The facts of each split that do not need the numbers of its words."""
         facts = []
         first = 0
         for name, rows, bad_rows, sentences in self._splits:
             words = np.asarray(self.words)[first : first + rows]
-            counts = np.bincount(labels[first : first + rows], minlength=classes).tolist()
+            counts, per_text = count_classes(labels[first : first + rows], classes, label_sets)
             split = SplitFacts(
                 name=name,
                 rows=rows,
                 bad_rows=bad_rows,
-                class_rows=tuple(counts),
+                class_rows=counts,
                 running_words=int(words.sum(dtype=np.int64)),
                 words=lengths(Counter(words.tolist())),
                 sentences=lengths(sentences),
                 sampled=sentences.total(),
+                labels=per_text,
             )
             facts.append(split)
             first += rows
@@ -355,8 +434,10 @@ class _Rows:
         self._texts.add(record.text)
         self.words.append(len(words))
         self.lines.append(record.line)
+        if record.label not in self._codes:
+            self._classes.update(names_in(record.label))
         self._labels.append(self._codes[record.label])
-        if len(self._codes) > _MOST_CLASSES:
+        if len(self._classes) > _MOST_CLASSES:
             raise DataError(
                 f"{record.file} has more than {_MOST_CLASSES:,} different labels. Name the column "
                 "of the class with --label (label=...)."
@@ -369,6 +450,7 @@ def _count_words(
     lengths: NDArray[np.int32],
     labels: NDArray[np.int32],
     splits: tuple[SplitFacts, ...],
+    label_sets: NDArray[np.int32] | None,
 ) -> WordStatistics:
     """Writes the table of words, their numbers in the texts, and the distinctive words."""
     words, merged = numbering.unite()
@@ -385,7 +467,7 @@ def _count_words(
     rank[order] = np.arange(len(order), dtype=np.int32)
     words, counts = words.take(order), counts[:, order]
     write_words(folder / _WORDS, words, counts)
-    statistics = WordStatistics(counts, len(splits[0].class_rows), splits[0].rows)
+    statistics = WordStatistics(counts, len(splits[0].class_rows), splits[0].rows, label_sets)
     with (folder / _TOKENS).open("wb") as file:
         for first, stop in raw.ranges(sorted({*statistics.points, *stops})):
             ids = rank[merged[raw.read(first, stop)]]

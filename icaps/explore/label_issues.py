@@ -86,7 +86,8 @@ def find_label_issues(index: Index, progress: ProgressReporter = SILENT) -> Labe
         progress: Receives a line per fold, and the number of rows that were predicted.
 
     Raises:
-        DataError: There are too few rows or classes, no words, or the cache can't be written.
+        DataError: There are too few rows or classes, no words, texts may have several labels, or
+            the cache can't be written.
     """
 
     def fill(folder: Path) -> None:
@@ -115,8 +116,13 @@ def cross_validate(
         A mask (rows,) of the rows that have words; the others have no probabilities.
 
     Raises:
-        DataError: There are too few rows or classes, or no words.
+        DataError: There are too few rows or classes, no words, or texts may have several labels.
     """
+    if index.multilabel:
+        raise DataError(
+            "Label errors are looked for in data with one label per text, and these texts may have "
+            "several."
+        )
     known: NDArray[np.bool_] = index.words > 0
     if known.sum() < _MIN_ROWS or len(np.unique(index.labels[known])) < 2:
         raise DataError(_too_few(int(known.sum())))

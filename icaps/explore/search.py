@@ -27,7 +27,7 @@ class Query:
             order and case. They are tokenized as texts are ("don't" is "do" and "n't").
         regex: A regular expression of RE2 that matches somewhere in the text; case-sensitive unless
             it starts with "(?i)".
-        classes: Names of classes; the row has one of them.
+        classes: Names of classes; the row has one of them at least.
         split: Name of the row's split.
         fewest_words, most_words: Bounds of the number of words, inclusive.
     """
@@ -63,7 +63,7 @@ def search(index: Index, query: Query, among: NDArray[np.bool_] | None = None) -
     if mask.shape != (len(index),):
         raise ValueError(f"the mask is {mask.shape}; it must be ({len(index)},)")
     if query.classes:
-        mask &= np.isin(index.labels, [index.class_code(name) for name in query.classes])
+        mask &= index.with_class(query.classes)
     if query.split:
         mask &= index.split == index.split_code(query.split)
     if query.fewest_words is not None:

@@ -27,6 +27,9 @@ class Lengths(NamedTuple):
     texts: tuple[int, ...]
 
 
+NO_LENGTHS = Lengths((), ())
+
+
 @dataclass(frozen=True)
 class SplitFacts:
     """The statistics of a split of a data set.
@@ -35,12 +38,14 @@ class SplitFacts:
         name: "train" or "test".
         rows: Texts with a label.
         bad_rows: Number of rows that were left out, by kind of problem.
-        class_rows: Number of texts per class, in the order of `Facts.classes`.
+        class_rows: Number of texts per class, in the order of `Facts.classes`; of several labels
+            per text each counts.
         running_words: Number of words of all texts together.
         words: Histogram of the numbers of words per text.
         sentences: Histogram of the numbers of sentences with a word, in the first `sampled` texts
             of the split, and of these in the first 100,000 characters.
         sampled: Number of texts whose sentences were counted.
+        labels: Histogram of the numbers of labels per text; empty if each text has one.
     """
 
     name: str
@@ -51,6 +56,7 @@ class SplitFacts:
     words: Lengths
     sentences: Lengths
     sampled: int
+    labels: Lengths = NO_LENGTHS
 
 
 class Growth(NamedTuple):
@@ -123,6 +129,7 @@ class Facts:
         for split, plain in zip(self.splits, facts["splits"], strict=True):
             plain["words"] = split.words._asdict()
             plain["sentences"] = split.sentences._asdict()
+            plain["labels"] = split.labels._asdict()
         return facts
 
     @classmethod
@@ -154,6 +161,10 @@ class Facts:
                 f"{split.name}: {split.rows:,} rows{f', {bad:,} bad' if bad else ''}, "
                 f"{split.running_words:,} words"
             )
+            if split.labels.lengths:
+                mean = sum(n * texts for n, texts in zip(*split.labels, strict=True)) / split.rows
+                most = split.labels.lengths[-1]
+                lines.append(f"  labels per text: up to {most:,}, mean {mean:.1f}")
             named = zip(self.classes, split.class_rows, strict=True)
             lines += [f"  class {name}: {rows:,}" for name, rows in named]
         lines.append(f"different words: {self.different_words:,}")
@@ -170,6 +181,7 @@ def _split(plain: dict[str, Any]) -> SplitFacts:
         "class_rows": tuple(plain["class_rows"]),
         "words": _lengths(plain["words"]),
         "sentences": _lengths(plain["sentences"]),
+        "labels": _lengths(plain["labels"]),
     }
     return SplitFacts(**{**plain, **frozen})
 
@@ -201,10 +213,17 @@ class WordStatistics:
         counts: (splits, V), count of each word in each split.
         classes: Number of classes.
         rows: Number of rows of the first split, from which vocabularies are built.
+        label_sets: See `ClassCounts`.
     """
 
-    def __init__(self, counts: NDArray[np.int64], classes: int, rows: int) -> None:
-        self.by_class = ClassCounts(classes, counts.shape[1])
+    def __init__(
+        self,
+        counts: NDArray[np.int64],
+        classes: int,
+        rows: int,
+        label_sets: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.by_class = ClassCounts(classes, counts.shape[1], label_sets)
         points = np.linspace(0, rows, min(_POINTS, rows) + 1).round().astype(int)
         self.points: tuple[int, ...] = tuple(points[1:].tolist())
         self._counts = counts
@@ -217,7 +236,7 @@ class WordStatistics:
 
         Args:
             ids: (n,), numbers of these words.
-            labels: (n,), the class of the text of each word.
+            labels: (n,), the label of the text of each word.
             rows: Number of rows of the split up to here; a call must end at each of `points`.
         """
         self.by_class.add(ids, labels)

@@ -20,6 +20,7 @@ MAGIC = {
     b"ARROW1": "Arrow file",
     b"\xff\xff\xff\xff": "Arrow stream",
 }
+MULTILABEL = b"icaps multilabel"  # in the metadata of files whose labels are sets of classes
 _BATCH = 1024  # rows in memory at once
 
 
@@ -38,7 +39,12 @@ class ColumnarTable:
             schema = reader.schema_arrow if kind == "Parquet" else reader.schema
             self._names = _class_names(schema) or _names_beside(file)
         self.about = FileDescription(
-            self._name, kind, tuple(schema.names), unit="row", compression=file.compression
+            self._name,
+            kind,
+            tuple(schema.names),
+            unit="row",
+            compression=file.compression,
+            multilabel=MULTILABEL in (schema.metadata or {}),
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
