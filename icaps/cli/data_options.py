@@ -38,7 +38,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--label",
-        action="append",
+        action=_OneOrMore,
         metavar="COLUMN",
         help="label column; repeat it for columns of 0 or 1, each of which is a class",
     )
@@ -68,6 +68,22 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="labels that replace those of the same texts in the data; see `icaps corrections`",
     )
+
+
+class _OneOrMore(argparse.Action):
+    """Stores a value, or a list of them if the option is repeated."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Adds a value."""
+        before = getattr(namespace, self.dest)
+        earlier = [before] if isinstance(before, str) else before
+        setattr(namespace, self.dest, [*earlier, values] if earlier else values)
 
 
 def _tab(value: str) -> str:
@@ -143,11 +159,7 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     from icaps.data.fingerprint import OPTIONS
 
     names = (*OPTIONS, "on_bad_rows")
-    reading = {name: getattr(options, name) for name in names if hasattr(options, name)}
-    match reading.get("label"):
-        case [only]:
-            reading["label"] = only
-    return reading
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def find_leak(model: str | Path, texts: Iterable[str]) -> Leak | None:
