@@ -5,9 +5,9 @@ from __future__ import annotations
 MIXED, UNCERTAIN, DIVERSE, DOUBTED = "mixed", "uncertain", "diverse", "doubted"
 CAPSULE, SEARCH, RANDOM = "capsule", "search", "random"
 ORDERS = {
-    MIXED: "uncertain texts that differ from each other; typical texts without a model",
+    MIXED: "uncertain texts that stand for many others and differ from those labelled",
     UNCERTAIN: "texts of which the model is least sure",
-    DIVERSE: "typical texts of groups in which little is labelled",
+    DIVERSE: "texts that stand for many others and differ from those labelled",
     DOUBTED: "labelled texts whose label is probably wrong",
     CAPSULE: "texts in which one capsule adds most to the predicted class",
     SEARCH: "texts that match a search",

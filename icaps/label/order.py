@@ -2,14 +2,14 @@
 
 Orders: "mixed", the default, "uncertain", "diverse", "doubted", "capsule", "search" and "random".
 An order chooses a batch of texts at a time. Of a large task, a random part of the texts is looked
-at (`MAX_TEXTS`), so that time and memory are bounded.
+at (`MAX_TEXTS`, `MAX_COMPARED`), so that time and memory are bounded; a search covers all. "mixed"
+follows each label without a training: see `label.informative`. A model's guesses are shown with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from icaps.interpret.account import BatchAccount
 from icaps.label.defaults import (
     CAPSULE,
     DEFAULT,
+    DIVERSE,
     DOUBTED,
     MIXED,
     ORDERS,
@@ -32,26 +33,12 @@ from icaps.label.defaults import (
     SEARCH,
     UNCERTAIN,
 )
-from icaps.label.diverse import cluster_choice, text_features
+from icaps.label.informative import SIMILAR, Chosen, ComparedTexts
+from icaps.label.scores import Scorer, Scores
 
 BATCH = 25  # texts that an order chooses at a time
-UNCERTAIN_TIMES = 10  # times a batch, the most uncertain texts from which "mixed" chooses
-MAX_TEXTS = 20_000  # texts that are looked at, a random part of more
-
-
-class Scorer(Protocol):
-    """A trained classifier: an `ICapsClassifier`, or a baseline.
-
-    `classes_` (J,) are its classes in the order of its probabilities.
-    """
-
-    classes_: NDArray[Any]
-
-    def predict_proba(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """Probabilities (texts, J)."""
-
-    def predict(self, X: Sequence[str]) -> NDArray[Any]:  # noqa: N803
-        """The classes (texts,), or with several per text their indicators (texts, J)."""
+MAX_TEXTS = 20_000  # texts that a model predicts for an order, a random part of more
+MAX_COMPARED = 5_000  # texts that are compared with each other
 
 
 @dataclass(frozen=True)
@@ -131,8 +118,42 @@ class Candidates:
         )
 
 
-def choose(order: Order, candidates: Candidates, model: Scorer | None = None) -> list[Choice]:
+class Comparison:
+    """The comparison of a task's texts, which is reused from batch to batch.
+
+    It has at most `MAX_COMPARED` texts without and as many with a label. A new one is made when
+    half of its texts without a label are labelled, and others are left.
+    """
+
+    def __init__(self) -> None:
+        self._ids: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._compared: ComparedTexts | None = None
+
+    def of(self, candidates: Candidates) -> tuple[NDArray[np.int64], ComparedTexts]:
+        """The ids of the compared texts, rising, and their comparison."""
+        wanted = min(len(candidates.open), MAX_COMPARED // 2)
+        inside = int(np.isin(candidates.open, self._ids).sum())
+        if self._compared is None or inside < wanted:
+            chosen = candidates.open[:MAX_COMPARED], candidates.labelled[:MAX_COMPARED]
+            self._ids = np.sort(np.concatenate(chosen))
+            texts = candidates.texts.take(self._ids)
+            self._compared = ComparedTexts.of(texts, candidates.seed)
+        return self._ids, self._compared
+
+
+def choose(
+    order: Order,
+    candidates: Candidates,
+    model: Scorer | None = None,
+    comparison: Comparison | None = None,
+) -> list[Choice]:
     """The next batch of an order; empty if no text is left.
+
+    Args:
+        order: The order.
+        candidates: What it chooses from.
+        model: A trained model.
+        comparison: Of earlier batches of the same task.
 
     Raises:
         ConfigError: The order needs a model, or one with capsules.
@@ -147,131 +168,77 @@ def choose(order: Order, candidates: Candidates, model: Scorer | None = None) ->
         return []
     if order.name in (UNCERTAIN, CAPSULE) and model is None:
         raise ConfigError(f"The order {order.name!r} needs a model; train one, or choose another.")
-    texts = candidates.texts.take(candidates.open)
-    scores = None if model is None else Scores.of(model, texts)
-    whys: Sequence[str]
-    if order.name == RANDOM:
-        chosen = np.arange(min(order.batch, len(texts)))
-        whys = ["It was drawn at random."] * len(chosen)
-    elif order.name == SEARCH:
-        chosen = np.arange(len(texts)) if scores is None else scores.by_uncertainty()
-        chosen = chosen[: order.batch]
-        whys = [f"It matches {order.pattern!r}."] * len(chosen)
-    elif order.name == CAPSULE:
-        assert order.capsule is not None
-        chosen, whys = _by_capsule(model, order.capsule, texts, order.batch)
-    elif order.name == UNCERTAIN:
-        assert scores is not None
-        chosen = scores.by_uncertainty()[: order.batch]
-        whys = [scores.sentence(n) for n in chosen.tolist()]
-    else:
-        uncertain = scores if order.name == MIXED else None
-        known = candidates.texts.take(candidates.labelled)
-        chosen, whys = _diverse(texts, known, uncertain, order.batch, candidates.seed)
+    ids, whys = _ranked(order, candidates, model, comparison or Comparison())
+    if model is None:
+        return [Choice(n, why) for n, why in zip(ids, whys, strict=True)]
+    scores = Scores.of(model, candidates.texts.take(np.array(ids, np.int64)))
     return [
-        Choice(int(candidates.open[n]), why, {} if scores is None else scores.guess(n))
-        for n, why in zip(chosen.tolist(), whys, strict=True)
+        Choice(n, why, scores.guess(place))
+        for place, (n, why) in enumerate(zip(ids, whys, strict=True))
     ]
 
 
-@dataclass(frozen=True)
-class Scores:
-    """A model's probabilities for texts.
-
-    Attributes:
-        classes: (J,), names.
-        probabilities: (n, J).
-        thresholds: (J,), of a model of several classes per text; None for one of one.
-    """
-
-    classes: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    thresholds: NDArray[np.float64] | None = None
-
-    @classmethod
-    def of(cls, model: Scorer, texts: Sequence[str]) -> Scores:
-        """The probabilities of texts."""
-        several = getattr(model, "multilabel_", False)
-        return cls(
-            tuple(map(str, model.classes_)),
-            np.asarray(model.predict_proba(texts), np.float64),
-            np.asarray(model.thresholds_, np.float64) if several else None,  # type: ignore[attr-defined]
-        )
-
-    def margins(self) -> NDArray[np.float64]:
-        """How sure the model is of each text (n,), 0 for not at all.
-
-        The probability of the most probable class minus that of the second one (margin sampling,
-        Scheffer, Decomain and Wrobel 2001). With several classes per text, the distance of the
-        nearest probability from its threshold.
-        """
-        if self.thresholds is not None:
-            return np.asarray(np.abs(self.probabilities - self.thresholds).min(1))
-        if self.probabilities.shape[1] < 2:
-            return np.ones(len(self.probabilities))
-        top = np.partition(self.probabilities, -2, axis=1)[:, -2:]  # (n, 2)
-        return np.asarray(top[:, 1] - top[:, 0])
-
-    def by_uncertainty(self) -> NDArray[np.int64]:
-        """The numbers of the texts, the least certain first, (n,)."""
-        return np.argsort(self.margins(), kind="stable")
-
-    def guess(self, n: int) -> dict[str, float]:
-        """The probability of each class, the most probable first."""
-        row = self.probabilities[n]
-        return {self.classes[j]: float(row[j]) for j in np.argsort(-row, kind="stable")}
-
-    def sentence(self, n: int) -> str:
-        """What the model is unsure of."""
-        row = self.probabilities[n]
-        if self.thresholds is not None:
-            j = int(np.abs(row - self.thresholds).argmin())
-            return (
-                f"The model is unsure of {self.classes[j]}: {row[j]:.0%}, where "
-                f"{self.thresholds[j]:.0%} decides."
-            )
-        first, *second = list(self.guess(n).items())[:2]
-        return (
-            "The model is unsure: " + ", ".join(f"{c} {p:.0%}" for c, p in [first, *second]) + "."
-        )
+def _ranked(
+    order: Order, candidates: Candidates, model: Scorer | None, comparison: Comparison
+) -> tuple[list[int], list[str]]:
+    """The ids of the next texts, and why."""
+    open_ = candidates.open
+    if order.name in (MIXED, DIVERSE):
+        return _informative(candidates, comparison, order)
+    if order.name == RANDOM:
+        chosen = open_[: order.batch].tolist()
+        return chosen, ["It was drawn at random."] * len(chosen)
+    if model is None:
+        assert order.name == SEARCH, order
+        chosen = open_[: order.batch].tolist()
+        return chosen, [f"It matches {order.pattern!r}."] * len(chosen)
+    texts = candidates.texts.take(open_)
+    if order.name == CAPSULE:
+        assert order.capsule is not None
+        places, whys = _by_capsule(model, order.capsule, texts, order.batch)
+        return open_[places].tolist(), whys
+    scores = Scores.of(model, texts)
+    places = scores.by_uncertainty()[: order.batch]
+    whys = [scores.sentence(place) for place in places.tolist()]
+    if order.name == SEARCH:
+        whys = [f"It matches {order.pattern!r}. {why}" for why in whys]
+    return open_[places].tolist(), whys
 
 
-def predicted_labels(model: Scorer, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """The names of the classes that a model predicts for each text."""
-    predicted = np.asarray(model.predict(texts))
-    if predicted.ndim == 1:
-        return [(str(name),) for name in predicted]
-    names = [str(name) for name in model.classes_]
-    return [tuple(names[j] for j in np.flatnonzero(row)) for row in predicted]
-
-
-def _diverse(
-    texts: Sequence[str],
-    known: Sequence[str],
-    scores: Scores | None,
-    count: int,
-    seed: int,
-) -> tuple[NDArray[np.int64], list[str]]:
-    """A batch of texts that differ from each other, of the uncertain ones if there are scores."""
-    features = text_features([*texts, *known], seed)
-    labelled = np.arange(len(texts), len(features))
-    if scores is None:
-        chosen, sizes = cluster_choice(features, np.arange(len(texts)), labelled, count, seed)
-        return chosen, [_group(size) + " None of them is labelled." for size in sizes.tolist()]
-    margins = scores.margins()
-    open_ = np.argsort(margins, kind="stable")[: UNCERTAIN_TIMES * count]
-    chosen, sizes = cluster_choice(
-        features, open_, labelled[:0], count, seed, 1 - margins[open_] + 1e-6
-    )
-    whys = [
-        f"{scores.sentence(n)} {_group(size)}"
-        for n, size in zip(chosen.tolist(), sizes.tolist(), strict=True)
-    ]
+def _informative(
+    candidates: Candidates, comparison: Comparison, order: Order
+) -> tuple[list[int], list[str]]:
+    """Texts that stand for many and differ; in the order "mixed" also uncertain ones."""
+    ids, compared = comparison.of(candidates)
+    open_ = np.flatnonzero(np.isin(ids, candidates.open))
+    label_of = dict(zip(candidates.labelled.tolist(), candidates.labels, strict=True))
+    labelled = np.flatnonzero(np.isin(ids, candidates.labelled))
+    scores = None
+    if order.name == MIXED and len(labelled):
+        labels = [label_of[n] for n in ids[labelled].tolist()]
+        scores = compared.quick_scores(labelled, labels, open_)
+    uncertainty = None if scores is None else 1 - scores.margins()
+    place_of = {number: place for place, number in enumerate(open_.tolist())}
+    chosen, whys = [], []
+    for one in compared.choose(open_, labelled, order.batch, uncertainty):
+        chosen.append(int(ids[one.number]))
+        whys.append(_stands_for(one))
+        if scores is not None:
+            doubt = scores.sentence(place_of[one.number], "A quick model of the labels so far")
+            whys[-1] = f"{doubt} {whys[-1]}"
     return chosen, whys
 
 
-def _group(size: int) -> str:
-    return "No other text is like it." if size == 1 else f"It is typical of {size:,} similar texts."
+def _stands_for(one: Chosen) -> str:
+    """For which texts a chosen one stands, as a sentence."""
+    if one.nearest >= SIMILAR:
+        known = "although one like it is labelled or comes before"
+    else:
+        known = "and no text like it is labelled yet"
+    if not one.similar:
+        return f"Few texts are like it, {known}."
+    verb = "text is" if one.similar == 1 else "texts are"
+    return f"{one.similar:,} other {verb} like it, {known}."
 
 
 def _matching(pattern: str, candidates: Candidates) -> NDArray[np.int64]:

@@ -35,16 +35,10 @@ from icaps.label.curve import Curve, CurvePoint
 from icaps.label.defaults import DEFAULT, DOUBTED, HELD_OUT
 from icaps.label.export import table_bytes
 from icaps.label.log import Labelled, LabelLog
-from icaps.label.order import (
-    Candidates,
-    Choice,
-    Order,
-    Scorer,
-    choose,
-    predicted_labels,
-)
+from icaps.label.order import Candidates, Choice, Comparison, Order, choose
 from icaps.label.pool import Pool, write_pool
 from icaps.label.progress import Progress
+from icaps.label.scores import Scorer, predicted_labels
 from icaps.label.settings import SETTINGS, TaskSettings, add_class, checked_name
 
 HELD_OUT_SHARE = 0.5  # of all texts at most
@@ -96,6 +90,7 @@ class LabelTask:
         self._pool = Pool(folder / _POOL)
         self._file = LabelFile(folder / _LABELS)
         self._log = LabelLog(self._file, self._pool)
+        self._comparison = Comparison()
         self._curve = Curve(folder / _SCORES)
         self._batch: tuple[Order, Scorer | None, list[Choice]] | None = None
 
@@ -493,7 +488,7 @@ class LabelTask:
             left = self._left(self._batch[2], order, skip)
         if left:
             return left
-        choices = choose(order, self._candidates(skip), model)
+        choices = choose(order, self._candidates(skip), model, self._comparison)
         self._batch = order, model, choices
         return choices
 

@@ -8,8 +8,8 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, DataError
 from icaps.label.defaults import ORDERS
-from icaps.label.diverse import cluster_choice
-from icaps.label.order import Order, Scores
+from icaps.label.order import Order
+from icaps.label.scores import Scores
 from icaps.label.task import LabelTask
 from tests.conftest import make_texts
 
@@ -70,29 +70,11 @@ def test_margins_of_two_and_of_one_class() -> None:
     assert Scores(("a",), np.array([[1.0]])).margins().tolist() == [1.0]
 
 
-def test_one_text_of_each_cluster_the_largest_first() -> None:
-    """Clusters at 0 (three texts), 10 (two) and 20 (one), the one at 10 with a label."""
-    places = [0.0, 0.1, 0.2, 10.0, 10.1, 20.0, 10.05]
-    features = np.array(places)[:, None]
-    chosen, sizes = cluster_choice(features, np.arange(6), np.array([6]), 2, seed=0)
-    assert chosen.tolist() == [1, 5]
-    assert sizes.tolist() == [3, 1]
-
-
-def test_weights_draw_the_choice_to_uncertain_texts() -> None:
-    features = np.array([[0.0], [1.0], [2.0]])
-    for weights, chosen in (([1.0, 1.0, 1.0], 1), ([9.0, 0.1, 0.1], 0), ([0.1, 0.1, 9.0], 2)):
-        numbers, _ = cluster_choice(
-            features, np.arange(3), np.zeros(0, np.int64), 1, 0, np.array(weights)
-        )
-        assert numbers.tolist() == [chosen]
-
-
 def test_a_search_finds_what_it_matches_the_least_certain_first(tmp_path: Path) -> None:
     task = task_of(tmp_path, PROBABILITIES)
     items = task.queue(4, Order("search", pattern=r"0\.2$"), Fixed(("a", "b", "c")))
     assert [item.id for item in items] == [0, 3]
-    assert items[0].why == r"It matches '0\\.2$'."
+    assert items[0].why == r"It matches '0\\.2$'. The model is unsure: a 50%, b 30%."
     with pytest.raises(DataError, match="mistake at character"):
         task.next(Order("search", pattern="("))
     for wrong in ({"name": "search"}, {"name": "random", "pattern": "x"}, {"name": "capsule"}):
