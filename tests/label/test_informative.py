@@ -62,7 +62,13 @@ def test_texts_are_chosen_as_by_hand() -> None:
 
 
 def test_equal_texts_have_equal_features_and_blank_ones_none() -> None:
-    texts = ["A loaf of bread", "A loaf of bread", "The mast and the sail", ""]
+    texts = [
+        "A loaf of bread",
+        "A loaf of bread",
+        "The mast and the sail",
+        "",
+        *make_texts(9, 1)[0],
+    ]
     features = text_features(texts, seed=0)
     assert features[0] == pytest.approx(features[1], abs=1e-9)
     assert not features[3, -300:].any()
