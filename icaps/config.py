@@ -189,7 +189,8 @@ class TrainConfig:
         "auto",
         "validation score by which an epoch is better than another: accuracy, macro_f1, or auto: "
         "macro_f1 if class_weight is balanced, else accuracy. If it is equal, the epoch with the "
-        "lower validation loss is better. last: every epoch is better than those before",
+        "lower validation loss is better. last: every epoch is better than those before. With "
+        "several labels per text, accuracy is the share of texts whose labels are all right",
     )
     validation_share: float = _field(
         0.1, "share of the texts that is held out for validation, stratified by class"
@@ -200,8 +201,9 @@ class TrainConfig:
     clip_norm: float = _field(5.0, "maximum gradient norm; 0: no clipping")
     loss: str = _field(
         "margin",
-        "margin: the paper's margin loss; cross_entropy: of the softmax of the norms times 20, "
-        "which learns from fewer texts and epochs",
+        "margin: the paper's margin loss; cross_entropy: of the softmax of the norms times 20, or "
+        "with several labels per text of a sigmoid per class, which learns from fewer texts and "
+        "epochs",
     )
     margin_present: float = _field(0.9, "norm that the true class should reach", "m+")
     margin_absent: float = _field(0.1, "norm that other classes should stay below", "m-")
@@ -209,7 +211,8 @@ class TrainConfig:
     class_weight: str = _field(
         "none",
         "weight of a text in the loss, by its class. none: 1; balanced: training texts / (classes "
-        "times texts of the class), so that all classes count the same, however rare",
+        "times texts of the class), so that all classes count the same, however rare. With several "
+        "labels per text it is the weight of a label",
     )
     # For `icaps.train.objectives`:
     purity_weight: float = _field(

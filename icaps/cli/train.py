@@ -217,8 +217,6 @@ def _fit_and_test(
         unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
         classes = list(map(str, classifier.classes_))
         save_examples(choose_examples(unseen, classes), options.out)
-    if classifier.multilabel_:
-        return 0
     part = "train" if test is None else "test"
     if first:
         progress.say(f"counting what the capsules do with the {part} texts")

@@ -17,6 +17,8 @@ def balanced_weights(labels: NDArray[np.integer[Any]], num_classes: int) -> NDAr
 
     Their mean over the texts is 1. A class without a text has weight 0 and is not counted.
 
+    With several labels per text, pairs of a text and one of its labels stand for texts.
+
     Args:
         labels: (texts,), class numbers of the training texts.
         num_classes: J.

@@ -482,6 +482,7 @@ def test_the_command_trains_and_explains(tmp_path: Path) -> None:
     assert facts["target"] in facts["predicted"]
     assert set(facts["account"]) == set(NAMES)
     assert json.loads((out / "examples.json").read_text())
+    assert (out / "global_view" / "view.json").is_file()
     assert load_file(out / "model.safetensors")["capsules.capsule_bias"].shape[1] == 3
 
 
