@@ -22,6 +22,25 @@ TERMS = {
 }
 
 
+_OF_SEVERAL = {  # where a text may have several labels
+    "probability": "How sure the model is of a class by itself, calibrated on texts held out from "
+    "training; the probabilities of the classes need not add up to 100%.",
+    "threshold": "The probability from which a class is predicted, chosen for each class on texts "
+    "held out from training; a text may have several classes, or none.",
+    "norm": "The length of the vector (capsule) that the network computes for a class, from 0 to "
+    "1; the probability of the class follows from it.",
+    "routing": "How much of a capsule's vote goes to a class (β).",
+}
+
+
+def terms(multilabel: bool) -> dict[str, str]:
+    """What each term means, also where a text may have several labels."""
+    if not multilabel:
+        return TERMS
+    first = {term: _OF_SEVERAL[term] for term in ("probability", "threshold")}
+    return first | {term: _OF_SEVERAL.get(term, line) for term, line in TERMS.items()}
+
+
 def sentence(term: str) -> str:
     """What a term means, one of `TERMS`."""
     return TERMS[term]

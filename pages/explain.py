@@ -29,13 +29,14 @@ def main() -> None:
         explanation = explanations.explain(model, text, options)
         with answer:
             view.show_prediction(explanation)
+            inputs.ask_predicted_class(explanation)
         with switch:
             shading = inputs.ask_shading(explanation)
         view.show_text(explanation, shading)
         result_warnings.show_at_answer(models.warnings(model))
     with right:
         trust.show_trust(model, explanation, shading)
-        view.show_glossary()
+        view.show_glossary(explanation.multilabel)
         view.show_reasons(explanation)
         if not explanation.blank:
             with view.expander("try_words") as opened, error_boundary.shown():

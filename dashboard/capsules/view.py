@@ -14,6 +14,7 @@ from dashboard.cache.models import RoutedExcerpt
 from dashboard.capsules.inputs import BY_CONTRIBUTION
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import capsule_card, capsule_text, chart_card, download_task
+from icaps.data.label_sets import names_in, shown_label
 from icaps.errors import DataError
 from icaps.html import escape, printable
 from icaps.interpret import controls, tables
@@ -38,7 +39,7 @@ def show_facts(report: GlobalReport) -> None:
         (
             "Purity",
             _percent(facts["purity"]),
-            "Share of all wins in which the text's class is the main class of the capsule.",
+            "Share of all wins in which the predicted class is the main class of the capsule.",
         ),
         (
             "Top 3 per class",
@@ -46,13 +47,13 @@ def show_facts(report: GlobalReport) -> None:
             "Share of a class's texts that its three largest capsules win, mean over the classes; "
             f"with shuffled winners {_percent(_mean(facts['top_share_shuffled']))}.",
         ),
-        ("Accuracy", _percent(facts["accuracy"]), _describe_sample(report)),
+        (_measure(report), _percent(facts["accuracy"]), _describe_measure(report)),
     )
     if report.view.shares is not None:
-        number = report.view.shares.effective.sum() / max(report.view.tally.texts, 1)
+        number = report.view.shares.effective.sum() / max(report.view.tally.predictions, 1)
         metrics += (
             (
-                "Capsules per text",
+                "Capsules per class" if report.multilabel else "Capsules per text",
                 f"{number:.1f}",
                 "How many capsules share a decision, mean over the texts: the effective number, "
                 "exp of the entropy of their positive shares of the score. 1 if one capsule adds "
@@ -221,9 +222,10 @@ def _show_cards(
     limit = settings.current().text_characters
     shown = tuple(text.text[:limit] for text in texts)
     for text, explanation in zip(texts, explanations.through_capsules(model, shown), strict=True):
-        about = f"Text {text.number:,}, class {text.label}"
-        if explanation.predicted != text.label:
-            about += f", predicted {explanation.predicted}"
+        about = f"Text {text.number:,}, class {shown_label(text.label)}"
+        given = explanation.given_classes if explanation.multilabel else [explanation.predicted]
+        if set(given) != set(names_in(text.label)):
+            about += f", predicted {', '.join(given) or 'no class'}"
         if not of_routing:
             about += f"; contribution {text.routing:.3f}"
         with st.container(key=f"example {key} {text.number}", gap="xsmall"):
@@ -285,17 +287,17 @@ def show_own_text(model: ModelFolder, report: GlobalReport, capsule: int, text: 
 
 def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> None:
     """The accuracy lost with the capsule switched off, and with each other one."""
-    lost = report.capsules.set_index("capsule").loc[capsule]
+    lost, measure = report.capsules.set_index("capsule").loc[capsule], _measure(report)
     with st.container(horizontal=True, gap="medium"):
-        st.metric("Accuracy lost without it", f"{lost['cost']:+.2%}", width="content")
+        st.metric(f"{measure} lost without it", f"{lost['cost']:+.2%}", width="content")
         st.metric("on texts it won", _signed(lost["own_cost"]), width="content")
         st.metric("on others", _signed(lost["other_cost"]), width="content")
-    st.html('<p class="chart-title">Accuracy lost with each capsule switched off</p>')
+    st.html(f'<p class="chart-title">{measure} lost with each capsule switched off</p>')
     chart_card.show(
         lambda ink: charts.knock_out_bars(report.capsules, order, capsule, ink),
         report.capsules,
         "knock-out",
-        "Accuracy lost with each capsule switched off",
+        f"{measure} lost with each capsule switched off",
     )
     recalls = tables.recalls(report.view.knock_out, report.classes)
     change = pd.DataFrame({"with all": recalls.iloc[0], "without it": recalls.iloc[1 + capsule]})
@@ -303,8 +305,9 @@ def show_knock_out(report: GlobalReport, capsule: int, order: Sequence[int]) -> 
     st.dataframe(change.rename_axis("recall of").map("{:.2%}".format), width="stretch")
     few = report.view.few
     st.caption(
-        f"{len(few.capsules)} capsules alone ({', '.join(map(str, few.capsules))}) reach an "
-        f"accuracy of {few.accuracy:.1%}, all capsules {few.of_all:.1%}: the smallest set that a "
+        f"{len(few.capsules)} capsules alone ({', '.join(map(str, few.capsules))}) reach "
+        f"{'a' if report.multilabel else 'an'} {report.measure} of {few.accuracy:.1%}, all "
+        f"capsules {few.of_all:.1%}: the smallest set that a "
         "greedy search found, on a sample of the texts."
     )
 
@@ -393,7 +396,7 @@ def _statistics(report: GlobalReport) -> dict[str, str]:
     facts = report.facts
     alive = report.capsules[report.capsules["state"] == "alive"]
     return {
-        "accuracy": f"{facts['accuracy']:.2%}",
+        report.measure: f"{facts['accuracy']:.2%}",
         "capsules alive": str(facts["alive"]),
         "capsules dead": str(facts["dead"]),
         "purity": f"{facts['purity']:.3f}",
@@ -401,8 +404,8 @@ def _statistics(report: GlobalReport) -> dict[str, str]:
         "top 3 per class, shuffled winners": _percent(_mean(facts["top_share_shuffled"])),
         "divergence of words within a class, bits": _plain(facts["divergence"]),
         "divergence of shuffled words": _plain(facts["divergence_random"]),
-        "accuracy lost on a capsule's own texts, mean": f"{alive['own_cost'].mean():.3%}",
-        "accuracy lost on other texts, mean": f"{alive['other_cost'].mean():.3%}",
+        f"{report.measure} lost on a capsule's own texts, mean": f"{alive['own_cost'].mean():.3%}",
+        f"{report.measure} lost on other texts, mean": f"{alive['other_cost'].mean():.3%}",
         "capsules that are enough": str(len(report.view.few.capsules)),
         "purity weight in training": f"{report.classifier.train_config_.purity_weight:g}",
     }
@@ -430,7 +433,28 @@ def _without_command(source: str, message: str) -> str:
 def _describe_sample(report: GlobalReport) -> str:
     tally = report.view.tally
     blank = f", and {tally.blank:,} without a known word" if tally.blank else ""
+    if report.multilabel:
+        blank = (
+            f" with {tally.predictions:,} predicted classes, each of which is counted; "
+            f"{tally.undecided:,} have none{blank}"
+        )
     return f"Counted over {tally.texts:,} {report.view.origin.part} texts{blank}."
+
+
+def _measure(report: GlobalReport) -> str:
+    """`GlobalReport.measure` as a title."""
+    return "Micro F1" if report.multilabel else "Accuracy"
+
+
+def _describe_measure(report: GlobalReport) -> str:
+    """What the accuracy is of; of several labels per text what micro F1 is."""
+    if not report.multilabel:
+        return _describe_sample(report)
+    exact = _percent(report.facts["subset_accuracy"])
+    return (
+        "F1 of all decisions on a text and a class together; the classes of "
+        f"{exact} of the texts are all right and complete. {_describe_sample(report)}"
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -68,12 +68,39 @@ def _take_example(examples: Mapping[str, str]) -> None:
         st.session_state.text = examples[st.session_state.example]
 
 
+def ask_predicted_class(explanation: Explanation) -> None:
+    """Asks which of several predicted classes is explained; sets the target of the page."""
+    names = list(explanation.given_classes)
+    if len(names) < 2 and explanation.target in names:
+        return
+    if not names or not explanation.multilabel:
+        return
+    st.session_state["predicted classes"] = (
+        explanation.target if explanation.target in names else None
+    )
+    st.pills(
+        "Explain",
+        names,
+        format_func=error_boundary.plain,
+        key="predicted classes",
+        on_change=_explain_class,
+        args=(explanation.predicted,),
+        help="Each predicted class has an account of its own.",
+    )
+
+
+def _explain_class(first: str) -> None:
+    """Explains the class that was picked."""
+    picked = st.session_state["predicted classes"]
+    st.session_state.target = url_state.PREDICTED if picked in (None, first) else picked
+
+
 def ask_shading(explanation: Explanation) -> str:
     """Asks how the text is shaded: one of `url_state.SHADINGS`; not for a text without a reason."""
     if explanation.blank:
         return url_state.EVERY_WORD
     labels = {url_state.EVERY_WORD: "Every word", url_state.KGRAMS: "K-grams"}
-    if explanation.target != explanation.predicted:
+    if explanation.target != explanation.predicted and not explanation.multilabel:
         labels[url_state.CONTRAST] = error_boundary.plain(
             f"Why {explanation.predicted} rather than {explanation.target}"
         )

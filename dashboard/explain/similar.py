@@ -10,6 +10,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker, download_task
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import reading_arguments
+from icaps.data.label_sets import shown_label
 from icaps.data.text_hash import text_hash
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape
@@ -69,7 +70,8 @@ def _preset_training_data(model: ModelFolder) -> None:
 def _show_nearest(nearest: Nearest, corrected: Mapping[int, str]) -> None:
     rows = "".join(
         f'<tr><td dir="auto">{escape(_shorten(text.text))}'
-        f'<td class="name">{escape(corrected.get(text_hash(text.text), text.label))}'
+        '<td class="name">'
+        f"{escape(shown_label(corrected.get(text_hash(text.text), text.label)))}"
         f'<td class="n">{text.similarity:.3f}'
         for text in nearest.neighbours
     )

@@ -10,7 +10,6 @@ from dashboard import error_boundary, glossary, nav
 from dashboard.cache import explanations, models
 from dashboard.explain.charts import class_bars, drawn_classes
 from dashboard.explain.routing_chart import drawn_kgrams, routing_chart
-from dashboard.glossary import TERMS
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import CONTRAST, EVERY, KGRAMS
 from dashboard.widgets import downloads
@@ -72,11 +71,12 @@ def show_reasons(explanation: Explanation) -> None:
             _show_scores(explanation)
 
 
-def show_glossary() -> None:
+def show_glossary(multilabel: bool = False) -> None:
     """A fold that says in a sentence what each term means."""
     with st.expander("How to read this", icon=":material/help:", key="glossary"):
         rows = "".join(
-            f"<dt>{escape(term)}</dt><dd>{escape(line)}</dd>" for term, line in TERMS.items()
+            f"<dt>{escape(term)}</dt><dd>{escape(line)}</dd>"
+            for term, line in glossary.terms(multilabel).items()
         )
         st.html(f'<dl class="glossary">{rows}</dl>')
 
@@ -111,8 +111,10 @@ def show_downloads(
 
 
 def _verdict(explanation: Explanation) -> str:
-    """The predicted class, its probability, and notices; HTML."""
-    if explanation.blank:
+    """The predicted classes, their probability, and notices; HTML."""
+    if explanation.multilabel and not explanation.blank:
+        lines = _verdict_of_several(explanation)
+    elif explanation.blank:
         line = explanation.verdict if explanation.words else "Type some text to see a prediction."
         lines = [f'<p class="verdict">{line}</p>']
     else:
@@ -123,6 +125,28 @@ def _verdict(explanation: Explanation) -> str:
         ]
     lines += [f'<p class="notice">{escape(line)}</p>' for line in explanation.notices]
     return f'<div role="status">{"".join(lines)}</div>'
+
+
+def _verdict_of_several(explanation: Explanation) -> list[str]:
+    """All predicted classes with their probabilities, or that there is none; HTML."""
+    colors = class_colors(explanation.classes)
+    chances = dict(zip(explanation.classes, explanation.probabilities, strict=True))
+    names, count = explanation.given_classes, len(explanation.classes)
+    if not names:
+        name = explanation.predicted
+        limit = chance(explanation.threshold_by_class[name])
+        line = f"The most probable is {name}: {chance(chances[name])}, its threshold is {limit}."
+        return ['<p class="verdict">No class</p>', f'<p class="sure">{escape(line)}</p>']
+    shown = "".join(
+        f'<span style="border-color:{colors[name]}">{escape(name)} '
+        f"<i>{chance(chances[name])}</i></span>"
+        for name in names
+    )
+    reach = "reaches its threshold" if len(names) == 1 else "reach their thresholds"
+    line = f"{len(names)} of {count} classes {reach}"
+    if explanation.target != names[0] or len(names) > 1:
+        line += f" · shown is the evidence for {explanation.target}"
+    return [f'<p class="verdict several">{shown}</p>', f'<p class="sure">{escape(line)}</p>']
 
 
 def _confidence(explanation: Explanation) -> str:
@@ -181,7 +205,7 @@ def _show_attention(explanation: Explanation) -> None:
 
 def _show_scores(explanation: Explanation) -> None:
     """All classes, the most probable first, with their norms."""
-    st.caption(f"Norm: {glossary.sentence('norm')}")
+    st.caption(f"Norm: {glossary.terms(explanation.multilabel)['norm']}")
     has_account = len(explanation.account.bias) > 0
     table = pd.DataFrame(
         {
@@ -190,7 +214,13 @@ def _show_scores(explanation: Explanation) -> None:
             "norm": explanation.scores,
             "bias": explanation.account.bias if has_account else None,
         }
-    ).sort_values("norm", ascending=False, kind="stable")
+    )
     numbers = {"probability": "{:.1%}", "norm": "{:.3f}"}
+    if explanation.multilabel:
+        table.insert(2, "threshold", explanation.thresholds)
+        table.insert(3, "predicted", table["class"].isin(explanation.given_classes))
+        numbers["threshold"] = "{:.1%}"
+    first = "probability" if explanation.multilabel else "norm"
+    table = table.sort_values(first, ascending=False, kind="stable")
     numbers |= {"bias": "{:+.3f}"} if has_account else {}
     st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)

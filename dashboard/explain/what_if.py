@@ -20,6 +20,7 @@ from icaps.config import ROUTING, ExplainOptions
 from icaps.faithfulness.reason_results import Flip, flip_sentence
 from icaps.faithfulness.reason_test import ACTIONS, DELETE, KEEP, MASK, words_under
 from icaps.html import chance, printable
+from icaps.inference import predicted_sets
 from icaps.results import Explanation
 
 MAX_WORDS = 300  # of a text, for its words to be offered one by one
@@ -93,9 +94,11 @@ def _show_change(
     columns = {before: explanation.probabilities, after: chances}
     table = pd.DataFrame({"class": explanation.classes, **columns})
     table["change"] = table[after] - table[before]
-    predicted = explanation.classes[int(np.argmax(norms))] if any(norms) else "no class"
     subject = subject or after.capitalize()
-    if predicted != explanation.predicted:
+    predicted = explanation.classes[int(np.argmax(norms))] if any(norms) else "no class"
+    if explanation.multilabel:
+        _say_sets(model, explanation, norms, subject)
+    elif predicted != explanation.predicted:
         line = f"{subject} it is {predicted}, not {explanation.predicted}."
         st.warning(error_boundary.plain(line), icon=":material/swap_horiz:")
     else:
@@ -107,6 +110,28 @@ def _show_change(
     st.dataframe(table.style.format(numbers), width="stretch", hide_index=True)
 
 
+def _say_sets(
+    model: ModelFolder, explanation: Explanation, norms: Sequence[float], subject: str
+) -> None:
+    """Which classes are no longer predicted, and which are then, of several labels per text."""
+    reached = predicted_sets(models.load(model).network_, np.array(norms))
+    after = [name for name, given in zip(explanation.classes, reached, strict=True) if given]
+    lost = [name for name in explanation.given_classes if name not in after]
+    new = [name for name in after if name not in explanation.given_classes]
+    parts = [f"{', '.join(lost)} {_is(lost)} no longer predicted"] if lost else []
+    parts += [f"{', '.join(new)} {_is(new)} predicted"] if new else []
+    if parts:
+        line = f"{subject} {'; '.join(parts)}."
+        st.warning(error_boundary.plain(line), icon=":material/swap_horiz:")
+        return
+    line = f"{subject} the same is predicted: {', '.join(after) or 'no class'}."
+    st.write(error_boundary.plain(line))
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
 def widget_key(name: str, explanation: Explanation) -> str:
     """Key of a widget that is reset with another text or other K-grams."""
     content = repr((explanation.text, [(k.start, k.end) for k in explanation.kgrams]))
@@ -115,7 +140,8 @@ def widget_key(name: str, explanation: Explanation) -> str:
 
 def _show_flip(model: ModelFolder, explanation: Explanation, options: ExplainOptions) -> None:
     """The smallest set that flips the class, out of more K-grams than are shaded."""
-    more = replace(options, target=None, top_capsules=BOUNDS["k1"][1], top_kgrams=FLIP_KGRAMS)
+    target = explanation.target if explanation.multilabel else None
+    more = replace(options, target=target, top_capsules=BOUNDS["k1"][1], top_kgrams=FLIP_KGRAMS)
     for ranking in dict.fromkeys([options.ranking, ROUTING]):  # the latter covers more words
         wide = explanations.explain(model, explanation.text, replace(more, ranking=ranking))
         flip = explanations.flip(model, wide)

@@ -11,6 +11,7 @@ from dashboard import error_boundary, quotas, settings, url_state
 from dashboard.cache import data
 from dashboard.cache.data import DataKey
 from dashboard.many import table
+from dashboard.many.charts import names_of
 from dashboard.widgets import data_picker, live_text
 from icaps.data.preview import UNCLEAR
 from icaps.data.problems import FileError, UnclearColumnsError
@@ -84,7 +85,7 @@ def publish(texts: Texts) -> None:
 
 def ask_class(predicted: pd.Series) -> str:
     """Asks for the predicted class whose texts are listed; empty for all."""
-    counts = predicted[predicted != ""].value_counts()
+    counts = names_of(predicted[predicted != ""]).value_counts()
     everything = f"all ({len(predicted):,})"
     names = {everything: "", **{f"{name} ({n:,})": str(name) for name, n in counts.items()}}
     chosen = st.selectbox("Predicted class", list(names), key="many class")

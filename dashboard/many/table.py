@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import quotas
+from icaps.data.label_sets import format_label_set
 from icaps.data.text_lines import split_lines
 from icaps.html import decimals, printable
 from icaps.interpret.local import Reasons
@@ -20,7 +21,7 @@ Calibrate: TypeAlias = Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]
 MOST_WORDS = 10  # in a cell of the table
 _DIGITS = 4  # of the table
 _KGRAM = ("start", "end", "capsule", "share")
-_WORD = ("start", "end", "count", "share", "known")
+_WORD = ("start", "end", "count", "share", "known", "neutral")
 
 
 def from_lines(text: str) -> tuple[str, ...]:
@@ -39,7 +40,9 @@ class Explained:
     Attributes:
         table: A row per text: text, predicted, probability, a norm per class, K-grams and their
             shares, the words with the largest shares, the bias, and the part of the norm that the
-            words of the K-grams carry.
+            words of the K-grams carry. With several labels per text, `predicted` is a set of them
+            (`label_sets`), `probability` is that of the explained class, and two columns follow:
+            `probabilities` and `words by class`, of all predicted classes.
         words: All words of each batch with their shares.
         classes: Names, in the order of labels.
     """
@@ -47,11 +50,14 @@ class Explained:
     table: pd.DataFrame
     words: Sequence["_Words"]
     classes: Sequence[str]
+    multilabel: bool = False
 
     def to_json(self, model: Mapping[str, str], columns: pd.DataFrame) -> str:
         """A list with an object per text, each on a line, with the names of `icaps explain --json`.
 
-        `words` has every word with its share; the norm of `target` is `bias` and all shares.
+        `words` has every word with its share; the norm of `target` is `bias` and all shares. With
+        several labels per text, `predicted` is a list, and `accounts` has the bias and the shares
+        of the words for each predicted class.
 
         Args:
             model: Facts about the model, such as its name, which each object has.
@@ -84,12 +90,14 @@ def explain(parts: Iterable[Reasons], classes: Sequence[str], calibrate: Calibra
         classes: Names, in the order of labels.
         calibrate: Turns norms (texts, J) into probabilities (texts, J).
     """
-    frames, words = [], []
+    frames, words, multilabel = [], [], False
     for part in parts:
-        frames.append(_frame(part, classes, calibrate))
-        words.append(_Words.of(part, calibrate))
+        multilabel = part.predicted_sets is not None
+        accounts = _Accounts.of(part, calibrate) if multilabel else None
+        frames.append(_frame(part, classes, calibrate, accounts))
+        words.append(_Words.of(part, calibrate, accounts))
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    return Explained(table, words, classes)
+    return Explained(table, words, classes, multilabel)
 
 
 def to_frame(
@@ -99,7 +107,45 @@ def to_frame(
     return explain(parts, classes, calibrate).table
 
 
-def _frame(part: Reasons, classes: Sequence[str], calibrate: Calibrate) -> pd.DataFrame:
+class _Accounts(NamedTuple):
+    """The accounts of all predicted classes of B texts, of a model of several labels per text.
+
+    Attributes:
+        classes: (B, R), the predicted classes of each text, the most probable first; -1 if there
+            are fewer than R.
+        chances: (B, R), their probabilities.
+        shares: R times (T,), what each word adds to the norm of that class.
+        biases: R times (B,).
+    """
+
+    classes: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    shares: Sequence[NDArray[np.float32]]
+    biases: Sequence[NDArray[np.floating[Any]]]
+
+    @classmethod
+    def of(cls, part: Reasons, calibrate: Calibrate) -> "_Accounts":
+        """Of the reasons of a batch."""
+        chances, sets = calibrate(part.norms), part.predicted_sets
+        assert sets is not None
+        order = np.where(sets, -chances, np.inf).argsort(1, kind="stable")
+        order = order[:, : int(sets.sum(1).max(initial=0))]  # (B, R)
+        rows = np.arange(len(order))[:, None]
+        return cls(
+            np.where(sets[rows, order], order, -1),
+            chances[rows, order],
+            [part.account.word_shares(column).astype(np.float32) for column in order.T],
+            [part.account.biases(column) for column in order.T],
+        )
+
+    def names(self, text: int, classes: Sequence[str]) -> list[str]:
+        """The predicted classes of a text."""
+        return [classes[j] for j in self.classes[text].tolist() if j >= 0]
+
+
+def _frame(
+    part: Reasons, classes: Sequence[str], calibrate: Calibrate, accounts: _Accounts | None
+) -> pd.DataFrame:
     norms = {f"norm {name}": part.norms[:, n].astype(float) for n, name in enumerate(classes)}
     kgrams = part.kgrams.text.tolist()
     frame = {
@@ -109,16 +155,43 @@ def _frame(part: Reasons, classes: Sequence[str], calibrate: Calibrate) -> pd.Da
         **norms,
         "K-grams": _joined(kgrams, part.spell(), len(part.texts)),
         "K-gram shares": _joined(kgrams, map(_signed, part.kgram_shares.tolist()), len(part.texts)),
-        "words": _largest_words(part),
+        "words": _largest_words(part, part.word_shares),
         "covered": part.covered.astype(float),
         "bias": part.biases.astype(float),
     }
+    if accounts is not None:
+        frame |= _columns_of_sets(part, classes, accounts, calibrate)
     return pd.DataFrame(frame).round(_DIGITS)
 
 
-def _largest_words(part: Reasons) -> list[str]:
-    """The words of each text whose shares are largest, for or against, with their shares."""
-    tokens, shares = part.batch.tokens, part.word_shares
+def _columns_of_sets(
+    part: Reasons, classes: Sequence[str], accounts: _Accounts, calibrate: Calibrate
+) -> dict[str, Any]:
+    """The columns that differ where a text may have several labels."""
+    texts = np.arange(len(part.texts))
+    names = [accounts.names(n, classes) for n in texts.tolist()]
+    words = [_largest_words(part, shares) for shares in accounts.shares]
+    chances = accounts.chances.round(_DIGITS).tolist()
+    return {
+        "predicted": [
+            "" if blank else format_label_set(row)
+            for blank, row in zip(part.blank, names, strict=True)
+        ],
+        "probability": calibrate(part.norms)[texts, part.targets],
+        "probabilities": [
+            " | ".join(f"{name} {chances[n][r]}" for r, name in enumerate(row))
+            for n, row in enumerate(names)
+        ],
+        "words by class": [
+            " ‖ ".join(f"{name}: {words[r][n]}" for r, name in enumerate(row))
+            for n, row in enumerate(names)
+        ],
+    }
+
+
+def _largest_words(part: Reasons, shares: NDArray[np.floating[Any]]) -> list[str]:
+    """The words of each text whose shares (T,) are largest, for or against, with their shares."""
+    tokens = part.batch.tokens
     assert tokens.spans is not None
     text = np.repeat(np.arange(len(part.texts)), tokens.words_per_text)
     order = np.lexsort((-np.abs(shares), text))  # text after text, the largest share first
@@ -143,10 +216,11 @@ def _signed(share: float) -> str:
 
 
 class _Words(NamedTuple):
-    """What the JSON of B texts needs as columns; some 14 bytes per word beside the texts."""
+    """What the JSON of B texts needs as columns; some 15 bytes per word beside the texts."""
 
     texts: Sequence[str]
     predicted: Sequence[int | None]  # None for a blank text
+    accounts: _Accounts | None  # of several labels per text
     targets: Sequence[int]
     norms: NDArray[np.float32]
     probabilities: NDArray[np.float64]
@@ -159,19 +233,22 @@ class _Words(NamedTuple):
     counts: NDArray[np.uint8]
     shares: NDArray[np.float32]
     known: NDArray[np.bool_]
+    neutral: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, part: Reasons, calibrate: Calibrate) -> "_Words":
+    def of(cls, part: Reasons, calibrate: Calibrate, accounts: _Accounts | None) -> "_Words":
         """Of the reasons of a batch."""
         tokens = part.batch.tokens
         assert tokens.spans is not None
         counts = part.windows.count_per_word(len(part.word_shares))
+        counted = part.account.counts(part.targets)
         return cls(
             texts=part.texts,
             predicted=[
                 None if blank else number
                 for number, blank in zip(part.predicted.tolist(), part.blank.tolist(), strict=True)
             ],
+            accounts=accounts,
             targets=part.targets.tolist(),
             norms=part.norms,
             probabilities=calibrate(part.norms),
@@ -184,19 +261,19 @@ class _Words(NamedTuple):
             counts=counts.clip(max=255).astype(np.uint8),
             shares=part.word_shares.astype(np.float32),
             known=tokens.ids != UNK,
+            neutral=np.zeros(len(tokens.ids), bool) if counted is None else ~counted,
         )
 
     def facts(self, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Plain data of each text."""
         norms, probabilities = self.norms.tolist(), self.probabilities.tolist()
-        columns = (*self.spans.T, self.counts, self.shares, self.known)
+        columns = (*self.spans.T, self.counts, self.shares, self.known, self.neutral)
         for n, text in enumerate(self.texts):
-            predicted = self.predicted[n]
             kgrams = slice(self.kgram_offsets[n], self.kgram_offsets[n + 1])
             words = slice(self.offsets[n], self.offsets[n + 1])
             yield {
                 "text": text,
-                "predicted": None if predicted is None else classes[predicted],
+                "predicted": self._predicted(n, classes),
                 "target": classes[self.targets[n]],
                 "scores": dict(zip(classes, norms[n], strict=True)),
                 "probabilities": dict(zip(classes, probabilities[n], strict=True)),
@@ -207,7 +284,28 @@ class _Words(NamedTuple):
                     for start, end, *others in _rows(self.kgrams, kgrams)
                 ],
                 "words": [_row(_WORD, *values) for values in _rows(columns, words)],
+                **self._accounts(n, words, classes),
             }
+
+    def _predicted(self, text: int, classes: Sequence[str]) -> str | list[str] | None:
+        if self.accounts is not None:
+            return self.accounts.names(text, classes)
+        number = self.predicted[text]
+        return None if number is None else classes[number]
+
+    def _accounts(self, text: int, words: slice, classes: Sequence[str]) -> dict[str, Any]:
+        """Bias and shares of words for each predicted class, where there may be several."""
+        if self.accounts is None:
+            return {}
+        return {
+            "accounts": {
+                name: {
+                    "bias": float(self.accounts.biases[r][text]),
+                    "shares": self.accounts.shares[r][words].astype(float).round(8).tolist(),
+                }
+                for r, name in enumerate(self.accounts.names(text, classes))
+            }
+        }
 
 
 def _rows(columns: Iterable[NDArray[Any]], rows: slice) -> Iterator[tuple[Any, ...]]:

@@ -16,12 +16,15 @@ from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.widgets import chart_card, downloads, shaded_text
 from icaps.config import ExplainOptions
+from icaps.data.label_sets import shown_label
 from icaps.html import escape
 from icaps.interpret.local import Reasons
 from icaps.reports.files import ModelName
+from icaps.results import Explanation
 
-_FIRST = ("text", "predicted", "probability", "words", "covered", "K-grams", "K-gram shares")
-_WIDE = ("text", "words", "K-grams", "K-gram shares")
+_FIRST = ("text", "predicted", "probability", "probabilities", "words", "words by class")
+_FIRST += ("covered", "K-grams", "K-gram shares")
+_WIDE = ("text", "words", "words by class", "K-grams", "K-gram shares")
 
 
 def with_progress(parts: Iterable[Reasons], total: int) -> Iterator[Reasons]:
@@ -45,6 +48,8 @@ def show_classes(explained: Explained) -> None:
             "predicted-classes",
             "The number of texts per predicted class.",
         )
+        if explained.multilabel:
+            st.caption("A text with several predicted classes counts for each of them.")
 
 
 def show_table(
@@ -58,8 +63,13 @@ def show_table(
     predicted = ask_class(explained.table["predicted"])
     table = pd.concat([explained.table, texts.frame.add_suffix(" (file)")], axis=1)
     if predicted:
-        table = table[table["predicted"] == predicted]
+        names = charts.names_of(table["predicted"])
+        table = table.loc[names.index[names == predicted]]
     columns = table.columns
+    shown = table
+    if explained.multilabel:
+        labels = table["predicted"]
+        shown = table.assign(predicted=labels.map(lambda label: label and shown_label(label)))
     first = [column for column in _FIRST if column in columns]
     others = [
         f"{column} (file)" for column in texts.columns
@@ -67,7 +77,7 @@ def show_table(
     rest = [column for column in columns if column not in (*first, *others)]
     st.caption("Choose a row to see its text with the words shaded.")
     event = st.dataframe(
-        table,
+        shown,
         width="stretch",
         hide_index=True,
         column_order=[*first[:3], *others, *first[3:], *rest],
@@ -102,10 +112,20 @@ def show_text(model: ModelFolder, text: str, options: ExplainOptions) -> None:
     """One text with its words shaded, and a link to its explanation."""
     explanation = explanations.explain(model, text, options)
     st.html(
-        f'<p class="side-title">{escape(explanation.predicted)}</p>'
+        f'<p class="side-title">{escape(_title(explanation))}</p>'
         f"{shaded_text.kgram_card(explanation)}"
     )
+    for name in explanation.other_classes:
+        st.html(f'<p class="chart-title">What the words add for {escape(name)}</p>')
+        st.html(shaded_text.account_card(explanation, of=name, bars=False))
     shaded_text.link_to_explain(model, text)
+
+
+def _title(explanation: Explanation) -> str:
+    """What is predicted."""
+    if not explanation.multilabel:
+        return explanation.predicted
+    return ", ".join(explanation.given_classes) or "No class"
 
 
 def _selection(

@@ -172,10 +172,7 @@ def show_learning(run: Run) -> None:
             else explained[0]
         )
         explanation = explanations[epoch]
-        probability = max(explanation.probabilities)
-        st.write(
-            error_boundary.plain(f"After epoch {epoch}: {explanation.predicted}, {probability:.0%}")
-        )
+        st.write(error_boundary.plain(f"After epoch {epoch}: {_prediction(explanation)}"))
         _show_watched_text(explanation)
     table = charts.use_table(snapshots)
     colors = class_colors(snapshots[-1]["classes"])
@@ -190,6 +187,15 @@ def show_learning(run: Run) -> None:
         return charts.draw_use(table, colors, ink)
 
     chart_card.show(draw, table, "capsule-use", "Which capsules win texts, by epoch")
+
+
+def _prediction(explanation: Explanation) -> str:
+    """The predicted class with its probability, or all predicted classes of several labels."""
+    if not explanation.multilabel:
+        return f"{explanation.predicted}, {max(explanation.probabilities):.0%}"
+    chances = dict(zip(explanation.classes, explanation.probabilities, strict=True))
+    names = [f"{name} ({chances[name]:.0%})" for name in explanation.given_classes]
+    return f"{', '.join(names) or 'no class'}; shown is {explanation.target}"
 
 
 def _show_watched_text(explanation: Explanation) -> None:

@@ -19,8 +19,9 @@ def show_headline(report: GlobalReport, capsule: int) -> None:
     row = report.labelled_capsules.set_index("capsule").loc[capsule]
     label, served = row["label"], report.served_classes[capsule]
     color = color_of(report, capsule)
-    share = percent(row["wins"] / max(report.view.tally.texts, 1), 1)
-    lines = [f"Wins <span>{share}</span> of the texts ({row['wins']:,})"]
+    share = percent(row["wins"] / max(report.view.tally.predictions, 1), 1)
+    counted = "predicted classes" if report.multilabel else "texts"
+    lines = [f"Wins <span>{share}</span> of the {counted} ({row['wins']:,})"]
     if row["wins"]:
         lines[0] += f", {percent(row['purity'], 0)} of them <span>{escape(served)}</span>."
     else:

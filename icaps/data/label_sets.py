@@ -61,6 +61,11 @@ def describe_label(label: str) -> str:
     return ", ".join(names_in(label)) or "no class"
 
 
+def shown_label(label: str) -> str:
+    """A label for people: the class names of a set with commas, "no class" for an empty set."""
+    return ", ".join(names_in(label)) or "no class"
+
+
 def indicator(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
     """Which of the classes each text has, (texts, J), from its label or set of labels.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import Reading, most_probable, predicted_sets
+from icaps.inference import Reading, most_probable
 from icaps.interpret.account import BatchAccount
 from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, select_kgrams
 from icaps.model import ICapsNet
@@ -62,11 +62,11 @@ class Reasons:
         blank: (B,), whether none of a text's words is in the vocabulary.
         norms: (B, J), 0 for a blank text.
         predicted, targets: (B,), class numbers; `predicted` is the most probable class.
-        predicted_sets: (B, J), whether each class is predicted; several may be, or none, if the
-            model gives a text several labels.
         routing: (B, I), beta_ij for the target.
         windows: The K-grams by words.
         kgrams: The same by characters, with their weights.
+        predicted_sets: (B, J), whether each class is predicted, which several may be or none; None
+            with one label per text.
     """
 
     batch: Reading
@@ -74,10 +74,10 @@ class Reasons:
     norms: Weights
     predicted: Numbers
     targets: Numbers
-    predicted_sets: NDArray[np.bool_]
     routing: Weights
     windows: KGramWindows
     kgrams: KGrams
+    predicted_sets: NDArray[np.bool_] | None = None
 
     @property
     def texts(self) -> Sequence[str]:
@@ -156,8 +156,8 @@ def find_reasons(
         sentence_attention=activity.sentence_attention.numpy()[sentence, capsule],
         contribution=contribution[text, capsule],
     )
-    sets = predicted_sets(network, norms)
-    return Reasons(batch, account, norms, predicted, targets, sets, routing, windows, kgrams)
+    sets = None if network.thresholds is None else network.thresholds.predicted(norms)
+    return Reasons(batch, account, norms, predicted, targets, routing, windows, kgrams, sets)
 
 
 def explain(
@@ -205,7 +205,7 @@ def explain(
         counted = None if account.counts is None else account.counts[:, target]
         words = _words(batch.tokens[n], text_counts, by_class.shares[:, target], counted)
         rival, sets = max(scores[:target] + scores[target + 1 :]), None
-        if thresholds is not None:
+        if thresholds is not None and reasons.predicted_sets is not None:
             rival = float(thresholds.norms[target])
             order = np.argsort(-probabilities[n], kind="stable")
             sets = tuple(classes[j] for j in order if reasons.predicted_sets[n, j])

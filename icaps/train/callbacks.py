@@ -79,7 +79,8 @@ class Validation(NamedTuple):
         corpus: The texts.
         class_norms: (texts, J), on the CPU.
         capsules: (texts,), the primary capsule with the largest routing weight for the predicted
-            class (section 2.6 with k1 = 1).
+            class (section 2.6 with k1 = 1). With several labels per text (texts, J), for each
+            class.
         known: (texts,), whether any word of the text is in the vocabulary.
     """
 

@@ -383,7 +383,8 @@ def validate(network: ICapsNet, corpus: Corpus) -> Validation:
     """
     share = np.arange(len(corpus))[distributed.share()]
     norms = torch.zeros(len(corpus), network.num_classes)  # (texts, J)
-    capsules = torch.zeros(len(corpus), dtype=torch.int64)  # (texts,)
+    shape = (len(corpus), network.num_classes) if corpus.label_sets is not None else (len(corpus),)
+    capsules = torch.zeros(shape, dtype=torch.int64)
     known = torch.zeros(len(corpus), dtype=torch.int64)
     with torch.inference_mode():
         for start in range(0, len(share), VALIDATION_BATCH):
@@ -391,8 +392,10 @@ def validate(network: ICapsNet, corpus: Corpus) -> Validation:
             tokens = corpus.select(texts).tokens()
             activity = network(tokens)
             norms[texts] = activity.class_norms.cpu()
-            predicted = norms[texts].numpy().argmax(1)
-            routing = activity.routing.cpu().numpy()[np.arange(len(texts)), :, predicted]  # (B, I)
+            routing = activity.routing.cpu().numpy()  # (B, I, J)
+            if corpus.label_sets is None:
+                predicted = norms[texts].numpy().argmax(1)
+                routing = routing[np.arange(len(texts)), :, predicted]  # (B, I)
             capsules[texts] = torch.from_numpy(routing.argmax(1))
             known[texts] = torch.from_numpy(tokens.known_per_text)
     for values in (norms, capsules, known):

@@ -191,6 +191,8 @@ def win_counts(
 ) -> NDArray[np.int64]:
     """C (J, I) of the first `limit` validation texts; those without a known word do not count.
 
+    With several labels per text, each predicted class counts.
+
     Args:
         validation: The predictions.
         capsules: I, the number of primary capsules.
@@ -199,6 +201,10 @@ def win_counts(
     norms = validation.class_norms.numpy()
     counts = np.zeros((norms.shape[1], capsules), dtype=np.int64)  # (J, I)
     texts = np.flatnonzero(validation.known[:limit])
+    if validation.corpus.label_sets is not None:
+        rows, classes = validation.predicted_sets()[texts].nonzero()
+        np.add.at(counts, (classes, validation.capsules[texts[rows], classes]), 1)
+        return counts
     np.add.at(counts, (norms[texts].argmax(1), validation.capsules[texts]), 1)
     return counts
 

@@ -34,6 +34,9 @@ class Account:
         shares[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0.5
         return shares
 
+    def counts(self, targets: np.ndarray) -> None:
+        return None  # no word is neutral
+
     def biases(self, targets: np.ndarray) -> np.ndarray:
         return np.full(len(targets), 0.25, np.float32)
 
