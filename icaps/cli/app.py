@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
+import runpy
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,8 +31,9 @@ def run(options: argparse.Namespace) -> int:
     if not find_spec("streamlit"):
         raise ConfigError("streamlit is missing: pip install streamlit plotly.")
     own = Path("runs").resolve()
-    environment = {"ICAPS_MODELS": f"{CHECKPOINTS}{os.pathsep}{own}", **os.environ}
-    command = [sys.executable, "-m", "streamlit", "run", str(HOME)]
-    command += ["--server.port", str(options.port)]
-    command += ["--server.headless", "true"] if options.headless else []
-    return subprocess.call(command, env=environment)
+    os.environ.setdefault("ICAPS_MODELS", f"{CHECKPOINTS}{os.pathsep}{own}")
+    arguments = ["--server.port", str(options.port)]
+    arguments += ["--server.headless", "true"] if options.headless else []
+    sys.argv = ["streamlit", "run", str(HOME), *arguments]
+    runpy.run_module("streamlit", run_name="__main__")  # in this process, which gets its signals
+    return 0
