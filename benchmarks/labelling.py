@@ -63,10 +63,10 @@ class Setting:
 
 # The targets of trec and newsgroups are 80% of the accuracy with all labels (benchmarks/README.md).
 SETTINGS = {
-    "trec": Setting(0.8 * 0.924, (60, 80, 110, 150), (110, 150, 220, 300), {}, {}),
-    "ag_news": Setting(0.85, (100, 150, 225, 300), (225, 300, 450, 600), {}, {}),
+    "trec": Setting(0.8 * 0.924, (50, 75, 110), (110, 150, 200), {}, {}),
+    "ag_news": Setting(0.85, (100, 150, 220), (220, 300, 440), {}, {}),
     "newsgroups_5k": Setting(
-        0.8 * 0.662, (225, 310, 450), (310, 450, 620, 800), {"max_words": 150}, {"epochs": 15}, 45
+        0.8 * 0.662, (225, 310), (450, 620), {"max_words": 150}, {"epochs": 15}, 45
     ),
 }
 

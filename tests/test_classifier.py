@@ -216,7 +216,7 @@ def test_a_grid_search_over_single_settings_of_the_recipe() -> None:
     best = search.best_estimator_
     assert best.train.keys() == {"epochs", "learning_rate"}
     assert best.train_config_.learning_rate == search.best_params_["train__learning_rate"]
-    assert best.train_config_.batch_size == 32  # by the recipe
+    assert best.train_config_.batch_size == 16  # by the recipe
     assert classifier.train == {"epochs": 1}
 
 

@@ -47,6 +47,7 @@ FEW_CLASSES, SOME_CLASSES = 16, 32
 FEW_DOCUMENTS = 5_000  # long texts, below which regions have one word and sentences no weights
 FEW_TEXTS, MANY_TEXTS = 20_000, 100_000
 FEW_VALIDATED = 5_000  # a tenth of them has a standard error of two points or more
+FEW_LABELS, FEW_LABELS_STEPS = 1_000, 1_000  # texts below which batches are small, and their steps
 FEW_STEPS, MANY_STEPS = 2_000, 6_000  # of a training, with few and with many classes
 # F by maximum number of texts, without and with hierarchy, for more than `MANY_TEXTS` as in Tables
 # 2 and 3. A word that occurs once cannot be learnt.
@@ -230,7 +231,10 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
     steps = FEW_STEPS if facts.classes <= SOME_CLASSES else MANY_STEPS
     batch_size = 32 if facts.texts < FEW_TEXTS else 128
     rate = 0.001 if facts.texts < FEW_TEXTS else 0.002
-    epochs = min(max(round(steps * batch_size / facts.texts), 4), 25)
+    fewest, most = 4, 25  # epochs
+    if facts.texts < FEW_LABELS:
+        steps, batch_size, fewest, most = FEW_LABELS_STEPS, 16, 25, 60
+    epochs = min(max(round(steps * batch_size / facts.texts), fewest), most)
     yield (
         {
             "batch_size": batch_size,
@@ -239,7 +243,7 @@ def rules(facts: Facts, hierarchical: bool) -> Iterator[Rule]:
             "patience": epochs,
         },
         f"{_counted(facts.texts, 'text')}: {epochs} epochs in batches of {batch_size}, which is "
-        f"nearest to {steps:,} steps between 4 and 25 epochs.",
+        f"nearest to {steps:,} steps between {fewest} and {most} epochs.",
     )
     if facts.texts >= FEW_TEXTS:
         yield (

@@ -262,7 +262,7 @@ def test_command_line_and_estimator_train_the_same_model(tmp_path: Path) -> None
     trained = tmp_path / "trained"
     arguments = ["train", "--data", str(data), "--out", str(trained), "--device", "cpu"]
     assert main([*arguments, *as_arguments(SMALL_MODEL, SMALL_TRAIN)]) == 0
-    assert ICapsClassifier.load(trained).train_config_.batch_size == 32  # and not the default
+    assert ICapsClassifier.load(trained).train_config_.batch_size == 16  # and not the default
     classifier = ICapsClassifier(SMALL_MODEL, SMALL_TRAIN, device="cpu")
     classifier.fit(texts, labels).save(tmp_path / "fitted")
     assert same_models(trained, tmp_path / "fitted")
@@ -281,7 +281,17 @@ def test_command_line_and_estimator_train_the_same_model(tmp_path: Path) -> None
         (
             dataclasses.replace(FACTS, texts=200),
             {"kernel_size": 3, "hierarchical": False},
-            {"epochs": 25, "patience": 25, "score": "last"},
+            {"epochs": 60, "patience": 60, "batch_size": 16, "score": "last"},
+        ),
+        (
+            dataclasses.replace(FACTS, texts=500),
+            {"kernel_size": 3},
+            {"epochs": 32, "patience": 32, "batch_size": 16},
+        ),
+        (
+            dataclasses.replace(FACTS, texts=1_000),
+            {"kernel_size": 3},
+            {"epochs": 25, "patience": 25, "batch_size": 32},
         ),
         (
             dataclasses.replace(FACTS, texts=10_000, classes=150),
@@ -323,5 +333,5 @@ def test_a_training_by_the_recipe_resumes(tmp_path: Path) -> None:
     resolved = ICapsClassifier(SMALL_MODEL, first.train_config_, device="cpu")
     resolved.fit(texts, labels, state_folder=state, resume=True)
     other = ICapsClassifier(SMALL_MODEL, {**SMALL_TRAIN, "batch_size": 8}, device="cpu")
-    with pytest.raises(CheckpointError, match="the setting batch_size was 32 and is 8"):
+    with pytest.raises(CheckpointError, match="the setting batch_size was 16 and is 8"):
         other.fit(texts, labels, state_folder=state, resume=True)
