@@ -9,9 +9,9 @@ from icaps.interpret.global_view import FOLDER, VIEW
 from icaps.runs.folder import RunFolder
 from icaps.shipped import CHECKPOINTS as SHIPPED
 from icaps.shipped import ROOT
-from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, WEIGHTS
+from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, EDITS, WEIGHTS
 
-_LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that are written after the training
+_LATER = (CAPSULES, EDITS, f"{FOLDER}/{VIEW}")  # files that are written after the training
 OWN = ROOT / "runs"
 
 

@@ -54,6 +54,8 @@ COMPARE_TABS = (
 DATASET_PLACE = "datasets"  # key prefix of the data picker of most pages
 LABEL_PLACE = "label"  # of the form of a new task of labelling
 LAUNCH_PLACE = "launch"  # of the form that starts a training
+LAUNCH_LIKE = "launch like"  # name of the training whose settings that form takes over
+LAUNCH_MASKED = "launch masked"  # its masked words
 COMPARE_PLACE = "compare"  # key prefix of the data picker of Compare
 
 # The session state in the address of each page.

@@ -53,6 +53,7 @@ def show_card(model: ModelFolder, report: GlobalReport, order: Sequence[int]) ->
     with st.container(horizontal=True, vertical_alignment="top", horizontal_alignment="distribute"):
         capsule_card.show_headline(report, capsule)
         inputs.ask_name(model, report, capsule)
+        inputs.ask_neutral(model, report, capsule, class_name)
     capsule_card.show_histogram(report, capsule, class_name)
     name, tab = layout.open_tab(CAPSULE_TABS, "capsule_tab")
     with tab:

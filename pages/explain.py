@@ -5,7 +5,13 @@ import streamlit as st
 from dashboard import error_boundary, url_state
 from dashboard.cache import explanations, models
 from dashboard.explain import inputs, similar, trust, view, what_if
-from dashboard.widgets import explain_options, layout, result_warnings, sidebar
+from dashboard.widgets import (
+    explain_options,
+    layout,
+    neutral_dialog,
+    result_warnings,
+    sidebar,
+)
 
 
 def main() -> None:
@@ -38,6 +44,7 @@ def main() -> None:
         trust.show_trust(model, explanation, shading)
         view.show_glossary(explanation.multilabel)
         view.show_reasons(explanation)
+        neutral_dialog.ask(model, neutral_dialog.things_of(explanation), "explain")
         if not explanation.blank:
             with view.expander("try_words") as opened, error_boundary.shown():
                 if opened:

@@ -50,6 +50,7 @@ def main() -> None:
                 finding = inputs.ask_finding(shortcuts)
                 view.show_effect(finding)
                 view.show_actions(choice, sample.part, shortcuts, finding)
+                inputs.ask_neutral(model, sample, finding)
                 view.show_texts(model, choice.key, shortcuts, finding)
             with master:
                 view.show_findings(shortcuts)

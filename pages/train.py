@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import error_boundary, quotas, url_state
-from dashboard.train import form, inputs, next_steps, view
+from dashboard.train import draft, form, inputs, next_steps, view
 from dashboard.url_state import NEW_TRAINING, TRAIN_TABS
 from dashboard.widgets import layout
 
@@ -14,6 +14,7 @@ def main() -> None:
         "A training is a process of its own: it continues when this page is closed.",
         wide=True,
     )
+    draft.take_like()
     runs = view.all_runs()
     if inputs.ask_view(runs) == NEW_TRAINING:
         url_state.publish(url_state.TRAIN)

@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import quotas, settings, url_state
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_COUNT, BY_SCORE, WORD_MEASURES
-from dashboard.widgets import capsule_picker, live_text
+from dashboard.widgets import capsule_picker, live_text, neutral_dialog
 from icaps.interpret import tables
 from icaps.interpret.tables import ORDERS, column_order
 from icaps.reports.global_report import GlobalReport
@@ -225,3 +225,19 @@ def ask_name(model: ModelFolder, report: GlobalReport, capsule: int) -> None:
         quotas.change("no capsule can be renamed.")
         rename_capsule(model.path, capsule, name)
         st.rerun()
+
+
+def ask_neutral(
+    model: ModelFolder, report: GlobalReport, capsule: int, class_name: str | None
+) -> None:
+    """A button that makes the capsule neutral, or a word of the cell."""
+    words = tables.words(
+        report.view.tally,
+        report.classifier.vocabulary_,
+        report.where(capsule, class_name),
+        lambda_=0.6,
+        all_words=False,
+        top=20,
+    )
+    things = [neutral_dialog.capsule_name(capsule), *words["word"]]
+    neutral_dialog.ask(model, things, "capsule", target=class_name)

@@ -8,7 +8,7 @@ from dashboard import error_boundary, url_state
 from dashboard.cache import at_once, evaluations
 from dashboard.cache.evaluations import Sample, Shortcuts
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import progress_bar
+from dashboard.widgets import neutral_dialog, progress_bar
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.formatting import duration
 from icaps.shortcuts.find import Finding
@@ -85,3 +85,10 @@ def ask_finding(shortcuts: Shortcuts) -> Finding:
 def finding_label(finding: Finding) -> str:
     """The name of a finding in the list and in the address of the page."""
     return f"{finding.name} ({finding.label})"
+
+
+def ask_neutral(model: ModelFolder, sample: Sample, finding: Finding) -> None:
+    """A button that makes the finding neutral, or trains a model without it."""
+    capsule = finding.capsule
+    thing = finding.name if capsule is None else neutral_dialog.capsule_name(capsule)
+    neutral_dialog.ask(model, [thing], "shortcut", sample=sample)

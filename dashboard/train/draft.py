@@ -23,7 +23,7 @@ from dashboard.training_jobs import (
     max_running,
     path_for_command,
 )
-from dashboard.url_state import LAUNCH_PLACE, NEW_TRAINING
+from dashboard.url_state import LAUNCH_LIKE, LAUNCH_MASKED, LAUNCH_PLACE, NEW_TRAINING
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import TrainRequest
@@ -99,6 +99,7 @@ class Draft:
             _vectors(),
             printable(watch),
             unlabelled,
+            tuple(state.get(LAUNCH_MASKED) or ()),
         )
 
 
@@ -132,6 +133,17 @@ def keep_unlabelled(value: str) -> None:
     st.session_state[_UNLABELLED] = value
 
 
+def take_like() -> None:
+    """Fills the form from the training that another page named, with its masked words."""
+    state = st.session_state
+    name = state.pop(LAUNCH_LIKE, "")
+    run = next((run for run in find_runs(runs_folder()) if run.name == name), None)
+    if name and run is not None and run.request is not None:
+        masked = state.get(LAUNCH_MASKED) or []
+        fill_from(run)
+        state[LAUNCH_MASKED] = list(dict.fromkeys([*state[LAUNCH_MASKED], *masked]))
+
+
 def fill_from(run: Run) -> None:
     """Fills the form with the settings of a training, to change them, and opens it."""
     assert run.request is not None
@@ -150,6 +162,7 @@ def fill_from(run: Run) -> None:
             for name in request.vectors or list_sources(None)
         ]
         state["launch watch"] = request.watch
+        state[LAUNCH_MASKED] = list(request.masked)
         state["launch name"] = free_name(run.name)
         state.train_view = NEW_TRAINING
 

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import error_boundary
+from dashboard import error_boundary, url_state
 from dashboard.cache import data
 from dashboard.model_registry import runs_folder
 from dashboard.train import draft, estimates
@@ -112,6 +112,16 @@ def _ask_settings(choice: Choice, counts: Mapping[str, int]) -> Draft:
             st.caption(error_boundary.plain(current.recipe.reasons[0]))
         _show_fields(current, "reading", _READING)
         draft.keep_unlabelled(data_picker.ask_unlabelled(draft.UNLABELLED_PLACE, choice.reading))
+        st.multiselect(
+            "Masked words",
+            st.session_state.get(url_state.LAUNCH_MASKED) or [],
+            key=url_state.LAUNCH_MASKED,
+            accept_new_options=True,
+            placeholder="None",
+            persist_state="session",
+            help="Words or K-grams on which the model shall not depend: each text that has one is "
+            "read without it as well.",
+        )
     with _group("Network and training", "From which settings all others start."):
         st.selectbox(
             "Settings",
