@@ -239,7 +239,7 @@ def _show_numbers(effect: EditEffect) -> None:
     st.markdown(
         error_boundary.plain(
             f"{effect.flips:,} of {effect.texts:,} predictions change, {effect.control:,} with "
-            f"random words or capsules in its place. {effect.concerned:,} texts have it: accuracy "
+            f"random words or capsules in its place. {_have(effect.concerned)} it: accuracy "
             f"{effect.concerned_before.value:.1%} before, {effect.concerned_after.value:.1%} after."
             if effect.concerned
             else f"None of the {effect.texts:,} texts has it, so nothing changes."
@@ -272,6 +272,10 @@ def _show_numbers(effect: EditEffect) -> None:
             ),
         },
     )
+
+
+def _have(count: int) -> str:
+    return f"{count:,} texts have" if count > 1 else "1 text has"
 
 
 def _ask_save(model: ModelFolder, edit: Edit, key: str) -> None:
