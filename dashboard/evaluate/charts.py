@@ -155,13 +155,18 @@ def reliability_table(calibration: Reliability) -> pd.DataFrame:
     )
 
 
-def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """Reliability diagram: accuracy by confidence, with the line of a calibrated model."""
+def reliability_chart(
+    table: pd.DataFrame, ink: str, names: tuple[str, str] = ("accuracy", "mean confidence")
+) -> alt.LayerChart:
+    """Reliability diagram: accuracy by confidence, with the line of a calibrated model.
+
+    `names` are the titles of the axes.
+    """
     ideal = pd.DataFrame({"confidence": [0.0, 1.0], "accuracy": [0.0, 1.0]})
     scale = alt.Scale(domain=[0, 1])
     axis = alt.Axis(format="%", tickCount=5, gridOpacity=0.4)
-    y = alt.Y("accuracy:Q", scale=scale, axis=axis, title="accuracy")
-    x = alt.X("confidence:Q", scale=scale, axis=axis, title="mean confidence")
+    y = alt.Y("accuracy:Q", scale=scale, axis=axis, title=names[0])
+    x = alt.X("confidence:Q", scale=scale, axis=axis, title=names[1])
     line = alt.Chart(ideal).mark_line(color=GREY, strokeDash=[5, 4]).encode(x=x, y=y)
     base = alt.Chart(table)
     reach = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
@@ -175,8 +180,8 @@ def reliability_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
             alt.Tooltip("from:Q", title="Confidence from", format=".1%"),
             alt.Tooltip("to:Q", format=".1%"),
             alt.Tooltip("texts:Q", title="Texts", format=",d"),
-            alt.Tooltip("confidence:Q", title="Mean confidence", format=".1%"),
-            alt.Tooltip("accuracy:Q", title="Accuracy", format=".1%"),
+            alt.Tooltip("confidence:Q", title=names[1].capitalize(), format=".1%"),
+            alt.Tooltip("accuracy:Q", title=names[0].capitalize(), format=".1%"),
             alt.Tooltip("low:Q", title="95% from", format=".1%"),
             alt.Tooltip("high:Q", title="to", format=".1%"),
         ],
@@ -310,8 +315,11 @@ def slice_table(parts: Sequence[SliceScore]) -> pd.DataFrame:
     )
 
 
-def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
-    """A dot per slice on the band of random subsets of its size; small slices are not drawn."""
+def slice_chart(table: pd.DataFrame, ink: str, of: str = "accuracy") -> alt.LayerChart:
+    """A dot per slice on the band of random subsets of its size; small slices are not drawn.
+
+    `of` is the title of the axis.
+    """
     total = table.loc[table["kind"] == LENGTH, "texts"].sum()
     table = table[(table["kind"] != UNKNOWN) | (table["texts"] >= _LEAST_SHARE * total)]
     table = table.assign(
@@ -331,7 +339,7 @@ def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
     axis = alt.Axis(format=".0%", tickCount=5, gridOpacity=0.4)
     base = alt.Chart(table)
     band = base.mark_bar(color=GREY, opacity=0.4, height=14, cornerRadius=3).encode(
-        x=alt.X("random from:Q", scale=scale, axis=axis, title="accuracy"), x2="random to:Q", y=y
+        x=alt.X("random from:Q", scale=scale, axis=axis, title=of), x2="random to:Q", y=y
     )
     reach = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
         x=alt.X("low:Q", scale=scale), x2="high:Q", y=y
@@ -343,7 +351,7 @@ def slice_chart(table: pd.DataFrame, ink: str) -> alt.LayerChart:
             alt.Tooltip("kind:N", title="By"),
             alt.Tooltip("slice:N", title="Slice"),
             alt.Tooltip("texts:Q", title="Texts", format=",d"),
-            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip("accuracy:Q", title=of.capitalize(), format=".2%"),
             alt.Tooltip("low:Q", title="95% from", format=".2%"),
             alt.Tooltip("high:Q", title="to", format=".2%"),
             alt.Tooltip("random from:Q", title="Random subsets from", format=".2%"),

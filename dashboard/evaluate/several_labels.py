@@ -78,11 +78,11 @@ def show_scores(report: MultilabelReport) -> None:
         st.caption(
             "A class is predicted where its probability is at least its threshold, which was "
             "chosen on held-out texts of the training for the best F1. Average precision is that "
-            "of all thresholds; of a random order it would be the share of the texts."
+            "of all thresholds; by chance, of a random order, it is the share of the texts."
         )
         show_files(report)
     with right:
-        show_slices(report, "Share of texts with all labels right")
+        show_slices(report, "texts with all labels right")
 
 
 def show_classes(report: MultilabelReport) -> None:
@@ -108,6 +108,7 @@ def show_classes(report: MultilabelReport) -> None:
             "A dot is a bin of texts with similar probability of the class, larger for more texts, "
             "with its 95% interval. On the dashed line, as many texts have the class as the "
             "probability says. The error (ECE) is the mean distance from the line.",
+            ("texts with the class", "mean probability"),
         )
 
 
@@ -225,15 +226,17 @@ def _show_texts(
         parts += [f"{names(n, extra)} extra"] if extra.any() else []
         parts += [f"{names(n, right)} right"] if right.any() else []
         parts = ["without a known word"] if explanation.blank else parts
+        parts += [f"shaded for {shaded_class(n)}"] if shaded == BY_SHARE else []
         return f"Text {page[n]:,}: {'; '.join(parts)}"
 
-    def shares_of(n: int, explanation: Explanation) -> dict[str, str]:
-        wrong = [
-            *np.flatnonzero(predicted[n] & ~labels[n]),
-            *np.flatnonzero(labels[n] & ~predicted[n]),
-        ]
+    def shaded_class(n: int) -> str:
+        extra, missed = predicted[n] & ~labels[n], labels[n] & ~predicted[n]
+        wrong = [*np.flatnonzero(extra).tolist(), *np.flatnonzero(missed).tolist()]
         number = next((given for given in reversed(asked) if given is not None), wrong[0])
-        return {"of": own.classes[number]}
+        return own.classes[number]
+
+    def shares_of(n: int, _: Explanation) -> dict[str, str]:
+        return {"of": shaded_class(n)}
 
     def ask_label(n: int, explanation: Explanation) -> None:
         label = format_label_set(own.names(labels[n]))
@@ -263,9 +266,9 @@ def _show_lists(report: MultilabelReport) -> None:
     pairs = np.argwhere(swaps)
     table = pd.DataFrame(
         {
+            "texts": swaps[pairs[:, 0], pairs[:, 1]],
             "missed": [own.classes[row] for row in pairs[:, 0]],
             "extra": [own.classes[column] for column in pairs[:, 1]],
-            "texts": swaps[pairs[:, 0], pairs[:, 1]],
         }
     ).sort_values("texts", ascending=False, kind="stable")
     if table.empty:
@@ -312,11 +315,11 @@ def _class_rows(report: MultilabelReport) -> Iterator[dict[str, Any]]:
         yield {
             "class": name,
             "texts": own.texts,
-            "predicted": own.predicted,
-            "threshold": f"{own.threshold:.1%}",
+            "F1": with_interval(own.f1),
             "precision": with_interval(own.precision),
             "recall": with_interval(own.recall),
-            "F1": with_interval(own.f1),
+            "threshold": f"{own.threshold:.1%}",
+            "predicted": own.predicted,
             "average precision": with_interval(own.average_precision),
             "by chance": f"{100 * own.chance:.1f}",
         }

@@ -331,13 +331,19 @@ def show_interval(label: str, score: Interval, width: int | str = 150) -> None:
     )
 
 
-def show_reliability(calibration: Reliability, about: str, caption: str) -> None:
+def show_reliability(
+    calibration: Reliability,
+    about: str,
+    caption: str,
+    axes: tuple[str, str] = ("accuracy", "mean confidence"),
+) -> None:
     """The reliability diagram, and its error beside that of a calibrated model.
 
     Args:
         calibration: What is drawn.
         about: What the chart shows, for screen readers.
         caption: How to read it.
+        axes: The titles of the axes.
     """
     with st.container(horizontal=True, gap="medium"):
         show_interval("Calibration error", calibration.error, width=190)
@@ -352,7 +358,7 @@ def show_reliability(calibration: Reliability, about: str, caption: str) -> None
         )
     reliability = charts.reliability_table(calibration)
     chart_card.show(
-        lambda ink: charts.reliability_chart(reliability, ink),
+        lambda ink: charts.reliability_chart(reliability, ink, axes),
         reliability,
         "calibration",
         about,
@@ -388,7 +394,7 @@ def _show_classes(report: EvaluationReport) -> None:
     st.dataframe(pd.DataFrame(rows), width="stretch", hide_index=True)
 
 
-def show_slices(report: EvaluationReport | MultilabelReport, of: str = "Accuracy") -> None:
+def show_slices(report: EvaluationReport | MultilabelReport, of: str = "accuracy") -> None:
     """A chart of slices by length, by unknown words, and saved ones; `of` is what it shows."""
     try:
         saved: Sequence[Slice] = slices()
@@ -396,14 +402,13 @@ def show_slices(report: EvaluationReport | MultilabelReport, of: str = "Accuracy
         saved = ()
     table = charts.slice_table([*report.slices, *evaluations.saved_slices(report, saved)])
     chart_card.show(
-        lambda ink: charts.slice_chart(table, ink),
+        lambda ink: charts.slice_chart(table, ink, of),
         table,
         "slices",
-        f"{of} by length, unknown words and saved slices",
+        f"{of.capitalize()} by length, unknown words and saved slices",
     )
     st.caption(
-        ("" if of == "Accuracy" else f"{of}. ")
-        + "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
+        "A dot is a slice of the texts with its 95% interval; the grey band holds 95% of the "
         "random subsets of the same size. A slice saved on *Datasets* is shown if it has some of "
         "these texts. Slices by unknown words with less than 1% of the texts are in the table only."
     )

@@ -49,10 +49,12 @@ def _short(classifier: ICapsClassifier) -> str:
     """The number of classes and the accuracy, in one line."""
     classes = len(classifier.classes_)
     scores = _scores(classifier.metrics_)
-    if "Accuracy" not in scores:
+    name = next((name for name in ("Accuracy", "Macro F1") if name in scores), None)
+    if name is None:
         return f"{classes} classes"
-    on = "test" if "test texts" in scores["Accuracy"] else "validation"
-    return f"{classes} classes, {on} {scores['Accuracy'].split(' ')[0]}"
+    on = "test" if "test texts" in scores[name] else "validation"
+    on += " macro F1" if name == "Macro F1" else ""
+    return f"{classes} classes, {on} {scores[name].split(' ')[0]}"
 
 
 def _offer_live_page(model: ModelFolder, classifier: ICapsClassifier) -> None:
@@ -102,13 +104,16 @@ def _vocabulary(vocabulary: Vocabulary) -> str:
 def _scores(metrics: Mapping[str, Any]) -> dict[str, str]:
     """The number of training texts, and the accuracy: on test texts if that was measured.
 
-    Metrics are free-form, so what has another form is left out.
+    With several labels per text it is macro F1. Metrics are free-form, so what has another form is
+    left out.
     """
     rows = {}
     match metrics:
         case {"training_texts": int(texts)}:
             rows["Trained on"] = f"{texts:,} texts"
     match metrics:
+        case {"test": {"micro_f1": float(), "macro_f1": float(f1), "n": int(texts)}}:
+            rows["Macro F1"] = f"{f1:.1%} of {texts:,} test texts"
         case {"test": {"accuracy": float(accuracy), "n": int(texts)}}:
             rows["Accuracy"] = f"{accuracy:.1%} of {texts:,} test texts"
         case {"validation_accuracy": float(accuracy)}:
