@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import error_boundary, url_state
 from dashboard.cache import evaluations, leaks, models
 from dashboard.cache.evaluations import Sample
-from dashboard.compare import baseline, inputs, reasons, view
+from dashboard.compare import baseline, inputs, reasons, several_labels, view
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import COMPARE_TABS
 from dashboard.widgets import data_picker, layout, no_data, result_warnings
@@ -49,16 +49,24 @@ def main() -> None:
 def show_comparison(folders: Mapping[str, ModelFolder], sample: Sample) -> None:
     """What the models, of which the first is the reference, predict for the texts of a sample."""
     first = next(iter(folders.values()))
-    classes = models.classes(first)
-    texts = evaluations.texts(sample, classes)
-    predictions = [
-        evaluations.predictions(sample, model, name, classes) for name, model in folders.items()
-    ]
-    read = {name: leaks.of_sample(model, sample, classes) for name, model in folders.items()}
+    classes, several = models.classes(first), models.scorer(first).multilabel_
+    texts = evaluations.texts(sample, classes, several)
+    predict = evaluations.predicted_sets if several else evaluations.predictions
+    predictions = [predict(sample, model, name, classes) for name, model in folders.items()]
+    read = {
+        name: leaks.of_sample(model, sample, classes, several) for name, model in folders.items()
+    }
     result_warnings.show_leaks(read, sample.part, leaks.held_out_count(first, sample.data))
-    name, tab = layout.open_tab(COMPARE_TABS, "compare_tab")
+    tabs = several_labels.TABS if several else COMPARE_TABS
+    if st.session_state.get("compare_tab") not in (None, *tabs):  # of models of one label
+        st.session_state.compare_tab = tabs[0]
+    name, tab = layout.open_tab(tabs, "compare_tab")
     with tab:
-        if name == "Scores":
+        if several and name == several_labels.SCORES:
+            several_labels.show_scores(predictions, read)
+        elif several and name == several_labels.DISAGREEMENTS:
+            several_labels.show_disagreements(texts, predictions)
+        elif name == "Scores":
             view.show_scores(predictions, read)
         elif name == "Disagreements":
             view.show_disagreements(texts, predictions)

@@ -34,7 +34,7 @@ from icaps.evaluate.evaluation import (
 )
 from icaps.evaluate.leakage import Leak, seen_share
 from icaps.evaluate.misleading import total_contrasts
-from icaps.evaluate.multilabel_compare import MultilabelTest
+from icaps.evaluate.multilabel_compare import MultilabelTest, TimedSets, predict_sets_timed
 from icaps.evaluate.multilabel_scores import CurvePoint, precision_recall
 from icaps.evaluate.reliability import Reliability
 from icaps.evaluate.report import (
@@ -230,14 +230,15 @@ class Sample:
 
 
 @st.cache_data(max_entries=3, show_spinner="Reading the texts …")
-def texts(sample: Sample, classes: tuple[str, ...]) -> ComparisonTexts:
-    """The texts of a sample, labelled by these classes.
+def texts(sample: Sample, classes: tuple[str, ...], multilabel: bool = False) -> ComparisonTexts:
+    """The texts of a sample, labelled by these classes; with several labels per text if wanted.
 
     Raises:
         DataError: They can't be read, or have other classes.
     """
     quotas.request()
-    return compare.sample_texts(sample.open().pairs(), classes, sample.limit)
+    pairs = sample.open().pairs()
+    return compare.sample_texts(pairs, classes, sample.limit, multilabel=multilabel)
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
@@ -251,6 +252,20 @@ def predictions(
     """
     quotas.request()
     return compare.predict_timed(name, models.scorer(model), texts(sample, classes))
+
+
+@st.cache_data(max_entries=20, show_spinner="Predicting …")
+def predicted_sets(
+    sample: Sample, model: ModelFolder, name: str, classes: tuple[str, ...]
+) -> TimedSets:
+    """As `predictions`, of a model or a baseline with several labels per text.
+
+    Raises:
+        DataError: It has other classes, or gives a text one label.
+    """
+    quotas.request()
+    labelled = texts(sample, classes, multilabel=True)
+    return predict_sets_timed(name, models.scorer(model), labelled)
 
 
 @st.cache_data(max_entries=6, show_spinner="Explaining …")

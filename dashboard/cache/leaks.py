@@ -82,7 +82,9 @@ def of_report(model: ModelFolder, report: EvaluationReport | MultilabelReport) -
 
 
 @st.cache_data(max_entries=30, show_spinner=False)
-def of_sample(model: ModelFolder, sample: Sample, classes: tuple[str, ...]) -> Leak | None:
+def of_sample(
+    model: ModelFolder, sample: Sample, classes: tuple[str, ...], multilabel: bool = False
+) -> Leak | None:
     """As `of_report`, for the texts of a comparison, labelled by these classes.
 
     Raises:
@@ -90,7 +92,9 @@ def of_sample(model: ModelFolder, sample: Sample, classes: tuple[str, ...]) -> L
         DataError: The texts can't be read, or have other classes.
     """
     known = hashes(model)
-    return None if known is None else measure_leak(known, evaluations.texts(sample, classes).texts)
+    if known is None:
+        return None
+    return measure_leak(known, evaluations.texts(sample, classes, multilabel).texts)
 
 
 @st.cache_data(max_entries=12, show_spinner=False, hash_funcs=BY_TEXTS)

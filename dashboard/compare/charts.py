@@ -8,14 +8,16 @@ import pandas as pd
 from icaps.reports.charts import ACCENT, GREY
 
 _BINS = 20
+_TITLES = {"accuracy": "Accuracy", "macro_f1": "Macro F1"}
 
 
-def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
+def accuracies(scores: pd.DataFrame, ink: str, value: str = "accuracy") -> alt.LayerChart:
     """A point per model with its interval, grey for a model that was trained on the texts.
 
     Args:
         scores: From `compare.score_table`, with `fair` and `trained on them`.
         ink: The colour of labels.
+        value: The column of the score.
     """
     base = alt.Chart(scores).encode(
         y=alt.Y(
@@ -26,7 +28,7 @@ def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
         ),
         tooltip=[
             alt.Tooltip("model:N", title="Model"),
-            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip(f"{value}:Q", title=_TITLES[value], format=".2%"),
             alt.Tooltip("low:Q", title="95% from", format=".2%"),
             alt.Tooltip("high:Q", title="to", format=".2%"),
             alt.Tooltip("trained on them:N", title="Trained on these texts"),
@@ -38,7 +40,7 @@ def accuracies(scores: pd.DataFrame, ink: str) -> alt.LayerChart:
         x=alt.X("low:Q", title=None, scale=scale, axis=axis), x2="high:Q"
     )
     points = base.mark_circle(size=110, opacity=1).encode(
-        x=alt.X("accuracy:Q", scale=scale),
+        x=alt.X(f"{value}:Q", scale=scale),
         color=alt.condition("datum.fair", alt.value(ACCENT), alt.value(GREY)),
     )
     height = 40 + 34 * len(scores)

@@ -11,11 +11,12 @@ from dashboard.url_state import SIZES
 from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.errors import CheckpointError
-from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes
+from icaps.train.checkpoint_files import CLASSES, CONFIG, gives_several_labels, read_classes
 from icaps.train.text_hashes import HELD_OUT
 
 MAX_MODELS = 6
 _PRESELECTED = 3
+_UNKNOWN = (frozenset[str](), False)  # of a damaged model
 _PICKED = "compare models"
 
 
@@ -89,14 +90,17 @@ def _preselected(models: Mapping[str, ModelFolder]) -> list[str]:
     if first not in models:
         default = default_model(models.values())
         first = next(name for name, model in models.items() if model == default)
-    classes = _classes(models[first])
-    same = [name for name, model in models.items() if _classes(model) == classes != frozenset()]
+    kind = _kind(models[first])
+    same = [name for name, model in models.items() if _kind(model) == kind != _UNKNOWN]
     return [first, *(name for name in same if name != first)][:_PRESELECTED]
 
 
-def _classes(model: ModelFolder) -> frozenset[str]:
-    """Class names; none if the folder is damaged, which is reported once it is chosen."""
+def _kind(model: ModelFolder) -> tuple[frozenset[str], bool]:
+    """Class names, and whether a text may have several of them.
+
+    _UNKNOWN if the folder is damaged, which is reported once it is chosen.
+    """
     try:
-        return frozenset(read_classes(model.path / CLASSES))
+        return frozenset(read_classes(model.path / CLASSES)), gives_several_labels(model.path)
     except CheckpointError:
-        return frozenset()
+        return _UNKNOWN

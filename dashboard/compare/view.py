@@ -14,6 +14,7 @@ from icaps.data.resolve import available
 from icaps.evaluate import compare
 from icaps.evaluate.compare import ComparisonTexts, TimedPredictions
 from icaps.evaluate.leakage import Leak, percent
+from icaps.evaluate.multilabel_compare import TimedSets
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.html import p_value, printable
 
@@ -33,7 +34,7 @@ def show_scores(predictions: Sequence[TimedPredictions], leaks: Mapping[str, Lea
     """
     unfair = compare.unfair_models(leaks)
     table = compare.score_table(predictions, unfair=unfair)
-    table["trained on them"] = [_trained_on(leaks[own.name]) for own in predictions]
+    table["trained on them"] = [trained_on(leaks[own.name]) for own in predictions]
     table["fair"] = [own.name not in unfair for own in predictions]
     chart_card.show(
         lambda ink: charts.accuracies(table, ink),
@@ -99,7 +100,9 @@ def show_disagreements(texts: ComparisonTexts, predictions: Sequence[TimedPredic
     downloads.show_csv(table, "disagreements")
 
 
-def show_sizes(predictions: Sequence[TimedPredictions], folders: Mapping[str, ModelFolder]) -> None:
+def show_sizes(
+    predictions: Sequence[TimedPredictions | TimedSets], folders: Mapping[str, ModelFolder]
+) -> None:
     """How fast each model is on these texts, and how large."""
     model_folders = [folders[own.name] for own in predictions]
     table = pd.DataFrame(
@@ -186,7 +189,7 @@ def _p_value(value: float) -> str:
     return "not a fair test" if pd.isna(value) else p_value(value)
 
 
-def _trained_on(leak: Leak | None) -> str:
+def trained_on(leak: Leak | None) -> str:
     """The share of the texts that a model was trained on."""
     if leak is None:
         return "not known"

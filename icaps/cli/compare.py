@@ -7,15 +7,12 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from icaps.cli.data_options import add_data_options, reading_options, say_leak, say_problems
 from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
 from icaps.errors import ConfigError
-
-if TYPE_CHECKING:
-    from icaps.evaluate.compare import CompareReport
 
 
 def add_parser(commands: Commands) -> None:
@@ -53,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.evaluate.compare import CompareReport, sample_texts
+    from icaps.evaluate.multilabel_compare import MultilabelCompareReport
     from icaps.evaluate.predictions import load_scorer
     from icaps.train.text_hashes import open_part
 
@@ -66,27 +64,40 @@ def run(options: argparse.Namespace) -> int:
     classifiers = {name: load_scorer(folder) for name, folder in folders.items()}
     place = resolve(options.data, Progress(sys.stderr))
     source = open_part(place, options.part, reading_options(options), options.model[0])
-    classes = [str(name) for name in next(iter(classifiers.values())).classes_]
-    sample = sample_texts(source.pairs(), classes, options.limit)
+    first = next(iter(classifiers.values()))
+    classes, several = [str(name) for name in first.classes_], first.multilabel_
+    sample = sample_texts(source.pairs(), classes, options.limit, multilabel=several)
     say_problems(source, options.part)
-    report = CompareReport.make(classifiers, folders, sample, options.reasons)
+    report: CompareReport | MultilabelCompareReport
+    if several:
+        report = MultilabelCompareReport.make(classifiers, folders, sample)
+    else:
+        report = CompareReport.make(classifiers, folders, sample, options.reasons)
     for name, leak in report.leaks.items():
         say_leak(name, leak)
     facts = report.to_dict(options.show, options.data)
-    print(json.dumps(facts) if options.json else "\n".join(_lines(report, facts)))
+    print(json.dumps(facts) if options.json else "\n".join(_lines(facts)))
     return 0
 
 
-def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
     from icaps.evaluate.compare import NO_TEST
     from icaps.html import p_value as written_p
 
     yield f"{facts['texts']:,} texts; differences are from {facts['scores'][0]['model']}"
     for row in facts["scores"]:
-        yield (
-            f"{row['model']}: accuracy {row['accuracy']:.2%} ({row['low']:.2%} to "
-            f"{row['high']:.2%}; by chance {row['chance']:.2%}), macro F1 {row['macro_f1']:.2%}"
-        )
+        interval = f"({row['low']:.2%} to {row['high']:.2%}; by chance {row['chance']:.2%})"
+        if "micro_f1" in row:  # several labels per text
+            yield (
+                f"{row['model']}: macro F1 {row['macro_f1']:.2%} {interval}, micro F1 "
+                f"{row['micro_f1']:.2%}, average precision {row['average_precision']:.2%}, subset "
+                f"accuracy {row['subset_accuracy']:.2%}, Hamming loss {row['hamming_loss']:.2%}"
+            )
+        else:
+            yield (
+                f"{row['model']}: accuracy {row['accuracy']:.2%} {interval}, macro F1 "
+                f"{row['macro_f1']:.2%}"
+            )
         if (leak := facts["leaks"][row["model"]]) and leak["warning"]:
             yield f"  {leak['warning']}"
         if row["difference"] is not None:
@@ -97,6 +108,14 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
                 f"{row['difference_high']:+.2%}), {test}"
             )
     for row in facts["agreements"]:
+        if "same_classes" in row:
+            yield (
+                f"{row['one']} and {row['other']} predict the same classes for {row['same']:.2%} "
+                f"of the texts, {row['both_wrong']:,} of them not all right, and agree on "
+                f"{row['same_classes']:.2%} of all pairs of a text and a class (by chance "
+                f"{row['chance']:.2%})"
+            )
+            continue
         yield (
             f"{row['one']} and {row['other']} agree on {row['same']:.2%} (by chance "
             f"{row['chance']:.2%}), {row['both_wrong']:,} of them wrong"
@@ -111,7 +130,7 @@ def _lines(report: CompareReport, facts: dict[str, Any]) -> Iterator[str]:
     for row in facts["disagreements"]:
         predicted = ", ".join(f"{name}: {row[name]}" for name in names)
         yield f"  [{row['class']}] {predicted}: {one_line(row['text'], width=70)}"
-    if report.reasons:
+    if "reasons" in facts:
         one, other = facts["reasons"]["models"]
         reasons = facts["reasons"]
         yield (

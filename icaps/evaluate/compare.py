@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,11 @@ from sklearn.metrics import log_loss
 from icaps.baselines.base import Baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.class_names import class_numbers
+from icaps.data.label_sets import indicator
 from icaps.data.sample import Reservoir
 from icaps.errors import DataError
 from icaps.evaluate.leakage import Leak, seen_share
-from icaps.evaluate.predictions import Predictions, Scorer, score_texts
+from icaps.evaluate.predictions import Predictions, Scorer, check_one_label, score_texts
 from icaps.evaluate.published import KINDS, published
 from icaps.evaluate.scores import class_scores, score
 from icaps.evaluate.shared_reasons import SharedReasons, shared_reasons
@@ -29,7 +30,7 @@ from icaps.results import Interval
 from icaps.stats import Counts, Values, bootstrap, percentile_interval
 
 NO_TEST = "no test, as one of them was trained on these texts"  # in place of a p value
-_WARM_UP = 64  # texts that are predicted before the time is measured
+WARM_UP = 64  # texts that are predicted before the time is measured
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,26 @@ def compare(first: Predictions, second: Predictions, seed: int = 0) -> PairedTes
 
 @dataclass(frozen=True)
 class ComparisonTexts:
-    """The texts of a comparison, and their labels (texts,) as numbers in `classes`."""
+    """The texts of a comparison, and their labels (texts,) as numbers in `classes`.
+
+    With several labels per text, `labels` (texts, J) says whether a text has a class.
+    """
 
     texts: tuple[str, ...]
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | NDArray[np.bool_]
     classes: tuple[str, ...]
+
+
+class Timed(Protocol):
+    """Predictions of a classifier with its name and its speed on this machine."""
+
+    @property
+    def name(self) -> str:
+        """The name of the classifier."""
+
+    @property
+    def texts_per_second(self) -> float:
+        """Predicted texts per second."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +151,16 @@ def sample_texts(
     classes: Sequence[str],
     limit: int | None = None,
     seed: int = 0,
+    multilabel: bool = False,
 ) -> ComparisonTexts:
     """Reads all texts, or a random sample of `limit` of them, in their order.
+
+    Args:
+        labelled: Texts with their labels.
+        classes: Those of the classifiers.
+        limit: None reads all.
+        seed: Of the sample.
+        multilabel: Whether the classifiers give a text several labels.
 
     Raises:
         DataError: There are no texts, or a label is none of the classes.
@@ -147,6 +171,9 @@ def sample_texts(
     if not reservoir.items:
         raise DataError("There are no texts to compare on.")
     _, texts, names = zip(*sorted(reservoir.items), strict=True)
+    if multilabel:
+        return ComparisonTexts(texts, indicator(names, classes), tuple(classes))
+    check_one_label(names[0], classes)
     return ComparisonTexts(texts, class_numbers(names, classes), tuple(classes))
 
 
@@ -154,27 +181,43 @@ def predict_timed(name: str, classifier: Scorer, sample: ComparisonTexts) -> Tim
     """The predictions of a classifier, whose classes may be in another order, and their time.
 
     Raises:
-        DataError: It has other classes.
+        DataError: It has other classes, or gives a text several labels.
     """
-    names = [str(label) for label in classifier.classes_]
-    if set(names) != set(sample.classes):
-        raise DataError(
-            f"{name} has the classes {', '.join(names)}, and not {', '.join(sample.classes)}; "
-            "compare models of the same classes."
-        )
-    score_texts(classifier, sample.texts[:_WARM_UP])
+    names = check_same_kind(name, classifier, sample)
+    score_texts(classifier, sample.texts[:WARM_UP])
     started = time.perf_counter()
     scores, factor = score_texts(classifier, sample.texts)
     seconds = time.perf_counter() - started
     columns = [names.index(label) for label in sample.classes]
     return TimedPredictions(
         classes=sample.classes,
-        labels=sample.labels,
+        labels=sample.labels.astype(np.int64),
         scores=scores[:, columns],
         inverse_temperature=factor,
         name=name,
         seconds=seconds,
     )
+
+
+def check_same_kind(name: str, classifier: Scorer, sample: ComparisonTexts) -> list[str]:
+    """The classes of a classifier, if they and the number of labels per text are the sample's.
+
+    Raises:
+        DataError: They are not.
+    """
+    names, several = [str(label) for label in classifier.classes_], sample.labels.ndim == 2
+    if classifier.multilabel_ != several:
+        own, others = ("one label", "several") if several else ("several labels", "one")
+        raise DataError(
+            f"{name} gives a text {own}, and the first model {others}; compare models that were "
+            "trained on the same data."
+        )
+    if set(names) != set(sample.classes):
+        raise DataError(
+            f"{name} has the classes {', '.join(names)}, and not {', '.join(sample.classes)}; "
+            "compare models of the same classes."
+        )
+    return names
 
 
 def unfair_models(leaks: Mapping[str, Leak | None]) -> frozenset[str]:
@@ -285,7 +328,7 @@ def disagreement_table(
 
 
 def size_table(
-    predictions: Sequence[TimedPredictions],
+    predictions: Sequence[Timed],
     classifiers: Mapping[str, Scorer],
     folders: Mapping[str, Path],
 ) -> pd.DataFrame:
@@ -379,12 +422,12 @@ class CompareReport:
         facts: dict[str, Any] = {
             "data": data,
             "texts": len(self.sample.texts),
-            "scores": _records(score_table(self.predictions, unfair=unfair_models(self.leaks))),
+            "scores": records(score_table(self.predictions, unfair=unfair_models(self.leaks))),
             "leaks": {name: leak and leak.to_dict() for name, leak in self.leaks.items()},
-            "agreements": _records(agreement_table(self.predictions)),
-            "sizes": _records(self.sizes),
+            "agreements": records(agreement_table(self.predictions)),
+            "sizes": records(self.sizes),
             "disagreeing": len(numbers),
-            "disagreements": _records(rows),
+            "disagreements": records(rows),
         }
         if self.reasons:
             facts["reasons"] = {
@@ -431,7 +474,7 @@ def _with_confidence(
     ]
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table as dicts, with None in place of NaN."""
     values = table.astype(object).where(table.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in values.to_dict("records")]

@@ -191,11 +191,7 @@ def predict_chunks(
     stream = iter(labelled)
     while chunk := list(islice(stream, CHUNK)):
         texts, names = [text for text, _ in chunk], [name for _, name in chunk]
-        if names[0] not in numbers and label_set(names[0]) is not None:
-            raise DataError(
-                "The data has several labels per text, and the model gives a text one: use a model "
-                "that was trained on such data."
-            )
+        check_one_label(names[0], classes)
         if unknown_classes:
             labels = np.array([numbers.get(name, UNKNOWN_CLASS) for name in names], np.int32)
         else:
@@ -210,6 +206,19 @@ def predict_chunks(
         else:
             words, unknown = counts.T.numpy()
             yield PredictedChunk(texts, labels, scores.numpy(), words.astype(np.int32), unknown)
+
+
+def check_one_label(label: str, classes: Sequence[str]) -> None:
+    """Checks that a label is not a set of labels, for classifiers that give a text one.
+
+    Raises:
+        DataError: It is one.
+    """
+    if label not in classes and label_set(label) is not None:
+        raise DataError(
+            "The data has several labels per text, and the model gives a text one: use a model "
+            "that was trained on such data."
+        )
 
 
 def predict_stream(classifier: Scorer, labelled: Iterable[tuple[str, str]]) -> Predictions:

@@ -24,7 +24,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from icaps.data.atomic import COPY_AGAIN, read_text
+from icaps.data.atomic import COPY_AGAIN, read_json, read_text
 from icaps.errors import CheckpointError, DataError
 
 CONFIG, BASELINE = "config.json", "baseline.json"
@@ -45,6 +45,19 @@ RUN_FILES = (
     "stop",
     ".lock",
 )
+
+
+def gives_several_labels(folder: str | Path) -> bool:
+    """Whether the model or baseline of a folder gives a text several labels.
+
+    Raises:
+        CheckpointError: Its configuration cannot be read.
+    """
+    baseline = Path(folder) / BASELINE
+    if not baseline.is_file():
+        return MULTILABEL in read_json(Path(folder) / CONFIG)
+    settings = read_json(baseline).get("settings")
+    return isinstance(settings, dict) and MULTILABEL in settings
 
 
 def check_writable(folder: str | Path, config: str = CONFIG) -> None:

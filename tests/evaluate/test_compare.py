@@ -42,6 +42,8 @@ LABELS = np.array([0, 0, 1, 1, 2, 2])
 class Fixed:
     """Gives the classes of its list, in its own order of classes, in turn."""
 
+    multilabel_, thresholds_ = False, None
+
     def __init__(self, classes: Sequence[str], said: Sequence[str], sure: float = 0.8) -> None:
         self.classes_ = np.array(list(classes), dtype=object)
         self._said, self._sure = said, sure
