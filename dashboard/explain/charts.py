@@ -35,7 +35,7 @@ def class_bars(explanation: Explanation) -> str:
             role = '<span class="role"> ◂ explained</span>'
         if thresholds:
             threshold = (
-                f'<i style="--at: {thresholds[name]:.1%}" title="threshold '
+                f'<i style="--at: {thresholds[name]:.3f}" title="threshold '
                 f'{percent(thresholds[name], 0)}"></i>'
             )
             state = "" if name in explanation.given_classes else ' class="below"'

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary, selection
@@ -16,6 +17,7 @@ from dashboard.shortcuts.predictions import predict_without
 from dashboard.url_state import BY_SHARE
 from dashboard.widgets import downloads, label_change, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
+from icaps.data.label_sets import shown_label
 from icaps.results import Explanation
 from icaps.shortcuts.checks import dump_checks, make_checks
 from icaps.shortcuts.find import Finding
@@ -95,6 +97,8 @@ def show_findings(shortcuts: Shortcuts) -> None:
 
 def _describe_texts(shortcuts: Shortcuts) -> str:
     texts = shortcuts.texts
+    if texts.label_sets is not None:
+        return f"All classes of {texts.right.mean():.1%} of {len(texts):,} texts are right."
     return f"{texts.right.mean():.1%} of {len(texts):,} texts are predicted right."
 
 
@@ -162,6 +166,8 @@ def show_texts(model: ModelFolder, data: DataKey, shortcuts: Shortcuts, finding:
 
     def describe(n: int, _: Explanation) -> str:
         row = page.iloc[n]
+        if shortcuts.texts.label_sets is not None:
+            return _describe_sets(labelled[n][1], row, finding.label)
         line = f"Text of class {labelled[n][1]}: predicted {row['with']} with probability "
         line += f"{row['probability with']:.1%}; without it "
         if row["without"]:
@@ -182,6 +188,15 @@ def show_texts(model: ModelFolder, data: DataKey, shortcuts: Shortcuts, finding:
     texts = [text for text, _ in labelled]
     words = shares_of if shaded == BY_SHARE else None
     shaded_text.show_cards(model, texts, describe, words, below=ask_label)
+
+
+def _describe_sets(label: str, row: pd.Series, target: str) -> str:
+    """A text of several labels: its classes, and those that are predicted with and without."""
+    line = f"Text of {shown_label(label)}: predicted {shown_label(row['with'])}, {target} with "
+    line += f"probability {row['probability with']:.1%}; without it "
+    if not row["without"]:
+        return f"{line}no known word is left"
+    return f"{line}{shown_label(row['without'])}, {target} with {row['probability without']:.1%}"
 
 
 def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> TextSelection:

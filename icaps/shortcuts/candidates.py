@@ -78,7 +78,7 @@ def explained_kgrams(texts: PredictedTexts) -> list[Candidate]:
         shorter = [part for part in parts(words) if part in selected]
         if any(len(rows) < SAME_TEXTS * len(selected[part].rows) for part in shorter):
             continue
-        counts = np.bincount(texts.predicted[rows], minlength=len(texts.classes))
+        counts = texts.given[rows].sum(0)  # (J,)
         target = int(counts.argmax())
         if wilson(int(counts[target]), len(rows)).low >= PURE:
             for part in shorter:
@@ -94,10 +94,12 @@ def words_by_share(texts: PredictedTexts) -> list[Candidate]:
     that nearly always stands beside the same words is replaced by the K-gram of them.
     """
     classes = len(texts.classes)
-    ids, number = np.unique(texts.tokens.ids, return_inverse=True)
-    cells = number * classes + texts.predicted[texts.text_of]  # of word and class
+    of_predictions = texts.tokens.ids[texts.prediction_words]
+    ids, number = np.unique(of_predictions, return_inverse=True)
+    cells = number * classes + texts.predicted[texts.prediction_of]  # of word and class
     totals = np.bincount(cells, texts.shares, len(ids) * classes).reshape(-1, classes)
-    once = np.unique(cells * len(texts) + texts.text_of) // len(texts)  # per text
+    predictions = max(len(texts.predicted), 1)
+    once = np.unique(cells * predictions + texts.prediction_of) // predictions  # per prediction
     counts = np.bincount(once, minlength=len(ids) * classes).reshape(-1, classes)
     target = totals.argmax(1)
     every = np.arange(len(ids))

@@ -182,14 +182,14 @@ def _finding(
     inserted: Effect,
 ) -> Finding:
     words, target, rows, _ = candidate
-    right = int((texts.right[rows] & (texts.labels[rows] == target)).sum())
+    right = int(texts.right_as(target)[rows].sum())
     return Finding(
         kind=KGRAM,
         words=texts.spell(words),
         capsule=None,
         label=texts.classes[target],
         rows=texts.numbers[rows],
-        tied=float((texts.predicted[rows] == target).mean()),
+        tied=float(texts.given[rows, target].mean()),
         share=texts.share_of(words, target),
         signs=signs,
         masked=masked,
@@ -217,8 +217,8 @@ def _may_decide(texts: PredictedTexts, candidate: Candidate, seed: int) -> bool:
     words, target = candidate[:2]
     with_kgram, without_kgram = _sample(texts, candidate, seed)
     without = norms_without(texts, with_kgram, words)
-    masked = (without.argmax(1) != target) | ~without.any(1)
-    inserted = norms_with(texts, without_kgram, words).argmax(1) == target
+    masked = ~texts.gets(without, target) | ~without.any(1)
+    inserted = texts.gets(norms_with(texts, without_kgram, words), target)
     return bool(
         masked.sum() > MASKED_MOST * len(with_kgram)
         or inserted.sum() > INSERTED_MOST * len(without_kgram)
@@ -229,8 +229,8 @@ def _sample(texts: PredictedTexts, candidate: Candidate, seed: int) -> tuple[Num
     """Texts (n,) in which the K-gram is masked, and those to which it is added: all right."""
     _, target, rows, _ = candidate
     random = np.random.default_rng(seed)
-    with_kgram = rows[texts.right[rows] & (texts.labels[rows] == target)]
-    without_kgram = np.setdiff1d(np.flatnonzero(texts.right & (texts.labels != target)), rows)
+    with_kgram = rows[texts.right_as(target)[rows]]
+    without_kgram = np.setdiff1d(np.flatnonzero(texts.right_without(target)), rows)
     return _draw(with_kgram, MASKED, random), _draw(without_kgram, INSERTED, random)
 
 
@@ -242,7 +242,7 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
     count = texts.network.config.num_capsules
     for finding in kgrams:
         target = texts.classes.index(finding.label)
-        right = np.flatnonzero(texts.right & (texts.labels == target))
+        right = np.flatnonzero(texts.right_as(target))
         sample = _draw(right, MASKED, np.random.default_rng(seed))
         words = tuple(texts.vocabulary.id(word) for word in finding.words)
         contains = np.array([words in parts(kgrams[0]) for kgrams in texts.kgrams])
@@ -260,7 +260,7 @@ def _capsules(texts: PredictedTexts, kgrams: list[Finding], seed: int) -> Iterat
                 words=(),
                 capsule=capsule,
                 label=finding.label,
-                rows=texts.numbers[rows],
+                rows=texts.numbers[np.unique(texts.prediction_texts[rows])],
                 tied=float((texts.predicted[rows] == target).mean()),
                 share=ShareTotal.of(texts.winner_shares[rows[texts.predicted[rows] == target]]),
                 signs=(sign,),
@@ -279,7 +279,7 @@ def _switched_off(
     norms = [norms_with_off(texts, rows, number) for number in (capsule, *others.tolist())]
     off = np.stack(norms, axis=1)  # (n, 1 + draws, J)
     changes = off[:, :, target] - texts.norms[rows, target][:, None]
-    return summarise(off.argmax(2) != target, changes)
+    return summarise(~texts.gets(off, target), changes)
 
 
 def _draw(rows: Numbers, most: int, random: np.random.Generator) -> Numbers:

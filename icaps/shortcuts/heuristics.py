@@ -46,8 +46,8 @@ def signs(texts: PredictedTexts, words: Words, target: int, rows: Numbers) -> tu
 
 
 def _by_coverage(texts: PredictedTexts, target: int, rows: Numbers) -> Iterator[Sign]:
-    both = int((texts.predicted[rows] == target).sum())
-    class_texts = int((texts.predicted == target).sum())
+    both = int(texts.given[rows, target].sum())
+    class_texts = int(texts.given[:, target].sum())
     if both >= COVERAGE * class_texts and both >= PURITY * len(rows):
         others = (len(rows) - both) / max(len(texts) - class_texts, 1)
         yield Sign(

@@ -71,7 +71,7 @@ def mask(
             )
 
     norms = _norms(texts, variants(), len(rows))
-    flipped = (norms.argmax(2) != target) | ~norms.any(2)
+    flipped = ~texts.gets(norms, target) | ~norms.any(2)
     return summarise(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 
@@ -99,7 +99,7 @@ def insert(
             yield _with_words(texts.tokens[row], np.vstack([words, drawn]))
 
     norms = _norms(texts, variants(), len(rows))
-    flipped = norms.argmax(2) == target
+    flipped = texts.gets(norms, target)
     return summarise(flipped, norms[:, :, target] - texts.norms[rows, target][:, None])
 
 

@@ -113,7 +113,7 @@ def test_what_if_names_the_classes_that_are_lost(
 
 def test_bars_have_thresholds_and_all_predicted_classes(two: Explanation) -> None:
     bars = class_bars(two)
-    assert bars.count('<i style="--at: 50.0%"') == 3
+    assert bars.count('<i style="--at: 0.500"') == 3
     assert bars.count('<tr class="below">') == 1
     names = tuple(f"class {n}" for n in range(20))
     many = Explanation.from_dict(
