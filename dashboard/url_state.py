@@ -136,7 +136,7 @@ def _number(low: int, high: int, default: int) -> Parameter:
 
 PARAMETERS = {
     "text": _text(next(iter(EXAMPLES.values()))),
-    "lines": _text(),
+    "lines": _text("\n".join(EXAMPLES.values())),
     "model": _text(),
     "weights": Parameter("", lambda text: text if _HASH.fullmatch(text) else None, always=True),
     "target": _text(PREDICTED),

@@ -17,11 +17,12 @@ def main() -> None:
     if model is None:
         layout.show_how_to_train()
         return
-    texts = inputs.ask_texts()
+    texts = inputs.ask_texts(model)
     options = explain_options.ask(model)
     inputs.publish(texts)
     request = (model, texts.texts, options)
-    if inputs.ask_start(texts.texts):
+    new = st.session_state.get("table", (None,))[0] != request
+    if inputs.ask_start(texts.texts) or (new and inputs.are_examples(model, texts)):
         parts = explanations.reasons_of_many(model, texts.texts, options)
         classifier = models.load(model)
         classes = [str(name) for name in classifier.classes_]

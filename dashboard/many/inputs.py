@@ -8,10 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import error_boundary, quotas, settings, url_state
-from dashboard.cache import data
+from dashboard.cache import data, models
 from dashboard.cache.data import DataKey
+from dashboard.example_texts import EXAMPLES
 from dashboard.many import table
 from dashboard.many.charts import names_of
+from dashboard.model_registry import ModelFolder
 from dashboard.widgets import data_picker, live_text
 from icaps.data.preview import UNCLEAR
 from icaps.data.problems import FileError, UnclearColumnsError
@@ -20,7 +22,7 @@ from icaps.html import printable
 
 TYPED, FILE = "Typed texts", "A file or data set"
 PLACE = "many"  # prefix of the keys of its data picker
-_SOURCE = "many source"
+_SOURCE, _BEGUN = "many source", "many begun"
 
 
 class Texts(NamedTuple):
@@ -36,8 +38,10 @@ class Texts(NamedTuple):
         return pd.DataFrame(self.columns)
 
 
-def ask_texts() -> Texts:
+def ask_texts(model: ModelFolder) -> Texts:
     """Asks for texts: the lines of a box, or those of a file; at most as many as are allowed.
+
+    At first the box has the examples of the model.
 
     Raises:
         DataError: The file can't be read.
@@ -57,6 +61,9 @@ def ask_texts() -> Texts:
     )
     if source == FILE:
         return _ask_file()
+    if not state.get(_BEGUN) and state.lines == "\n".join(EXAMPLES.values()):
+        state.lines = _example_lines(model)
+    state[_BEGUN] = True
     lines = st.text_area(
         "Texts, one per line",
         key="lines",
@@ -67,6 +74,15 @@ def ask_texts() -> Texts:
     )
     live_text.apply_while_typing("Texts, one per line")
     return Texts(table.from_lines(lines), {}, None)
+
+
+def are_examples(model: ModelFolder, texts: Texts) -> bool:
+    """Whether the texts are the examples, which are explained without being asked for."""
+    return texts.data is None and texts.texts == table.from_lines(_example_lines(model))
+
+
+def _example_lines(model: ModelFolder) -> str:
+    return "\n".join(" ".join(text.split()) for text in models.examples(model).values())
 
 
 def ask_start(texts: tuple[str, ...]) -> bool:

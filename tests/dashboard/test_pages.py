@@ -196,7 +196,9 @@ def test_two_visitors_do_not_mix() -> None:
 def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     at = run(open_app().switch_page("../pages/many.py"))
     assert at.title[0].value == "Many texts"
-    assert at.button[0].disabled  # there is nothing to explain yet
+    assert len(at.dataframe[0].value) == len(EXAMPLES)  # at first those of the model
+    at.text_area(key="lines").set_value("")
+    assert run(at).button[0].disabled
     texts = [COOKING, SAILING, "=1+1", "a <b> & c"]
     at.text_area(key="lines").set_value("\n".join(texts))
     assert run(at).button[0].label == "Explain 4 texts"
@@ -211,7 +213,7 @@ def test_many_texts_as_a_table(classifier: ICapsClassifier) -> None:
     assert table["norm Gardens"].tolist() == [round(e.scores[1], 4) for e in expected]
     covered = [one.covered for one in classifier.explain(texts, ranking="account")]
     assert table["covered"].tolist() == pytest.approx(covered, abs=1e-4)
-    download, whole = at.get("download_button")[-2:]  # after those of the chart
+    download, whole = at.main.get("download_button")[-2:]  # after those of the chart
     assert (download.label, download.proto.url.endswith(".csv")) == ("CSV", True)
     assert whole.label == "JSON"
     at.slider(key="k1").set_value(1)  # another question: the old answers would not fit
@@ -243,7 +245,7 @@ def test_the_texts_of_a_file_keep_their_columns(cache: Path) -> None:
     table = run(at).dataframe[0].value
     assert table["text"].tolist() == ["two\nlines", "bread"]
     assert table["id (file)"].tolist() == ["7", "9"]
-    assert [b.label for b in at.get("download_button") if b.label in ("CSV", "JSON")][-2:]
+    assert [b.label for b in at.main.get("download_button") if b.label in ("CSV", "JSON")][-2:]
     again = AppTest.from_file(str(visitor.HOME), default_timeout=30)
     again.query_params.update(at.query_params)
     again.switch_page("../pages/many.py")
@@ -310,7 +312,7 @@ def test_an_empty_text_has_no_answer() -> None:
     page = page_html(at)
     assert 'class="classes"' not in page
     assert "Link to this explanation" not in page
-    assert all(button.proto.disabled for button in at.get("download_button"))
+    assert all(button.proto.disabled for button in at.main.get("download_button"))
     assert not any(b.proto.disabled for b in type_text(at, COOKING).get("download_button"))
 
 
