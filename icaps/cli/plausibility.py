@@ -52,11 +52,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         raise ConfigError("--limit must be at least 1.")
-    gradients = "integrated-gradients"
-    missing = () if options.rankings else registry.missing_rankings([gradients])
-    default = [ACCOUNT, KGRAMS, ROUTING, gradients, registry.RANDOM]
+    default = [ACCOUNT, KGRAMS, ROUTING, "integrated-gradients", registry.RANDOM]
     names = options.rankings.split(",") if options.rankings else default
-    names = [name for name in names if name not in missing]
     registry.check_rankings([name for name in names if name != KGRAMS])
     classifier = ICapsClassifier.load(options.model)
     texts = read_marked_words(options.words)[: options.limit]
@@ -68,8 +65,6 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({row.ranking: _to_dict(to_plain_dict(row)) for row in rows}))
         return 0
     print("", *plausibility_lines(rows), sep="\n")
-    if missing:
-        print(f"Left out: {gradients}; for it run `{registry.INSTALL}`.")
     return 0
 
 

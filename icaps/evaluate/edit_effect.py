@@ -153,6 +153,7 @@ def measure_edits(
     models = {BEFORE: before, NEUTRAL: after, **beside, CONTROL: control}
     sides = [_Side(name, model, [], [], []) for name, model in models.items()]
     classes = [str(name) for name in before.classes_]
+    assert not {BEFORE, NEUTRAL, CONTROL} & set(beside), "names of rows"
     words_only = [edit for edit in new if edit.words]
     concerned: list[Mask] = [np.zeros(0, bool)]
     stream = iter(labelled)
@@ -164,8 +165,11 @@ def measure_edits(
         with_words = np.flatnonzero(concerned[-1]) if words_only else np.zeros(0, int)
         shortened = without_words(before, words_only, [texts[n] for n in with_words])
         whole = _predicted(before, norms)
+        known = {BEFORE: whole, NEUTRAL: _predicted(after, edited)}
         for side in sides:
-            predicted = _of_classes(side, texts, classes)
+            predicted = known.get(side.name)
+            if predicted is None:
+                predicted = _of_classes(side, texts, classes)
             side.right.append((predicted == labels).all(1))
             side.flips.append((predicted != whole).any(1))
             less = _of_classes(side, shortened, classes)

@@ -21,6 +21,7 @@ from icaps.reports.card_tables import number_table, page_tables
 from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded, to_csv, to_json
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
+from icaps.train.masking import MASKED_WORDS
 from icaps.train.result_warnings import (
     METRIC,
     LabelCounts,
@@ -161,6 +162,7 @@ def make_card(
         "vector_words": classifier.vocabulary_.vector_words,
         "capsule_count": config.num_capsules,
         "edits": [str(edit) for edit in classifier.edits_],
+        "masked_words": [f"“{word}”" for word in classifier.metrics_.get(MASKED_WORDS, [])],
         "model_settings": dataclasses.asdict(config),
         "train_settings": dataclasses.asdict(train),
         "training": {

@@ -18,7 +18,7 @@ from icaps.faithfulness.plausibility import (
     plausibility_lines,
     read_marked_words,
 )
-from tests.conftest import TOPICS, make_texts
+from tests.conftest import MODEL, TOPICS, TRAIN, make_texts
 
 
 def marked_texts(count: int = 30) -> list[MarkedText]:
@@ -153,3 +153,39 @@ def test_the_command(
     assert main(given) == 0
     assert "people marked" in capsys.readouterr().out
     assert main([*given[:-1], "nothing"]) == 2
+
+
+@pytest.mark.parametrize("form", ["mask", "votes", "leaf"])
+def test_scripts_find_their_names_whatever_the_form_of_the_marks(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the default rankings, of a model with two classes, whose numbers `leaf` needs."""
+    texts, labels = zip(
+        *((text, label) for text, label in zip(*make_texts(120, 5), strict=True) if label[0] < "S"),
+        strict=True,
+    )
+    ICapsClassifier(MODEL, TRAIN, device="cpu").fit(texts, labels).save(tmp_path / "model")
+    entries = []
+    for text in marked_texts(30):
+        if text.label not in set(labels):
+            continue
+        number = sorted(set(labels)).index(text.label)
+        marks = text.marked.tolist()
+        entry = {"words": list(text.words), "label": number, "raters": 3, "nodes": []}
+        sides = {
+            "mask": [int(mark) for mark in marks],
+            "votes": [2 + n % 2 if mark else n % 2 for n, mark in enumerate(marks)],
+            "leaf": [(3 if number else 1) if mark else 2 for mark in marks],
+        }
+        entries.append(entry | {form: sides[form]})
+    (tmp_path / "human_words.json").write_text(json.dumps(entries))
+    given = ["plausibility", "--model", str(tmp_path / "model"), "--json", "--words"]
+    assert main([*given, str(tmp_path / "human_words.json")]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert list(rows) == ["account", "kgrams", "routing", "integrated-gradients", "random"]
+    for row in rows.values():
+        assert row["texts"] == len(entries)
+        assert {"auprc", "first_word", "token_f1", "marked"} <= set(row)
+        assert 0 <= row["auprc"] <= 1
+        assert 0 <= row["first_word"] <= 1
+    assert rows["account"]["auprc"] > rows["random"]["auprc"]
