@@ -62,7 +62,7 @@ def effect(
     labelled = draw_sample(sample.open(), sample.limit, math.inf).pairs()
     before = models.load(model)
     after = before.edited([*before.edits_, *edits])
-    beside = {other.name: models.load(other) for other in others}
+    beside = {f"{other.name} (masked texts)": models.load(other) for other in others}
     measured = measure_edits(before, after, labelled, beside=beside)
     texts = [labelled[n][0] for n in measured.flipped[:FLIPS]]
     return measured, _changes(before, after, texts)

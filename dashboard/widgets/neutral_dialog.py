@@ -249,7 +249,7 @@ def _show_numbers(effect: EditEffect) -> None:
         return
     table = pd.DataFrame(
         {
-            "": [_NAMES.get(row.name, f"{row.name} (masked texts)") for row in effect.rows],
+            "": [_NAMES.get(row.name, row.name) for row in effect.rows],
             "accuracy": [row.accuracy.value for row in effect.rows],
             "texts with it": [row.concerned.value for row in effect.rows],
             "other texts": [row.rest.value for row in effect.rows],

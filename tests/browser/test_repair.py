@@ -14,6 +14,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.interpret.edits import neutral_words
 from tests.browser.visitor import box, wait_for_rest
 from tests.browser.workshop import (
+    LONG,
     Workshop,
     expect,
     go_to,
@@ -81,8 +82,9 @@ def test_a_shortcut_is_made_neutral_and_outlives_the_server(browser: Any, shop: 
         expect(note).to_be_visible()
         shop.kill()
         shop.start()
-        open_at(page, f"/?{urlencode({'model': 'mended', 'text': TEXT})}", "Why this class?")
-        expect(note).to_be_visible()
+        page.goto(f"/?{urlencode({'model': 'mended', 'text': TEXT})}")
+        expect(note).to_be_visible(timeout=LONG * 1000)  # the server starts from nothing
+        wait_for_rest(page)
         # Undone, in the model itself.
         form = dialog(page)
         form.get_by_role("button", name="Undo").click()

@@ -161,7 +161,7 @@ def test_scripts_find_their_names_whatever_the_form_of_the_marks(
 ) -> None:
     """By the default rankings, of a model with two classes, whose numbers `leaf` needs."""
     texts, labels = zip(
-        *((text, label) for text, label in zip(*make_texts(120, 5), strict=True) if label[0] < "S"),
+        *((text, label) for text, label in zip(*make_texts(360, 5), strict=True) if label[0] < "S"),
         strict=True,
     )
     ICapsClassifier(MODEL, TRAIN, device="cpu").fit(texts, labels).save(tmp_path / "model")
