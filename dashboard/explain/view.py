@@ -135,7 +135,8 @@ def _verdict_of_several(explanation: Explanation) -> list[str]:
     if not names:
         name = explanation.predicted
         limit = chance(explanation.threshold_by_class[name])
-        line = f"The most probable is {name}: {chance(chances[name])}, its threshold is {limit}."
+        line = f"The most probable is {name}: {chance(chances[name])}, its threshold is {limit}"
+        line += f" · shown is the evidence for {explanation.target}"
         return ['<p class="verdict">No class</p>', f'<p class="sure">{escape(line)}</p>']
     shown = "".join(
         f'<span style="border-color:{colors[name]}">{escape(name)} '

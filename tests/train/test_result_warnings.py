@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -185,3 +187,18 @@ def test_warnings_are_stored_with_the_model() -> None:
     assert str(warning) == "It is bad. Train again."
     for damaged in ({}, {METRIC: None}, {METRIC: [1, {}, {"kind": 1}]}, {METRIC: {"kind": "a"}}):
         assert warnings_of(damaged) == []
+
+
+def test_counts_of_validation_texts_with_several_labels() -> None:
+    """Texts 0 to 3 get class 0, both, class 1 and none; each predicted class counts for its winner.
+
+    Text 4 has no known word. The thresholds that fit these labels are between 0.4 and 0.6.
+    """
+    norms = torch.tensor([[0.9, 0.1], [0.8, 0.7], [0.2, 0.9], [0.1, 0.2], [0.0, 0.0]] * 20)
+    targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [0, 0]] * 20, np.float32)
+    corpus = SimpleNamespace(label_sets=targets > 0, targets=targets)
+    capsules = np.array([[2, 0], [1, 0], [2, 2], [0, 0], [0, 0]] * 20)
+    known = np.array([True, True, True, True, False] * 20)
+    validation = Validation(corpus, norms, capsules, known)  # type: ignore[arg-type]
+    assert win_counts(validation, 3).tolist() == [[0, 20, 20], [20, 0, 20]]
+    assert win_counts(validation, 3, limit=2).tolist() == [[0, 1, 1], [1, 0, 0]]
