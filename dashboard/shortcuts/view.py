@@ -98,7 +98,7 @@ def show_findings(shortcuts: Shortcuts) -> None:
 def _describe_texts(shortcuts: Shortcuts) -> str:
     texts = shortcuts.texts
     if texts.label_sets is not None:
-        return f"All classes of {texts.right.mean():.1%} of {len(texts):,} texts are right."
+        return f"{texts.right.mean():.1%} of {len(texts):,} texts get exactly their classes."
     return f"{texts.right.mean():.1%} of {len(texts):,} texts are predicted right."
 
 
@@ -192,11 +192,11 @@ def show_texts(model: ModelFolder, data: DataKey, shortcuts: Shortcuts, finding:
 
 def _describe_sets(label: str, row: pd.Series, target: str) -> str:
     """A text of several labels: its classes, and those that are predicted with and without."""
-    line = f"Text of {shown_label(label)}: predicted {shown_label(row['with'])}, {target} with "
-    line += f"probability {row['probability with']:.1%}; without it "
+    line = f"Text of {shown_label(label)}: predicted {shown_label(row['with'])} "
+    line += f"({target} with probability {row['probability with']:.1%}); without it "
     if not row["without"]:
         return f"{line}no known word is left"
-    return f"{line}{shown_label(row['without'])}, {target} with {row['probability without']:.1%}"
+    return f"{line}{shown_label(row['without'])} ({target} {row['probability without']:.1%})"
 
 
 def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding) -> TextSelection:

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.explain.charts import class_bars, drawn_classes
 from dashboard.many import charts, table
+from dashboard.train import view as train_view
 from dashboard.url_state import PREDICTED
 from dashboard.widgets.shaded_text import account_card
 from icaps.classifier import ICapsClassifier
@@ -181,6 +182,17 @@ def test_many_texts_on_the_page(folder: Path, several: ICapsClassifier, two: Exp
     assert set(at.selectbox(key="many class").options) == expected
     choose(at, "many class", "no class (1)")
     assert at.dataframe[0].value["text"].tolist() == [NONE]
+
+
+def test_the_watched_text_of_a_training_names_all_classes(
+    several: ICapsClassifier, two: Explanation
+) -> None:
+    first, second = two.given_classes
+    chances = dict(zip(two.classes, two.probabilities, strict=True))
+    expected = f"{first} ({chances[first]:.0%}), {second} ({chances[second]:.0%})"
+    assert train_view._prediction(two) == f"{expected}; shown is {first}"
+    (none,) = several.explain([NONE])
+    assert train_view._prediction(none) == f"no class; shown is {none.target}"
 
 
 @pytest.fixture

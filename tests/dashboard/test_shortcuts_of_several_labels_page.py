@@ -50,9 +50,10 @@ def test_a_planted_token_is_found_for_its_class(
     row = found.set_index("finding").loc[TOKEN]
     assert row["class"] == "Gardens"
     assert row["texts"] == sum(text.startswith(TOKEN) for text, _ in rows)
-    captions = " ".join(caption.value for caption in at.caption)
-    assert "texts are right." in captions
-    assert "Text of Gardens" in captions or "Gardens" in captions
+    captions = " ".join(caption.value for caption in at.caption).replace("\\", "")
+    assert "of 120 texts get exactly their classes." in captions
+    assert " with probability " in captions
+    assert "; without it " in captions
     assert "[&quot;" not in page_html(at)
     assert '["' not in captions
     assert shown_label('["Cooking", "Gardens"]') == "Cooking, Gardens"
