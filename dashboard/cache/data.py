@@ -24,6 +24,7 @@ from icaps.data.fingerprint import (
     named_fingerprint,
 )
 from icaps.data.label_file import load_corrections
+from icaps.data.label_sets import names_in
 from icaps.data.preview import Preview, preview
 from icaps.data.problems import Problem
 from icaps.data.resolve import resolve
@@ -160,7 +161,7 @@ def first_classes(value: str) -> tuple[str, ...]:
 @st.cache_data(max_entries=200, show_spinner=False)
 def _first_classes(data: DataKey) -> tuple[str, ...]:
     rows = preview(resolve(data.value), data.reading).rows
-    return tuple(dict.fromkeys(label for _, label in rows))
+    return tuple(dict.fromkeys(name for _, label in rows for name in names_in(label)))
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")
@@ -227,7 +228,7 @@ def class_counts(data: DataKey) -> dict[str, int]:
     counts, end = Counter[str](), time.monotonic() + _COUNTING_SECONDS
     for row in data.open("train").scan():
         if not isinstance(row, Problem):
-            counts[row.label] += 1
+            counts.update(names_in(row.label))
         if time.monotonic() > end:
             return {}
     return dict(counts)

@@ -85,7 +85,7 @@ def ask_rows(
     """
     with st.container(horizontal=True, key="row filters"):  # as many in a line as fit
         query = _ask_query(index)
-        prediction = _ask_prediction(predictions)
+        prediction = ALL if index.multilabel else _ask_prediction(predictions)
     picked = _ask_picked(index)
     mask, name = None, ""
     doubted = prediction == LABEL_ISSUE

@@ -11,6 +11,7 @@ from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import label_change, shaded_text
 from icaps.config import ExplainOptions
 from icaps.data.encoding import replace_surrogates
+from icaps.data.label_sets import describe_label, format_label_set, label_set, names_in
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
 from icaps.explore.text_projection import SAMPLE
@@ -34,12 +35,12 @@ def show_row(
     With `issues`, the class that is suggested for it is offered.
     """
     (text,) = index.text([row])
-    label = index.classes[index.labels[row]]
+    label = index.label_of(row)
     split = index.splits[index.split[row]]
     place = f"Row {row:,} · {split}, line {index.lines[row]:,} · {index.words[row]:,} words"
     st.html(f'<p class="row-place">{escape(place)}</p>')
     if model is None:
-        st.html(f'<p class="row-classes">Class <b>{escape(label)}</b></p>')
+        st.html(f'<p class="row-classes">{_class_of(label)}</p>')
         _ask_label(key, index, row, text, None, issues)
         st.html(f'<div class="card"><div class="icaps-text">{escape(text[:_MOST])}</div></div>')
         return
@@ -51,6 +52,7 @@ def show_row(
         st.html(shaded_text.kgram_card(explanation))
     else:
         wrong = label != explanation.predicted and label in explanation.classes
+        wrong &= not explanation.multilabel
         st.html(shaded_text.account_card(explanation, **({"rather_than": label} if wrong else {})))
     shaded_text.link_to_explain(model, text)
     with st.expander(
@@ -69,19 +71,21 @@ def _ask_label(
     issues: LabelIssues | None,
 ) -> None:
     """Changes the label of the row."""
-    label, suggested = index.classes[index.labels[row]], dict[str, str]()
+    label, suggested = index.label_of(row), dict[str, str]()
     if issues is not None:
         suggested[index.classes[issues.suggested[row]]] = "as suggested"
     if explanation is not None and not explanation.blank:
-        suggested.setdefault(explanation.predicted, "as predicted")
+        suggested.setdefault(predicted_label(explanation), "as predicted")
     label_change.ask_one(key, text, label, index.classes, "row", suggested, typed=True)
 
 
 def _classes(label: str, explanation: Explanation) -> str:
     """The class and the prediction with their probabilities, as HTML."""
-    line = f"Class <b>{escape(label)}</b>"
+    line = _class_of(label)
     if explanation.blank:
         return f"{line}; the model knows none of its words"
+    if explanation.multilabel or label_set(label) is not None:
+        return _several(label, explanation)
     probabilities = dict(zip(explanation.classes, explanation.probabilities, strict=True))
     probability = f"{chance(probabilities[explanation.predicted])} probable"
     if label == explanation.predicted:
@@ -90,6 +94,33 @@ def _classes(label: str, explanation: Explanation) -> str:
     other = "" if own is None else f"; {escape(label)} {escape(chance(own))}"
     predicted = f"predicted <b>{escape(explanation.predicted)}</b> ({escape(probability)}{other})"
     return f'<span class="wrong">✗</span> {line}, {predicted}'
+
+
+def predicted_label(explanation: Explanation) -> str:
+    """The predicted class, or the set of the predicted classes as one label."""
+    if explanation.predicted_classes is None:
+        return explanation.predicted
+    return format_label_set(explanation.predicted_classes)
+
+
+def _class_of(label: str) -> str:
+    """The class of a row, or its classes, as HTML."""
+    names = label_set(label)
+    word = "Class" if names is None or len(names) == 1 else "Classes"
+    return f"{word} <b>{escape(describe_label(label))}</b>" if names != () else "Of no class"
+
+
+def _several(label: str, explanation: Explanation) -> str:
+    """The classes and the predicted ones with their probabilities, as HTML."""
+    predicted = names_in(predicted_label(explanation))
+    probabilities = dict(zip(explanation.classes, explanation.probabilities, strict=True))
+    shown = ", ".join(
+        f"<b>{escape(name)}</b> ({escape(chance(probabilities[name]))})" for name in predicted
+    )
+    own = set(names_in(label))
+    right, mark = ("right", "✓") if own == set(predicted) else ("wrong", "✗")
+    words = f"predicted {shown or 'none'}"
+    return f'<span class="{right}">{mark}</span> {_class_of(label)}, {words}'
 
 
 def _show_similar(index: Index, model: ModelFolder, row: int) -> None:
@@ -101,7 +132,7 @@ def _show_similar(index: Index, model: ModelFolder, row: int) -> None:
     numbers = np.array([number for number, _ in pairs])
     rows = "".join(
         f'<tr><td class="n">{number:,}<td dir="auto">{escape(_shorten(other))}'
-        f'<td class="name">{escape(index.classes[index.labels[number]])}'
+        f'<td class="name">{escape(describe_label(index.label_of(number)))}'
         f'<td class="n">{similarity:.3f}'
         for (number, similarity), other in zip(pairs, index.text(numbers), strict=True)
     )

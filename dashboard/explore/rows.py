@@ -9,12 +9,13 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard.cache import data
+from dashboard.cache import data, models
 from dashboard.cache.data import DataKey
 from dashboard.explore import inputs, row_card
 from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, layout, pager, shaded_text
+from icaps.data.label_sets import describe_label
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
@@ -39,6 +40,9 @@ def load_predictions(
         DataError: The predictions are damaged.
     """
     if model is None:
+        return None
+    if index.multilabel or models.load(model).multilabel_:
+        st.caption("By prediction, rows can be filtered where a text has one label.")
         return None
     predictions = data.row_predictions_of(index, model)
     if predictions is None:
@@ -77,7 +81,7 @@ def show_rows(
             several = not shaded and st.toggle("Select several rows", key="rows several")
         texts = index.text(numbers)
         if model is not None and shaded:
-            labels = [index.classes[code] for code in index.labels[numbers]]
+            labels = [describe_label(label) for label in index.labels_of(numbers)]
             _show_shaded(model, texts, labels)
         elif several:
             inputs.keep_open(numbers)
@@ -183,14 +187,15 @@ def row_table(
         rows: Their numbers.
         texts: Their texts, which are cut unless `whole`.
         predictions: For all rows of the data set.
-        whole: Whether texts are whole.
+        whole: Whether texts are whole, and several labels are as they are read again.
         issues: For columns of the probability of each label and the suggested class.
     """
+    labels = index.labels_of(rows)
     table = pd.DataFrame(
         {
             "row": rows,
             "text": [printable(text if whole else text[:_MAX_CHARACTERS]) for text in texts],
-            "class": [index.classes[code] for code in index.labels[rows]],
+            "class": [label if whole else describe_label(label) for label in labels],
             "words": index.words[rows],
             "split": [index.splits[code] for code in index.split[rows]],
             "line": index.lines[rows],
@@ -252,7 +257,8 @@ def _columns(index: Index, table: pd.DataFrame) -> list[str]:
 
 def _show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str]) -> None:
     def describe(n: int, explanation: Explanation) -> str:
-        prediction = "" if explanation.blank else f", predicted {explanation.predicted}"
+        predicted = describe_label(row_card.predicted_label(explanation))
+        prediction = "" if explanation.blank else f", predicted {predicted}"
         return f"Class {labels[n]}{prediction}"
 
     shaded_text.show_cards(model, texts, describe, link=False)

@@ -16,6 +16,7 @@ from dashboard.explore.rows import show_table
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import layout, progress_bar
 from dashboard.widgets.chart_card import ink
+from icaps.data.label_sets import describe_label, format_label_set
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.search import Query
@@ -59,7 +60,9 @@ def show_map(
         return
     drawn = _compute(maps.text_map(index, model, sample, options.space, options.method))
     table = _point_table(index, model, predictions, sample, drawn.plane.points)
-    group, colors = _groups(table[options.color], _color_names(index, model, options.color))
+    group, colors = _groups(
+        table[options.color], _color_names(index, model, options.color, table["predicted"])
+    )
     table["group"] = group
     matching = _matching(index, sample, options.words)
     master, detail = layout.master_detail("map")
@@ -243,12 +246,29 @@ def _sample(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(_SEED).choice(rows, SAMPLE, replace=False))
 
 
-def _color_names(index: Index, model: ModelFolder, color: str) -> list[str]:
-    """All classes that may occur, so that a class has the same colour whatever rows are drawn."""
+def _color_names(
+    index: Index, model: ModelFolder, color: str, predicted: Sequence[str]
+) -> list[str]:
+    """All classes that may occur, so that a class has the same colour whatever rows are drawn.
+
+    Of several labels per text, sets of classes; the predicted ones are those of the points.
+    """
     if color == "class":
-        return list(index.classes)
-    classes = [*index.classes, *map(str, models.load(model).classes_)]
+        return [describe_label(label) for label in index.distinct]
+    classifier = models.load(model)
+    if classifier.multilabel_:
+        return sorted(set(predicted))
+    classes = [*index.classes, *map(str, classifier.classes_)]
     return [*dict.fromkeys(classes), _NO_CLASS]
+
+
+def _predict(model: ModelFolder, texts: Sequence[str]) -> list[str]:
+    """The predicted class of each text, or its classes with commas between them."""
+    classifier = models.load(model)
+    if classifier.multilabel_:
+        sets = classifier.predict_labels(texts)
+        return [describe_label(format_label_set(map(str, names))) for names in sets]
+    return [str(name) for name in classifier.predict(texts)]
 
 
 def _point_table(
@@ -261,7 +281,7 @@ def _point_table(
     """A row per point: row, x, y, class, predicted, text."""
     texts = index.text(rows)
     if predictions is None:
-        predicted = [str(name) for name in models.load(model).predict(texts)]
+        predicted = _predict(model, texts)
     else:
         names = np.array([*predictions.classes, _NO_CLASS], dtype=object)
         codes = np.where(predictions.blank[rows], -1, predictions.predicted[rows])
@@ -271,7 +291,7 @@ def _point_table(
             "row": rows,
             "x": points[:, 0],
             "y": points[:, 1],
-            "class": [index.classes[code] for code in index.labels[rows]],
+            "class": [describe_label(label) for label in index.labels_of(rows)],
             "predicted": predicted,
             "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
         }

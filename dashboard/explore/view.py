@@ -26,11 +26,19 @@ def show_facts(index: Index) -> None:
     metrics = [("Texts", f"{facts.rows:,}"), ("Classes", f"{len(facts.classes):,}")]
     if len(facts.splits) > 1:
         metrics += [(f"In {split.name}", f"{split.rows:,}") for split in facts.splits]
+    if index.multilabel:
+        counts = [split.labels for split in facts.splits]
+        total = sum(n * texts for part in counts for n, texts in zip(*part, strict=True))
+        metrics.append(("Labels per text", f"{total / max(facts.rows, 1):.2f}"))
     metrics += [("Different words", f"{facts.different_words:,}"), ("Bad rows", f"{bad:,}")]
     with st.container(horizontal=True, gap="medium"):
         for label, value in metrics:
             st.metric(label, value, width=130)
     for split in facts.splits:
+        without = dict(zip(*split.labels, strict=True)).get(0, 0)
+        if without:
+            share = without / split.rows
+            st.caption(f"{split.name}: {without:,} texts ({share:.1%}) are of no class.")
         for kind, count in split.bad_rows.items():
             st.warning(error_boundary.plain(f"{split.name}: {count:,} rows left out: {kind}."))
 
@@ -41,6 +49,8 @@ def show_classes(index: Index) -> None:
     chart_card.show(
         lambda ink: charts.class_bars(table, ink), table, "classes", "Number of texts per class"
     )
+    if index.multilabel:
+        st.caption("A text with several labels counts in each of its classes.")
     if len(index.classes) > charts.MOST_CLASSES:
         st.caption(
             f"The {charts.MOST_CLASSES} largest of {len(index.classes):,} classes; the table has "
@@ -72,22 +82,24 @@ def show_lengths(index: Index, model: ModelFolder | None) -> None:
 
 
 def show_distinctive(index: Index) -> None:
-    """The words that distinguish a class from the others."""
+    """The words that distinguish a class from the others, or from the texts without it."""
+    others = "texts without it" if index.multilabel else "other classes"
     name = st.selectbox(
         "Distinctive words of", index.classes, key="telling", persist_state="session"
     )
     words = index.distinctive_words(name)
     if not words:
-        st.caption("No word is more frequent in this class than in the others.")
+        st.caption(f"No word is more frequent in this class than in {others}.")
         return
-    table = pd.DataFrame(words, columns=["word", "count", "in other classes", "z"])
+    table = pd.DataFrame(words, columns=["word", "count", f"in {others}", "z"])
     table["word"] = table["word"].map(printable)
     color = class_colors(index.classes)[name]
     chart_card.show(
         lambda ink: word_bars(table[["word", "z"]].head(20), color, ink),
         table,
         "telling-words",
-        f"Words that distinguish {name} from the other classes",
+        f"Words that distinguish {name} from "
+        + ("the texts without it" if index.multilabel else "the other classes"),
     )
     st.caption(
         "Ranked by the z-score of the log-odds ratio with an informative Dirichlet prior (Monroe, "

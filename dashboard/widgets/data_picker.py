@@ -22,6 +22,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import data_list, reading_options, upload_box
 from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
+from icaps.data.label_sets import describe_label
 from icaps.data.preview import Preview
 from icaps.data.problems import FileError, UnclearEncodingError
 from icaps.data.resolve import available, is_hub_name, resolve
@@ -154,7 +155,7 @@ def ask_short(place: str) -> Choice | None:
             return None
         key = read_key
         preview = data.first_rows(key)
-        if preview.trouble and preview.unclear is None:
+        if preview.trouble and preview.unclear is None and not preview.separators:
             st.error(error_boundary.message(preview.trouble), icon=":material/error:")
     key = _ask_corrections(place, key)
     return Choice(key, data.first_rows(key))
@@ -323,13 +324,13 @@ def show_preview(choice: Choice) -> None:
     if choice.preview is None:
         st.caption("Not downloaded yet. It is downloaded when it is needed.")
         return
-    if choice.preview.unclear is not None:  # so that the columns are asked for
+    if choice.preview.unclear is not None or choice.preview.separators:  # which are asked for
         return
     if choice.preview.trouble:
         st.error(error_boundary.message(choice.preview.trouble), icon=":material/error:")
         st.caption("The columns and the format can be set under *Parsing options*.")
     rows = [
-        (label, printable(text[:_MAX_CHARACTERS]))
+        (printable(describe_label(label)), printable(text[:_MAX_CHARACTERS]))
         for text, label in choice.preview.rows[:_PREVIEW_ROWS]
     ]
     if rows:
@@ -355,7 +356,9 @@ def remember_reading(place: str, value: str, reading: Mapping[str, Any]) -> None
     text, label = reading.get("text"), reading.get("label")
     for name, entry in (("text", text and list(text)), ("label", label)):
         if entry:
-            st.session_state.setdefault(f"{place} {name} {value}", entry)
+            several = name == "label" and not isinstance(entry, str)
+            key = f"{place} {'label columns' if several else name} {value}"
+            st.session_state.setdefault(key, list(entry) if several else entry)
 
 
 def take_unlabelled(place: str, value: str) -> None:

@@ -231,6 +231,10 @@ class Index:
         code: int = self.labels[row]
         return self.distinct[code]
 
+    def labels_of(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """The labels of rows (n,); see `label_of`."""
+        return [self.distinct[code] for code in self.labels[np.asarray(rows, np.int64)].tolist()]
+
     def with_class(self, names: Collection[str]) -> NDArray[np.bool_]:
         """A mask (rows,) of the rows that have one of these classes at least.
 
