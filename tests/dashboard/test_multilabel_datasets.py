@@ -134,6 +134,10 @@ def test_what_is_between_labels_is_asked_for(tmp_path: Path) -> None:
     other = open_data(path)
     other.radio(key=f"datasets separator choice {path}").set_value("")
     run(other)
+    assert "column 'tags': the row has no label" in errors(other)[0]  # as some cells are empty
+    other.checkbox(key="datasets skip").set_value(True)
+    run(other)
+    assert not errors(other)
     assert {metric.label: metric.value for metric in other.metric}["Classes"] == "5"
 
 
