@@ -10,7 +10,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, data_picker, download_task
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import reading_arguments
-from icaps.data.label_sets import describe_label
+from icaps.data.label_sets import shown_label
 from icaps.data.text_hash import text_hash
 from icaps.explore.neighbours import Nearest
 from icaps.html import escape
@@ -69,7 +69,7 @@ def _preset_training_data(model: ModelFolder) -> None:
 
 def _show_nearest(nearest: Nearest, corrected: Mapping[int, str]) -> None:
     near = nearest.neighbours
-    labels = [describe_label(corrected.get(text_hash(text.text), text.label)) for text in near]
+    labels = [shown_label(corrected.get(text_hash(text.text), text.label)) for text in near]
     rows = "".join(
         f'<tr><td dir="auto">{escape(_shorten(text.text))}<td class="name">{escape(label)}'
         f'<td class="n">{text.similarity:.3f}'

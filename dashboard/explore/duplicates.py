@@ -12,7 +12,7 @@ from dashboard.cache import at_once
 from dashboard.selection import TextSelection
 from dashboard.widgets import background_task, downloads
 from dashboard.widgets.data_picker import Choice
-from icaps.data.label_sets import describe_label
+from icaps.data.label_sets import shown_label
 from icaps.explore.corrected_index import duplicates_with_labels_of
 from icaps.explore.index import Index
 from icaps.explore.near_duplicates import Duplicates, Pairs, find_duplicates, load_duplicates
@@ -86,6 +86,6 @@ def _pair_table(index: Index, pairs: Pairs) -> pd.DataFrame:
     columns = {}
     for side, rows in (("first", pairs.first), ("second", pairs.second)):
         columns[f"{side} row"] = rows
-        columns[f"{side} class"] = [describe_label(label) for label in index.labels_of(rows)]
+        columns[f"{side} class"] = [shown_label(label) for label in index.labels_of(rows)]
         columns[f"{side} text"] = [printable(text[:_MAX_CHARACTERS]) for text in index.text(rows)]
     return pd.DataFrame({"similarity": np.round(pairs.similarity, 3), **columns})

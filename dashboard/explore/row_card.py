@@ -11,7 +11,7 @@ from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import label_change, shaded_text
 from icaps.config import ExplainOptions
 from icaps.data.encoding import replace_surrogates
-from icaps.data.label_sets import describe_label, format_label_set, label_set, names_in
+from icaps.data.label_sets import format_label_set, label_set, names_in, shown_label
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
 from icaps.explore.text_projection import SAMPLE
@@ -107,7 +107,7 @@ def _class_of(label: str) -> str:
     """The class of a row, or its classes, as HTML."""
     names = label_set(label)
     word = "Class" if names is None or len(names) == 1 else "Classes"
-    return f"{word} <b>{escape(describe_label(label))}</b>" if names != () else "Of no class"
+    return f"{word} <b>{escape(shown_label(label))}</b>" if names != () else "Of no class"
 
 
 def _several(label: str, explanation: Explanation) -> str:
@@ -132,7 +132,7 @@ def _show_similar(index: Index, model: ModelFolder, row: int) -> None:
     numbers = np.array([number for number, _ in pairs])
     rows = "".join(
         f'<tr><td class="n">{number:,}<td dir="auto">{escape(_shorten(other))}'
-        f'<td class="name">{escape(describe_label(index.label_of(number)))}'
+        f'<td class="name">{escape(shown_label(index.label_of(number)))}'
         f'<td class="n">{similarity:.3f}'
         for (number, similarity), other in zip(pairs, index.text(numbers), strict=True)
     )

@@ -15,7 +15,7 @@ from dashboard.explore import inputs, row_card
 from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, layout, pager, shaded_text
-from icaps.data.label_sets import describe_label
+from icaps.data.label_sets import shown_label
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
@@ -81,7 +81,7 @@ def show_rows(
             several = not shaded and st.toggle("Select several rows", key="rows several")
         texts = index.text(numbers)
         if model is not None and shaded:
-            labels = [describe_label(label) for label in index.labels_of(numbers)]
+            labels = [shown_label(label) for label in index.labels_of(numbers)]
             _show_shaded(model, texts, labels)
         elif several:
             inputs.keep_open(numbers)
@@ -195,7 +195,7 @@ def row_table(
         {
             "row": rows,
             "text": [printable(text if whole else text[:_MAX_CHARACTERS]) for text in texts],
-            "class": [label if whole else describe_label(label) for label in labels],
+            "class": [label if whole else shown_label(label) for label in labels],
             "words": index.words[rows],
             "split": [index.splits[code] for code in index.split[rows]],
             "line": index.lines[rows],
@@ -257,7 +257,7 @@ def _columns(index: Index, table: pd.DataFrame) -> list[str]:
 
 def _show_shaded(model: ModelFolder, texts: Sequence[str], labels: Sequence[str]) -> None:
     def describe(n: int, explanation: Explanation) -> str:
-        predicted = describe_label(row_card.predicted_label(explanation))
+        predicted = shown_label(row_card.predicted_label(explanation))
         prediction = "" if explanation.blank else f", predicted {predicted}"
         return f"Class {labels[n]}{prediction}"
 

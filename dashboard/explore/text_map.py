@@ -16,7 +16,7 @@ from dashboard.explore.rows import show_table
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import layout, progress_bar
 from dashboard.widgets.chart_card import ink
-from icaps.data.label_sets import describe_label, format_label_set
+from icaps.data.label_sets import format_label_set, shown_label
 from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.search import Query
@@ -254,7 +254,7 @@ def _color_names(
     Of several labels per text, sets of classes; the predicted ones are those of the points.
     """
     if color == "class":
-        return [describe_label(label) for label in index.distinct]
+        return [shown_label(label) for label in index.distinct]
     classifier = models.load(model)
     if classifier.multilabel_:
         return sorted(set(predicted))
@@ -267,7 +267,7 @@ def _predict(model: ModelFolder, texts: Sequence[str]) -> list[str]:
     classifier = models.load(model)
     if classifier.multilabel_:
         sets = classifier.predict_labels(texts)
-        return [describe_label(format_label_set(map(str, names))) for names in sets]
+        return [shown_label(format_label_set(map(str, names))) for names in sets]
     return [str(name) for name in classifier.predict(texts)]
 
 
@@ -291,7 +291,7 @@ def _point_table(
             "row": rows,
             "x": points[:, 0],
             "y": points[:, 1],
-            "class": [describe_label(label) for label in index.labels_of(rows)],
+            "class": [shown_label(label) for label in index.labels_of(rows)],
             "predicted": predicted,
             "text": [printable(text[:_MAX_CHARACTERS]) for text in texts],
         }

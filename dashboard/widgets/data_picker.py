@@ -22,7 +22,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import data_list, reading_options, upload_box
 from dashboard.widgets.data_list import NONE, PATH, UPLOAD, Misfit
 from icaps.data.fingerprint import existing_parts
-from icaps.data.label_sets import describe_label
+from icaps.data.label_sets import shown_label
 from icaps.data.preview import Preview
 from icaps.data.problems import FileError, UnclearEncodingError
 from icaps.data.resolve import available, is_hub_name, resolve
@@ -330,7 +330,7 @@ def show_preview(choice: Choice) -> None:
         st.error(error_boundary.message(choice.preview.trouble), icon=":material/error:")
         st.caption("The columns and the format can be set under *Parsing options*.")
     rows = [
-        (printable(describe_label(label)), printable(text[:_MAX_CHARACTERS]))
+        (printable(shown_label(label)), printable(text[:_MAX_CHARACTERS]))
         for text, label in choice.preview.rows[:_PREVIEW_ROWS]
     ]
     if rows:

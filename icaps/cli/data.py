@@ -85,7 +85,7 @@ def _head(options: argparse.Namespace) -> int:
 
     from icaps.cli.progress import Progress
     from icaps.data.check import describe_file
-    from icaps.data.label_sets import describe_label, label_set
+    from icaps.data.label_sets import label_set, shown_label
     from icaps.data.problems import Problem
     from icaps.data.resolve import resolve
     from icaps.data.source import open_source
@@ -102,7 +102,7 @@ def _head(options: argparse.Namespace) -> int:
             label = row.label if names is None else list(names)
             print(json.dumps({"line": row.line, "label": label, "text": row.text}))
         else:
-            print(f"{row.line}\t{one_line(describe_label(row.label))}\t{one_line(row.text)}")
+            print(f"{row.line}\t{one_line(shown_label(row.label))}\t{one_line(row.text)}")
     return 0
 
 

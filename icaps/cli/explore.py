@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_neighbours(options: argparse.Namespace, place: Path, progress: Progress) -> int:
     from icaps.classifier import ICapsClassifier
-    from icaps.data.label_sets import describe_label
+    from icaps.data.label_sets import shown_label
     from icaps.explore.neighbours import make_sample
     from icaps.train.checkpoint_files import weights_fingerprint
 
@@ -126,7 +126,7 @@ def _print_neighbours(options: argparse.Namespace, place: Path, progress: Progre
         print(json.dumps(nearest.to_dict()))
         return 0
     for neighbour in nearest.neighbours:
-        label = one_line(describe_label(neighbour.label))
+        label = one_line(shown_label(neighbour.label))
         print(f"{neighbour.similarity:.3f}\t{label}\t{one_line(neighbour.text)}")
     print(
         f"of {nearest.sampled:,} of {nearest.texts:,} training texts; two random ones: "
@@ -155,7 +155,7 @@ def _save(index: Index, query: Query, name: str) -> None:
 
 
 def _print_rows(index: Index, rows: NDArray[np.int64], *, as_json: bool) -> None:
-    from icaps.data.label_sets import describe_label, label_set
+    from icaps.data.label_sets import label_set, shown_label
 
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -168,5 +168,5 @@ def _print_rows(index: Index, rows: NDArray[np.int64], *, as_json: bool) -> None
                 fields = {"row": row, "split": split, "line": line, "label": plain, "text": text}
                 print(json.dumps(fields))
             else:
-                shown = one_line(describe_label(label))
+                shown = one_line(shown_label(label))
                 print(f"{row}\t{split}:{line}\t{shown}\t{one_line(text)}")

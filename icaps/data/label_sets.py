@@ -56,11 +56,6 @@ def names_in(label: str) -> tuple[str, ...]:
     return (label,) if names is None else names
 
 
-def describe_label(label: str) -> str:
-    """A label for a reader: the class names of a set with commas, "no class" if it is empty."""
-    return ", ".join(names_in(label)) or "no class"
-
-
 def shown_label(label: str) -> str:
     """A label for people: the class names of a set with commas, "no class" for an empty set."""
     return ", ".join(names_in(label)) or "no class"

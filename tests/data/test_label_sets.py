@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from icaps.data.label_sets import (
     classes_of,
-    describe_label,
     format_label_set,
     indicator,
     is_multilabel,
     label_set,
     names_in,
+    shown_label,
 )
 from icaps.errors import DataError
 
@@ -80,9 +80,9 @@ def test_known_forms() -> None:
 
 
 def test_a_label_for_a_reader() -> None:
-    assert describe_label('["a", "b"]') == "a, b"
-    assert describe_label("[]") == "no class"
-    assert describe_label("a, b") == "a, b"
+    assert shown_label('["a", "b"]') == "a, b"
+    assert shown_label("[]") == "no class"
+    assert shown_label("a, b") == "a, b"
 
 
 def test_multilabel() -> None:
