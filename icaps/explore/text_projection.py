@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
@@ -45,6 +46,10 @@ def text_vectors(
     mask = capsule_mask(network, muted).cpu()
     for batch in read_texts(network, classifier.vocabulary_, texts, muted):
         capsules_of_texts = batch.activity.class_capsules
+        if network.edits is not None:  # which change lengths, not directions
+            lengths = torch.linalg.vector_norm(capsules_of_texts, dim=2).clamp(min=1e-30)
+            ratio = batch.activity.class_norms / lengths  # (B, J)
+            capsules_of_texts = capsules_of_texts * ratio[:, :, None]
         if space == "primary":
             capsules_of_texts = batch.activity.primary_capsules * mask[:, None]
         known = ~batch.blank

@@ -8,6 +8,7 @@ from icaps import inference
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.explore.text_projection import SPACES, project_texts, text_vectors
+from icaps.interpret.edits import neutral_capsule, neutral_words
 from icaps.text.sentences import encode
 from tests.conftest import MODEL, make_texts
 
@@ -109,3 +110,12 @@ def test_mistakes_are_told(classifier: ICapsClassifier, texts: list[str]) -> Non
         project_texts(np.zeros((5, 2), np.float32), "umap")
     with pytest.raises(ConfigError, match="above 0"):
         project_texts(np.zeros((5, 2), np.float32), perplexity=0)
+
+
+def test_lengths_are_the_scores_of_an_edited_model(classifier: ICapsClassifier) -> None:
+    texts = make_texts(20, seed=3)[0]
+    edited = classifier.edited([neutral_words("bread"), neutral_capsule(1, "Gardens")])
+    vectors = text_vectors(edited, texts).reshape(len(texts), 3, -1)
+    lengths = np.linalg.norm(vectors, axis=2)
+    np.testing.assert_allclose(lengths, edited.class_norms(texts), atol=1e-6)
+    assert not np.allclose(lengths, classifier.class_norms(texts), atol=1e-3)
