@@ -11,13 +11,16 @@ from icaps.shipped import CHECKPOINTS as SHIPPED
 from icaps.shipped import ROOT
 from icaps.train.checkpoint_files import BASELINE, CAPSULES, CONFIG, EDITS, WEIGHTS
 
-_LATER = (CAPSULES, EDITS, f"{FOLDER}/{VIEW}")  # files that are written after the training
+_LATER = (CAPSULES, f"{FOLDER}/{VIEW}")  # files that are written after the training
 OWN = ROOT / "runs"
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A checkpoint folder, valid or damaged; `stamp` changes when a file in it is written."""
+    """A checkpoint folder, valid or damaged.
+
+    `stamp` changes when a file in it is written, and when its edits are undone.
+    """
 
     name: str
     path: Path
@@ -93,7 +96,12 @@ def _find(*files: str) -> list[ModelFolder]:
         key=lambda path: (0, path) if path.parent == SHIPPED else (-stamps[path], path),
     )
     return [
-        ModelFolder(_name(folder, folders), folder, max(stamps[folder], _stamp(folder, *_LATER)))
+        ModelFolder(
+            _name(folder, folders),
+            folder,
+            # Edits may be older than the weights and are deleted when they are undone.
+            max(stamps[folder], _stamp(folder, *_LATER)) + _stamp(folder, EDITS),
+        )
         for folder in folders
     ]
 

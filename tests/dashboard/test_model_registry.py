@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from dashboard import error_boundary, model_registry
+from icaps.train.checkpoint_files import EDITS
 
 
 def make(folder: Path, changed: int = 1, name: str = "config.json") -> Path:
@@ -93,3 +94,19 @@ def test_an_error_is_shown_as_it_is() -> None:
     assert error_boundary.plain("1. ~x~ a\\b &lt; y\x00") == "1\\. \\~x\\~ a\\\\b \\&lt; y\ufffd"
     assert ":sun:" not in error_boundary.plain("a :sun: b")
     assert error_boundary.plain("a :sun: b").replace("\u2060", "") == "a :sun: b"
+
+
+def test_the_stamp_follows_edits_that_are_older_than_the_weights(models: Path) -> None:
+    def stamp() -> int:
+        (model,) = model_registry.find_models()
+        return model.stamp
+
+    folder = make(models / "small", changed=9)
+    before = stamp()
+    make(folder, changed=5, name=EDITS)
+    with_edits = stamp()
+    make(folder, changed=6, name=EDITS)
+    with_others = stamp()
+    (folder / EDITS).unlink()
+    assert stamp() == before
+    assert len({before, with_edits, with_others}) == 3
