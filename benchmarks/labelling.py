@@ -1,12 +1,16 @@
 """Labelling simulated with known labels: accuracy by number of labels, for orders of texts.
 
-    python -m benchmarks.labelling [--data NAME ...] [--seeds 0 1 2] [--results FILE] [--json]
+    python -m benchmarks.labelling [--data NAME ...] [--seeds 0 1 2] [--quick]
+        [--results FILE] [--json]
 
 Of each data set a random part of the training texts, another one per seed, is a labelling task
 (`icaps.label`). The file's labels are given in the default order of texts, or in random order, and
 the network is trained on the labels so far, at some numbers of labels; the SVM on those in random
 order. The accuracy is that on a fixed part of the test texts. "Labels to reach" a target are
 interpolated between two numbers of labels, on the mean over seeds.
+
+With --quick the logistic regression by which the default order finds uncertain texts takes the
+network's place; it is trained in milliseconds. Its features are of the task's and the test's texts.
 
 A class with a single label so far is left out of a training, which needs two of each.
 """
@@ -25,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.machine import machine
 from benchmarks.own_labels import shared_folder
@@ -32,13 +37,18 @@ from icaps.baselines.linear import fit_linear
 from icaps.classifier import ICapsClassifier
 from icaps.data.source import LabelledTexts, read_part
 from icaps.label.defaults import DEFAULT, RANDOM
+from icaps.label.features import text_features
+from icaps.label.informative import ComparedTexts
 from icaps.label.order import Order
 from icaps.label.task import LabelTask
 
 POOL, TESTED = 3_000, 2_000  # texts of a task, and test texts, at most
 STEP = 20  # labels that are given at a time
 ICAPS_OURS, ICAPS_RANDOM, SVM_RANDOM = "icaps, our order", "icaps, random", "SVM, random"
+QUICK_OURS, QUICK_RANDOM = "quick model, our order", "quick model, random"
 SYSTEMS = (ICAPS_OURS, ICAPS_RANDOM, SVM_RANDOM)
+QUICK_SYSTEMS = (QUICK_OURS, QUICK_RANDOM)
+QUICK_SIZES = (40, 60, 80, 100, 140, 180, 220, 260, 300, 360, 420, 500, 600, 700)
 SVM_SIZES = (100, 200, 400, 800, 1_200, 1_600, 2_000, 2_700)
 
 
@@ -133,14 +143,22 @@ def measure(name: str, system: str, seed: int, folder: Path) -> Iterator[Measure
     test = read_part(folder / name, "test")
     tested = np.random.default_rng(0).permutation(len(test.texts))[:TESTED]
     texts, truth = [test.texts[n] for n in tested], np.array([test.labels[n] for n in tested])
-    order = DEFAULT if system == ICAPS_OURS else RANDOM
-    sizes = {ICAPS_OURS: setting.ours, ICAPS_RANDOM: setting.random, SVM_RANDOM: SVM_SIZES}[system]
+    order = DEFAULT if system in (ICAPS_OURS, QUICK_OURS) else RANDOM
+    own = {ICAPS_OURS: setting.ours, ICAPS_RANDOM: setting.random, SVM_RANDOM: SVM_SIZES}
+    sizes = own.get(system, QUICK_SIZES)
+    compared = None
+    if system in QUICK_SYSTEMS:
+        compared = ComparedTexts.from_features(text_features([*labels, *texts], seed))
     sizes = [size for size in sizes if size <= len(labels)]
     with tempfile.TemporaryDirectory() as scratch:
         classes = sorted(set(labels.values()))
         task = LabelTask.create(f"{scratch}/task", list(labels), classes, held_out=0, seed=seed)
         for labelled in label_in_order(task, labels, order, sizes, setting.step):
             known, names = with_two(labelled)
+            if compared is not None:
+                accuracy = quick_accuracy(compared, list(labels), known, names, truth)
+                yield Measurement(name, system, seed, len(labelled), accuracy)
+                continue
             if system == SVM_RANDOM:
                 model: Any = fit_svm(known, names, seed)
             else:
@@ -148,6 +166,22 @@ def measure(name: str, system: str, seed: int, folder: Path) -> Iterator[Measure
                 model = ICapsClassifier(setting.model, train).fit(known, names)
             accuracy = float((model.predict(texts) == truth).mean())
             yield Measurement(name, system, seed, len(labelled), accuracy)
+
+
+def quick_accuracy(
+    compared: ComparedTexts,
+    texts: list[str],
+    known: Sequence[str],
+    names: Sequence[str],
+    truth: NDArray[Any],
+) -> float:
+    """The accuracy of the quick model on the test texts, which follow those of the task."""
+    place = {text: n for n, text in enumerate(texts)}
+    tested = np.arange(len(texts), len(texts) + len(truth))
+    scores = compared.quick_scores(np.array([place[text] for text in known]), names, tested)
+    assert scores is not None
+    predicted = np.array(scores.classes, dtype=object)[scores.probabilities.argmax(1)]
+    return float((predicted == truth).mean())
 
 
 def mean_curve(runs: Sequence[Measurement]) -> list[tuple[int, float]]:
@@ -179,7 +213,7 @@ def report(runs: Sequence[Measurement]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         rows: dict[str, Any] = {}
-        for system in SYSTEMS:
+        for system in (*SYSTEMS, *QUICK_SYSTEMS):
             own = [run for run in runs if (run.data, run.system) == (name, system)]
             if own:
                 curve = mean_curve(own)
@@ -209,6 +243,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=shared_folder(), help="of the data sets")
     parser.add_argument("--data", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--quick", action="store_true", help="the quick model, not the network")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--results", type=Path, metavar="FILE", help="continued by the next call")
     parser.add_argument("--json", action="store_true")
@@ -219,7 +254,7 @@ def main() -> int:
         runs = [Measurement(**json.loads(row)) for row in rows]
     for name in options.data:
         for seed in options.seeds:
-            for system in options.systems:
+            for system in QUICK_SYSTEMS if options.quick else options.systems:
                 if any((r.data, r.system, r.seed) == (name, system, seed) for r in runs):
                     continue
                 started = time.monotonic()

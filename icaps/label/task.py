@@ -330,20 +330,28 @@ class LabelTask:
         """Writes the labelled texts to a folder that `icaps train --data` reads; returns it.
 
         Its train part has the labelled texts outside the held-out part, and its test part those of
-        it. A folder is never changed: other labels are in another one.
+        it. A class with a single label is left out, as a training needs two; so are held-out texts
+        of classes that the train part lacks, which `score` counts as wrong. A folder is never
+        changed: other labels are in another one.
 
         Raises:
-            DataError: No text outside the held-out part is labelled, or the folder cannot be
-                written.
+            DataError: There are no two classes with two labels outside the held-out part, or the
+                folder cannot be written.
         """
         held_out = set(self.held_out)
         labels = list(self.labels())
+        counts = Counter(name for one in labels if one.id not in held_out for name in one.names)
+        trained = {name for name, count in counts.items() if count > 1}
+        if len(trained) < 2:
+            raise DataError(
+                "A training needs two classes with two labels each outside the held-out part; "
+                "label more texts."
+            )
+        labels = [one for one in labels if self.several or trained.issuperset(one.names)]
         parts = {
             "train": [one for one in labels if one.id not in held_out],
             "test": [one for one in labels if one.id in held_out],
         }
-        if not parts["train"]:
-            raise DataError("No text outside the held-out part has a label yet; label some first.")
         key = hashlib.sha256(json.dumps([(one.id, one.label) for one in labels]).encode())
         home = self.folder / _TRAINING / key.hexdigest()[:16]
         if home.is_dir():

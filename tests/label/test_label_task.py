@@ -64,26 +64,20 @@ def test_labels_are_given_skipped_and_undone(tmp_path: Path) -> None:
 
 def test_progress_training_data_and_exports_agree(tmp_path: Path) -> None:
     task = make(tmp_path)
-    with pytest.raises(DataError, match="label some"):
+    with pytest.raises(DataError, match="label more"):
         task.training_data()
     held_out = task.held_out
     others = [n for n in range(20) if n not in held_out]
     task.give(held_out[0], "x")
     task.give_many([(others[0], "x"), (others[1], "y"), (others[2], "y")], by="Ada")
+    with pytest.raises(DataError, match="label more"):
+        task.training_data()
+    task.undo(task.give(others[0], "y"))  # what was undone counts nowhere
     task.skip(others[3])
     progress = task.progress()
     assert progress.by_class == {"x": 2, "y": 2}
     assert (progress.labelled, progress.training, progress.skipped, progress.left) == (4, 3, 1, 15)
     assert (progress.held_out, progress.held_out_labelled) == (4, 1)
-    folder = task.training_data()
-    assert folder == task.training_data()
-    train, test = read_part(folder, "train"), read_part(folder, "test")
-    assert dict(zip(train.texts, train.labels, strict=True)) == {
-        TEXTS[others[0]]: "x",
-        TEXTS[others[1]]: "y",
-        TEXTS[others[2]]: "y",
-    }
-    assert test.texts == [TEXTS[held_out[0]]]
     rows = pd.read_csv(io.BytesIO(task.export("csv")), keep_default_na=False).to_dict("records")
     assert rows == pd.read_parquet(io.BytesIO(task.export("parquet"))).to_dict("records")
     assert rows == [json.loads(line) for line in task.export("jsonl").splitlines()]
@@ -93,3 +87,45 @@ def test_progress_training_data_and_exports_agree(tmp_path: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="xlsx"):
         task.export("xlsx")
+
+
+def test_training_data_leaves_out_classes_with_one_label(tmp_path: Path) -> None:
+    task = make(tmp_path, classes=["x", "y", "z"])
+    held_out, others = task.held_out, [n for n in range(20) if n not in task.held_out]
+    task.give_many((n, "xxyyz"[place]) for place, n in enumerate(others[:5]))
+    task.give_many([(held_out[0], "x"), (held_out[1], "z")])
+    folder = task.training_data()
+    assert folder == task.training_data()
+    train, test = read_part(folder, "train"), read_part(folder, "test")
+    assert dict(zip(train.texts, train.labels, strict=True)) == {
+        TEXTS[n]: label for n, label in zip(others[:4], "xxyy", strict=True)
+    }
+    assert test.texts == [TEXTS[held_out[0]]]
+    task.give(others[5], "z")
+    assert task.training_data() != folder
+    assert len(read_part(task.training_data(), "test").texts) == 2
+
+
+class Constant:
+    """A model that predicts the class x."""
+
+    classes_ = np.array(["x", "y"], dtype=object)
+
+    def predict_proba(self, X):  # type: ignore[no-untyped-def]
+        return np.tile([1.0, 0.0], (len(X), 1))
+
+    def predict(self, X):  # type: ignore[no-untyped-def]
+        return self.classes_[[0] * len(X)]
+
+
+def test_models_are_scored_on_the_held_out_part_alone(tmp_path: Path) -> None:
+    task = make(tmp_path)
+    with pytest.raises(DataError, match="No held-out text"):
+        task.score("run", Constant(), 5)
+    for place, n in enumerate(task.held_out):
+        task.give(n, "xxxy"[place])
+    others = [n for n in range(20) if n not in task.held_out]
+    task.give_many((n, "y") for n in others)
+    point = task.score("run", Constant(), 16)
+    assert (point.correct, point.tested, point.accuracy.value) == (3, 4, 0.75)
+    assert task.curve() == [point]
