@@ -50,7 +50,7 @@ PIECES = (
 )
 _SENTENCE = "shares rose after the bank said profits would fall while the striker missed a penalty"
 _SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt", ".parquet", ".arrow", ".gz", ".zip", "")
-_PAGES = ("explain", "many", "capsules", "queries", "datasets", "train")
+_PAGES = ("explain", "many", "capsules", "queries", "datasets", "label", "train")
 _KEYS = (
     *("text", "model", "target", "k1", "k2", "sentences", "capsule", "cell_class", "run", "data"),
     *("", "page", "embed"),

@@ -144,8 +144,12 @@ def labelled(shop: Workshop, name: str) -> dict[str, str]:
 
 
 def forget(shop: Workshop, name: str) -> None:
-    """Deletes what an earlier try of a test has left."""
-    shop.forget(*[run.name for run in shop.runs.glob(f"{name} *")])
+    """Deletes what an earlier try of a test has left, and starts the server if it was killed."""
+    if shop.process is not None and shop.process.poll() is not None:
+        shop.start()
+    for run in list(shop.runs.glob(f"{name} *")):
+        shop.forget(run.name)
+        shutil.rmtree(run, ignore_errors=True)
     shutil.rmtree(folder(shop, name), ignore_errors=True)
 
 
@@ -219,7 +223,7 @@ def test_an_hour_of_a_person(browser: Any, shop: Workshop) -> None:
             correct(page, text, str(1 + CLASSES.index(wrong)))
             known[text] = wrong
         assert labelled(shop, "hour") == known
-        rows = list(csv.DictReader(io.StringIO(exported(page, "CSV").decode())))
+        rows = list(csv.DictReader(io.StringIO(exported(page, "CSV").decode("utf-8-sig"))))
         assert {row["text"]: row["label"] for row in rows} == known
         assert sum(bool(row["before"]) for row in rows) == 5
         assert {row["by"] for row in rows} == {"person"}
