@@ -159,9 +159,11 @@ def _wrong_sets(
     rows = own.errors[:count]
     table = report.table(rows)[["text number", "text", "words", "unknown words"]]
     explanations = classifier.explain(table["text"].tolist())
+    columns = own.labels[rows], own.predicted_of(rows), own.probabilities[rows]
     errors = []
-    for row, facts, explanation in zip(rows, table.to_dict("records"), explanations, strict=True):
-        labels, predicted = own.labels[row], own.predicted_of(row)
+    for facts, explanation, labels, predicted, chances in zip(
+        table.to_dict("records"), explanations, *columns, strict=True
+    ):
         errors.append(
             {
                 **facts,
@@ -169,9 +171,7 @@ def _wrong_sets(
                 "predicted": own.names(predicted),
                 "missed": own.names(labels & ~predicted),
                 "extra": own.names(predicted & ~labels),
-                "probabilities": dict(
-                    zip(own.classes, own.probabilities[row].tolist(), strict=True)
-                ),
+                "probabilities": dict(zip(own.classes, chances.tolist(), strict=True)),
                 "kgrams": [kgram.text for kgram in explanation.kgrams],
             }
         )

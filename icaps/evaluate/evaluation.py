@@ -206,7 +206,9 @@ def _artifact(
 
     skips = data.reading.get("on_bad_rows") == "skip"
     muted = sorted(classifier.muted_)
-    key = (_VERSION, files, skips, weights, classes, muted)
+    key: tuple[Any, ...] = (_VERSION, files, skips, weights, classes, muted)
+    if (rule := classifier.network_.thresholds) is not None:  # the probabilities are stored
+        key = (*key, rule.to_dict())
     return Artifact(artifact_home("evaluated", *key), load)
 
 

@@ -11,9 +11,11 @@ from icaps.train.result_warnings import (
     FEW,
     MAJORITY,
     METRIC,
+    LabelCounts,
     ResultWarning,
     above_chance,
     capsule_warning,
+    label_set_warnings,
     result_warnings,
     validation_warnings,
     warnings_of,
@@ -202,3 +204,54 @@ def test_counts_of_validation_texts_with_several_labels() -> None:
     validation = Validation(corpus, norms, capsules, known)  # type: ignore[arg-type]
     assert win_counts(validation, 3).tolist() == [[0, 20, 20], [20, 0, 20]]
     assert win_counts(validation, 3, limit=2).tolist() == [[0, 1, 1], [1, 0, 0]]
+
+
+def sets(texts: int, hits: int) -> LabelCounts:
+    """Two classes, each of half of the texts and predicted for half of them."""
+    half = np.array([texts // 2, texts // 2])
+    return LabelCounts(texts, half, half, np.array([hits, hits]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        (sets(200, 50), False),  # as shuffled
+        (sets(200, 53), False),  # may be luck
+        (sets(200, 75), True),
+        (sets(0, 0), False),
+        (LabelCounts(100, np.array([30, 10]), np.array([100, 100]), np.array([30, 10])), False),
+        (LabelCounts(100, np.array([30, 10]), np.array([0, 0]), np.array([0, 0])), False),
+    ],
+)
+def test_several_labels_above_chance(counts: LabelCounts, expected: bool) -> None:
+    assert counts.above_chance() == expected
+
+
+def test_hits_of_shuffled_predictions() -> None:
+    """Mean and spread of the number of hits are those of shuffled label sets."""
+    random = np.random.default_rng(0)
+    labels, predicted = random.random((2, 60, 3)) < np.array([0.2, 0.5, 0.7])
+    columns = labels.sum(0), predicted.sum(0), (labels & predicted).sum(0)
+    counts = LabelCounts(60, *columns)
+    drawn = [(labels[random.permutation(60)] & predicted).sum() for _ in range(4_000)]
+    assert counts.shuffled.sum() == pytest.approx(np.mean(drawn), rel=0.02)
+    limit = np.quantile(drawn, 0.95)
+    for hits, above in ((limit - 3, False), (limit + 4, True)):
+        own = counts._replace(hits=np.array([hits, 0, 0]))
+        assert own.above_chance() == above
+
+
+def test_warnings_of_several_labels() -> None:
+    (warning,) = label_set_warnings(sets(200, 50), SPREAD, TWO)
+    assert warning.kind == CHANCE
+    assert warning.message == (
+        "The model is no better than chance: its micro F1 is 50.0% on 200 validation texts, and "
+        "with the same predictions in random order 50.0%."
+    )
+    assert label_set_warnings(sets(200, 90), SPREAD, TWO) == []
+    (collapse,) = label_set_warnings(sets(200, 90), np.array([[90, 0], [90, 10]]), TWO)
+    assert collapse.kind == COLLAPSE
+    kinds = [
+        one.kind for one in label_set_warnings(sets(200, 50), np.array([[90, 0], [90, 10]]), TWO)
+    ]
+    assert kinds == [CHANCE, COLLAPSE]
