@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from icaps.data.class_names import class_numbers
-from icaps.data.label_sets import indicator
+from icaps.data.label_sets import indicator, numbers_of_one
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
 from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes
@@ -169,7 +168,7 @@ def read_labelled(
     start = 0
     for chunk in _chunks(labelled):
         names = [label for _, label in chunk]
-        labels = None if multilabel else class_numbers(names, classes)  # (chunk,)
+        labels = None if multilabel else numbers_of_one(names, classes)  # (chunk,)
         label_sets = indicator(names, classes) if multilabel else None  # (chunk, J)
         share = np.arange(len(chunk))[distributed.share()]
         texts = [chunk[n][0] for n in share]

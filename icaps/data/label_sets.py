@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.data.class_names import class_numbers, sorted_labels
+from icaps.errors import DataError
 
 
 def format_label_set(names: Iterable[str]) -> str:
@@ -54,6 +55,22 @@ def names_in(label: str) -> tuple[str, ...]:
     """The class names in a label: those of a set, or the ordinary label itself."""
     names = label_set(label)
     return (label,) if names is None else names
+
+
+def numbers_of_one(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The class number of each label, for a model of one label per text (labels,).
+
+    Raises:
+        DataError: A label is a set of class names, or not among the classes.
+    """
+    known = set(classes)
+    for label in labels:
+        if label not in known and label_set(label) is not None:
+            raise DataError(
+                "The data has several labels per text, and the model gives a text one: use a model "
+                "that was trained on such data."
+            )
+    return class_numbers(labels, classes)
 
 
 def shown_label(label: str) -> str:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
-from icaps.data.class_names import class_numbers
-from icaps.data.label_sets import indicator
+from icaps.data.label_sets import indicator, numbers_of_one
 from icaps.errors import DataError
 from icaps.inference import each_prediction, predicted_sets, read
 from icaps.interpret.account import BatchAccount
@@ -201,7 +200,7 @@ def predict_texts(
     classes = tuple(str(name) for name in classifier.classes_)
     names, label_sets = [label for _, label in labelled], None
     if network.thresholds is None:
-        labels = class_numbers(names, classes)
+        labels = numbers_of_one(names, classes)
     else:
         labels, label_sets = np.zeros(len(names), np.int64), indicator(names, classes)
     texts = [text for text, _ in labelled]

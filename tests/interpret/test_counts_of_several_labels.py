@@ -131,7 +131,7 @@ def test_parts_add_up_and_other_data_is_refused(
     assert parts[0].tally.undecided == counts.tally.undecided
     assert parts[0].tally.further == counts.tally.further
     assert isinstance(count_corpus(classifier, [("bread", "Cooking")]).knock_out, KnockOut)
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="several labels per text, and the model gives a text one"):
         count_corpus(classifier, LABELLED)
     alone = count_corpus(several, [("the a and we", "[]")])  # no text with a predicted class
     assert (alone.tally.predictions, alone.tally.undecided) == (0, 1)

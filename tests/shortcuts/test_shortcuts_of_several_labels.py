@@ -111,8 +111,10 @@ def test_the_search_runs_and_its_texts_are_shown(
             assert row["flips"] == flips
 
 
-def test_what_cannot_be_searched(several: ICapsClassifier) -> None:
+def test_what_cannot_be_searched(several: ICapsClassifier, classifier: ICapsClassifier) -> None:
     with pytest.raises(DataError, match="No class reaches its threshold"):
         predict_texts(several, [("the a and we", "[]")])
+    with pytest.raises(DataError, match="several labels per text, and the model gives a text one"):
+        predict_texts(classifier, LABELLED)
     with pytest.raises(DataError, match="knows no word"):
         predict_texts(several, [("zzz", "[]")])
