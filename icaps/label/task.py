@@ -307,23 +307,26 @@ class LabelTask:
 
     def progress(self) -> Progress:
         """How far the task is."""
+        current = self._log.current()
+        by_data = self._pool.given >= 0
+        by_data[list(current)] = False
+        codes = np.bincount(self._pool.given[by_data], minlength=len(self._pool.names)).tolist()
         counts: Counter[str] = Counter()
-        held_out = set(self.held_out)
-        labelled = inside = given = 0
-        for one in self.labels():
-            labelled += 1
-            inside += one.id in held_out
-            given += one.by == GIVEN
+        for label, count in zip(self._pool.names, codes, strict=True):
+            counts.update(dict.fromkeys(names_in(label), count))
+        labels = [one for one in current.values() if one.label]
+        for one in labels:
             counts.update(one.names)
-        skipped = sum(not one.label for one in self._log.current().values())
+        held_out = set(self.held_out)
+        inside = int(by_data[list(held_out)].sum()) + sum(one.id in held_out for one in labels)
         return Progress(
             texts=len(self),
-            labelled=labelled,
-            skipped=skipped,
+            labelled=sum(codes) + len(labels),
+            skipped=len(current) - len(labels),
             held_out=len(held_out),
             held_out_labelled=inside,
             by_class={name: counts[name] for name in self.classes},
-            given=given,
+            given=sum(codes),
         )
 
     def training_data(self) -> Path:

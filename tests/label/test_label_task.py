@@ -129,3 +129,48 @@ def test_models_are_scored_on_the_held_out_part_alone(tmp_path: Path) -> None:
     point = task.score("run", Constant(), 16)
     assert (point.correct, point.tested, point.accuracy.value) == (3, 4, 0.75)
     assert task.curve() == [point]
+
+
+def test_labels_of_the_data_count_until_they_are_replaced(tmp_path: Path) -> None:
+    rows = [f"Text {n},{'xy'[n % 2] if n < 6 else ''}" for n in range(10)]
+    (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    task = LabelTask.create(tmp_path / "task", tmp_path / "data.csv", ["z"], held_out=5, seed=1)
+    assert task.classes == ("z", "x", "y")
+    inside = sum(n < 6 for n in task.held_out)
+    progress = task.progress()
+    assert progress.by_class == {"z": 0, "x": 3, "y": 3}
+    assert (progress.given, progress.held_out_labelled, progress.left) == (6, inside, 4)
+    task.give(0, "z")
+    task.skip(1)
+    progress = task.progress()
+    assert progress.by_class == {"z": 1, "x": 2, "y": 2}
+    assert (progress.labelled, progress.given, progress.skipped, progress.left) == (5, 4, 1, 4)
+    assert [(one.id, one.label, one.by) for one in task.labels()] == [
+        (0, "z", "person"),
+        (2, "x", "given"),
+        (3, "y", "given"),
+        (4, "x", "given"),
+        (5, "y", "given"),
+    ]
+    one = task.label(0)
+    assert one is not None
+    assert one.before == "x"
+    seen = []
+    while item := task.next():
+        seen.append(item.id)
+        task.give(item.id, "x")
+    assert sorted(seen) == [6, 7, 8, 9]
+
+
+def test_lists_of_labels_need_a_task_of_several(tmp_path: Path) -> None:
+    lines = [{"text": f"Text {n}", "label": [["a"], ["a", "b"], []][n % 3]} for n in range(9)]
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(DataError, match="--several"):
+        LabelTask.create(tmp_path / "one", data, held_out=0)
+    task = LabelTask.create(tmp_path / "task", data, several=True, held_out=0)
+    assert task.classes == ("a", "b")
+    assert task.progress().by_class == {"a": 6, "b": 3}
+    assert task.progress().labelled == 9
+    train = read_part(task.training_data(), "train")
+    assert train.labels == ['["a"]', '["a", "b"]', "[]"] * 3
