@@ -83,7 +83,7 @@ def changes(model: ModelFolder, edits: tuple[Edit, ...], texts: Sequence[str]) -
 def retrained_without(model: ModelFolder, words: str) -> list[ModelFolder]:
     """The models of the same classes that were trained on texts masked without some words."""
     classes, found = models.classes(model), []
-    for run in find_runs(model.path.parent) if words else ():
+    for run in find_runs(runs_folder()) if words else ():
         if run.status.state != DONE or run.request is None or run.request.is_baseline:
             continue
         try:

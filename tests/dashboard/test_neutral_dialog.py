@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,10 @@ from dashboard.widgets import neutral_dialog
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError, RunError
 from icaps.evaluate.edit_effect import measure_edits
-from icaps.interpret.edits import neutral_words
+from icaps.interpret.edits import neutral_capsule, neutral_words
 from icaps.train.examples import Example, save_examples
 from tests.conftest import MODEL, TRAIN
-from tests.dashboard.run_folders import open_page, run
+from tests.dashboard.run_folders import done, open_page, run, write_run
 from tests.dashboard.test_shortcuts_page import TOKEN, planted
 from tests.dashboard.visitor import open_app, page_html, type_text
 
@@ -113,6 +114,38 @@ def test_a_word_that_the_model_does_not_know(data: Path, monkeypatch: pytest.Mon
     at = press(type_text(open_app(model="misled"), "The mast."), "explain neutral")
     assert any("does not know the word" in info.value for info in at.info)
     assert not [button for button in at.button if button.key == "explain copy"]
+
+
+def test_a_capsule_of_a_cell_is_made_neutral(models: Path, interpreted: Path) -> None:
+    shutil.copytree(interpreted, models / "seen")
+    at = press(open_page("capsules", model="seen"), "capsule neutral")
+    chosen, capsule = at.selectbox(key="capsule thing"), at.session_state["capsule"]
+    assert chosen.value == f"capsule {capsule}"
+    assert len(chosen.options) > 3  # and words of the cell
+    assert not [button for button in at.button if button.key == "capsule train"]  # no word to mask
+    at = press(at, "capsule here")
+    assert ICapsClassifier.load(models / "seen").edits_ == (neutral_capsule(capsule),)
+
+
+def test_models_trained_on_masked_texts_stand_beside(data: Path, misled: ICapsClassifier) -> None:
+    place = folder("misled").path.parent
+    arguments = ("train", "--data", str(data), "--mask-word", TOKEN)
+    for name, words in (("taught", arguments), ("other", arguments[:-2])):
+        write_run(place, f"{name} run", done(), arguments=words)
+        misled.edited([neutral_capsule(0)]).save(place / f"{name} run")
+    assert [m.name for m in repairs.retrained_without(folder("misled"), TOKEN)] == ["taught run"]
+    assert repairs.retrained_without(folder("misled"), "bread") == []
+    assert repairs.retrained_without(folder("small"), "") == []
+    at = press(open_page("shortcuts", data=str(data), model="misled"), "shortcut neutral")
+    at = press(at, "shortcut measure")
+    tables = [frame.value for frame in at.dataframe]
+    (table,) = [table for table in tables if {"depend", ""} <= set(table)]
+    assert table[""].tolist() == [
+        "As it is",
+        "Neutral",
+        "taught run (masked texts)",
+        "Random words or capsules",
+    ]
 
 
 def test_training_on_masked_texts_opens_the_form(data: Path) -> None:
