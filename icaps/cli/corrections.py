@@ -87,12 +87,15 @@ def _export(file: LabelFile, path: Path) -> None:
 
 
 def _lines(labels: list[GivenLabel]) -> list[str]:
+    from icaps.data.label_sets import shown_label
+
     batches = Counter(label.batch for label in labels)
     lines = [f"{len(labels):,} labels in {len(batches):,} batches"]
     first = {label.batch: label for label in reversed(labels)}
     for batch, count in batches.items():
         one = first[batch]
-        change = f"{one.before} → {one.label}" if one.before else one.label or "skipped"
+        label = shown_label(one.label) if one.label else "skipped"
+        change = f"{shown_label(one.before)} → {label}" if one.before else label
         more = f" and {count - 1:,} more" if count > 1 else ""
         lines.append(f"{batch} {one.time} by {one.by}: {change}: {one_line(one.text, 50)}{more}")
     return lines

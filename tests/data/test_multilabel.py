@@ -15,6 +15,7 @@ from datasets import Sequence as Items
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icaps.cli.main import main
 from icaps.data.check import check
 from icaps.data.class_names import class_name
 from icaps.data.label_file import GivenLabel, LabelFile
@@ -437,3 +438,17 @@ def test_a_sample_has_classes_and_sets() -> None:
     assert sample.read == 4
     assert sorted(sample.pairs()) == sorted(zip(TEXTS, LABELS, strict=True))
     assert sample.distinct == tuple(sorted(LABELS))
+
+
+def test_the_command_shows_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.dumps({"text": t, "label": k}) for t, k in zip(TEXTS, SETS, strict=True)]
+    data = write(tmp_path / "a.jsonl", "\n".join(rows))
+    file = str(tmp_path / "corrections.jsonl")
+    assert main(["corrections", file, "--add", str(data), "--by", "Ann"]) == 0
+    printed = capsys.readouterr().out
+    assert "4 labels in 1 batches" in printed
+    assert "by Ann: weather: rain on the hills and 3 more" in printed
+    for kind in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"out.{kind}"
+        assert main(["corrections", file, "--out", str(out)]) == 0
+        assert labels_of(out, text="text", label="label") == LABELS
