@@ -118,9 +118,12 @@ def change(data: DataKey, labels: Iterable[GivenLabel]) -> int:
     quotas.new_corrections(found.count, len(changed))
     batch = corrections_of(data.value).add(changed)
     open_with(data.value, chosen=True)
-    before, after = {label.before for label in changed}, {label.label for label in changed}
-    names = " → ".join("several" if len(side) > 1 else side.pop() for side in (before, after))
-    remember(data.value, batch, f"{plural(len(changed))} changed: {names}")
+    sides = {
+        "from": {label.before for label in changed},
+        "to": {label.label for label in changed},
+    }
+    names = (f" {word} {side.pop()}" for word, side in sides.items() if len(side) == 1)
+    remember(data.value, batch, f"{plural(len(changed))} changed{''.join(names)}")
     return len(changed)
 
 

@@ -22,7 +22,15 @@ from dashboard.evaluate.view import (
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.url_state import BY_SHARE
-from dashboard.widgets import chart_card, downloads, label_change, layout, pager, shaded_text
+from dashboard.widgets import (
+    chart_card,
+    data_picker,
+    downloads,
+    label_change,
+    layout,
+    pager,
+    shaded_text,
+)
 from dashboard.widgets.data_picker import Choice
 from icaps.data.label_sets import format_label_set
 from icaps.evaluate.multilabel_scores import (
@@ -146,7 +154,7 @@ def show_errors(model: ModelFolder, report: MultilabelReport, choice: Choice, sp
         what = _describe(report, missed, extra)
         chosen = TextSelection(
             choice.key,
-            split,
+            data_picker.shown_split(choice, split),
             f"{what} by {model.name}",
             len(rows),
             lambda: _labelled(report, rows),

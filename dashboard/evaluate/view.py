@@ -16,7 +16,15 @@ from dashboard.evaluate import charts, inputs
 from dashboard.model_registry import ModelFolder
 from dashboard.selection import TextSelection
 from dashboard.url_state import BY_SHARE, CARD_LIMITS
-from dashboard.widgets import chart_card, downloads, label_change, layout, pager, shaded_text
+from dashboard.widgets import (
+    chart_card,
+    data_picker,
+    downloads,
+    label_change,
+    layout,
+    pager,
+    shaded_text,
+)
 from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import Slice, slices
 from icaps.errors import DataError
@@ -211,7 +219,7 @@ def _selected(
 
     return TextSelection(
         choice.key,
-        split,
+        data_picker.shown_split(choice, split),
         what,
         len(rows),
         labelled,

@@ -25,8 +25,8 @@ def class_table(facts: Facts) -> pd.DataFrame:
     """A row per class and split: class, split, texts, share of the split."""
     return pd.DataFrame(
         [
-            (name, split.name, rows, rows / max(split.rows, 1))
-            for split in facts.splits
+            (name, shown, rows, rows / max(split.rows, 1))
+            for shown, split in zip(facts.split_names, facts.splits, strict=True)
             for name, rows in zip(facts.classes, split.class_rows, strict=True)
         ],
         columns=["class", "split", "texts", "share"],
@@ -165,7 +165,7 @@ def growth_line(table: pd.DataFrame, ink: str) -> alt.Chart:
 
 def cut_table(facts: Facts) -> pd.DataFrame:
     """A row per F: F, words, and the share of each split's running words that they cover."""
-    splits = [split.name for split in facts.splits]
+    splits = facts.split_names
     rows = [(cut.frequency, cut.words, *cut.covered) for cut in facts.cuts]
     return pd.DataFrame(rows, columns=["F", "words", *[f"covered of {name}" for name in splits]])
 

@@ -72,8 +72,10 @@ def _selected(choice: Choice, index: Index, pairs: Pairs, name: str) -> TextSele
 
 
 def _pairs_by_name(index: Index, duplicates: Duplicates) -> dict[str, Pairs]:
-    tables = {f"exact duplicates in {name}": pairs for name, pairs in duplicates.exact.items()}
-    tables |= {f"near-duplicates in {name}": pairs for name, pairs in duplicates.near.items()}
+    shown = dict(zip(index.splits, index.facts.split_names, strict=True))
+    where = {name: f" in {shown[name]}" if shown[name] == name else "" for name in shown}
+    tables = {f"exact duplicates{where[name]}": pairs for name, pairs in duplicates.exact.items()}
+    tables |= {f"near-duplicates{where[name]}": pairs for name, pairs in duplicates.near.items()}
     if len(index.splits) > 1:
         tables |= {
             "test texts that are training texts": duplicates.leaks,

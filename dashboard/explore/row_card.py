@@ -36,8 +36,9 @@ def show_row(
     """
     (text,) = index.text([row])
     label = index.label_of(row)
-    split = index.splits[index.split[row]]
-    place = f"Row {row:,} · {split}, line {index.lines[row]:,} · {index.words[row]:,} words"
+    split = index.facts.split_names[index.split[row]]
+    part = f"{split}, " if split in index.splits else ""  # a single file has none
+    place = f"Row {row:,} · {part}line {index.lines[row]:,} · {index.words[row]:,} words"
     st.html(f'<p class="row-place">{escape(place)}</p>')
     if model is None:
         st.html(f'<p class="row-classes">{_class_of(label)}</p>')

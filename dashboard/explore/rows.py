@@ -197,7 +197,7 @@ def row_table(
             "text": [printable(text if whole else text[:_MAX_CHARACTERS]) for text in texts],
             "class": [label if whole else shown_label(label) for label in labels],
             "words": index.words[rows],
-            "split": [index.splits[code] for code in index.split[rows]],
+            "split": [index.facts.split_names[code] for code in index.split[rows]],
             "line": index.lines[rows],
         }
     )

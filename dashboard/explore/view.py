@@ -34,13 +34,13 @@ def show_facts(index: Index) -> None:
     with st.container(horizontal=True, gap="medium"):
         for label, value in metrics:
             st.metric(label, value, width=130)
-    for split in facts.splits:
+    for shown, split in zip(facts.split_names, facts.splits, strict=True):
         without = dict(zip(*split.labels, strict=True)).get(0, 0)
         if without:
             share = without / split.rows
-            st.caption(f"{split.name}: {without:,} texts ({share:.1%}) are of no class.")
+            st.caption(f"{shown}: {without:,} texts ({share:.1%}) are of no class.")
         for kind, count in split.bad_rows.items():
-            st.warning(error_boundary.plain(f"{split.name}: {count:,} rows left out: {kind}."))
+            st.warning(error_boundary.plain(f"{shown}: {count:,} rows left out: {kind}."))
 
 
 def show_classes(index: Index) -> None:
@@ -131,7 +131,9 @@ def show_vocabulary(index: Index) -> None:
 
 def _show_lengths_in(index: Index, unit: str, limit: int | None, symbol: str) -> None:
     """The histogram of lengths in words or sentences."""
-    lengths = {split.name: getattr(split, unit) for split in index.facts.splits}
+    facts = index.facts
+    parts = (getattr(split, unit) for split in facts.splits)
+    lengths = dict(zip(facts.split_names, parts, strict=True))
     table = charts.length_table(lengths)
     if table.empty:
         return

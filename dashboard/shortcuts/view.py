@@ -15,7 +15,7 @@ from dashboard.selection import TextSelection
 from dashboard.shortcuts import inputs
 from dashboard.shortcuts.predictions import predict_without
 from dashboard.url_state import BY_SHARE
-from dashboard.widgets import downloads, label_change, pager, shaded_text
+from dashboard.widgets import data_picker, downloads, label_change, pager, shaded_text
 from dashboard.widgets.data_picker import Choice
 from icaps.data.label_sets import shown_label
 from icaps.results import Explanation
@@ -203,7 +203,7 @@ def selected(choice: Choice, split: str, shortcuts: Shortcuts, finding: Finding)
     """The texts of a finding."""
     return TextSelection(
         choice.key,
-        split,
+        data_picker.shown_split(choice, split),
         f"Texts with {finding.name} ({finding.label})",
         len(finding.rows),
         lambda: (shortcuts.labelled[row] for row in finding.rows),

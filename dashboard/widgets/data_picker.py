@@ -263,6 +263,12 @@ def ask_split(choice: Choice, model: ModelFolder | None = None) -> str:
     return split
 
 
+def shown_split(choice: Choice, split: str) -> str:
+    """The name of a split, as `ask_split` returned it; empty for a single file, which has none."""
+    single = split == "train" and choice.preview is not None and not resolve(choice.value).is_dir()
+    return "" if single else split
+
+
 def ask_unlabelled(place: str, reading: Mapping[str, Any]) -> str:
     """Asks for texts without labels: a path or a name, as `--unlabelled` takes it; "" for none.
 

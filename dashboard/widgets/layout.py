@@ -11,13 +11,14 @@ from icaps.html import SHADING_STYLE
 
 _STYLE_FILE = Path(__file__).resolve().parents[1] / "style.css"
 
-# Three things that Streamlit lacks:
+# Four things that Streamlit lacks:
 # - Its place to drop files has a name and a role that forbids one, which screen readers resolve
 #   differently (axe: presentation-role-conflict).
 # - Its message about a server that has stopped names a script that is not this app.
 # - A page adds its state to its address as a second entry of the browser's history, so that the
 #   first press of Back would lead to the same page. The entry replaces the first one if it has
 #   all its parameters.
+# - Dialogs and popovers are outside the element whose color scheme is that of the theme.
 _CORRECTIONS = """
 function correctHistory() {
   if (window.icapsHistory) return;
@@ -36,6 +37,10 @@ function correctHistory() {
     fresh = !page;
   };
 }
+function correctScheme() {
+  const app = document.querySelector(".stApp");
+  if (app) document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
+}
 function correctPage() {
   document.querySelectorAll('section[role="presentation"][aria-label]')
     .forEach((place) => place.setAttribute("role", "group"));
@@ -49,7 +54,11 @@ export default function () {
   const observer = new MutationObserver(mend);
   observer.observe(document.body, { childList: true, subtree: true });
   mend();
-  return () => observer.disconnect();
+  const themes = new MutationObserver(correctScheme);
+  const app = document.querySelector(".stApp");
+  if (app) themes.observe(app, { attributeFilter: ["class"] });
+  correctScheme();
+  return () => { observer.disconnect(); themes.disconnect(); };
 }
 """
 _corrections = st.components.v2.component("icaps_corrections", js=_CORRECTIONS)
@@ -61,7 +70,10 @@ def load_style() -> None:
 
 
 def correct_streamlit() -> None:
-    """Corrects roles, a message and the browser's history; to be called last: it takes a line."""
+    """Corrects roles, a message, the browser's history and the colours of dialogs.
+
+    To be called last: it takes a line.
+    """
     _corrections(key="corrections", height=0)
 
 

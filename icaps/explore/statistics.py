@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,6 +120,13 @@ class Facts:
     def rows(self) -> int:
         """The number of rows of all splits together."""
         return sum(split.rows for split in self.splits)
+
+    @property
+    def split_names(self) -> tuple[str, ...]:
+        """The names of the splits as they are shown: "data" for a single file, which has none."""
+        if len(self.splits) == 1 and not Path(self.data).is_dir():
+            return ("data",)
+        return tuple(split.name for split in self.splits)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; tuples with named parts become objects."""

@@ -120,7 +120,7 @@ def test_a_row_is_corrected_and_undone(data: Path) -> None:
     assert (one.before, one.by) == (GIVEN, "person")
     assert row_classes(at)[WRONG] == RIGHT
     assert toggles(at) == ["With 1 label corrected"]
-    assert f"1 label changed: {GIVEN} → {RIGHT}." in plain(at.markdown[0].value)
+    assert f"1 label changed from {GIVEN} to {RIGHT}." in plain(at.markdown[0].value)
     assert f"Corrected from {GIVEN} by person" in captions(at)
     assert f"Class <b>{RIGHT}</b>, as predicted" in page_html(at)
     button(at, "Undo")
@@ -176,7 +176,7 @@ def test_a_text_is_shown_and_written_as_it_is(data: Path) -> None:
     type_in(at, key, "$x$ **y** :sun: <i>")
     button(at, "Change")
     assert now(data) == {HOSTILE: "$x$ **y** :sun: <i>"}
-    assert "1 label changed: Cooking → $x$ **y** :sun: <i>." in plain(at.markdown[0].value)
+    assert "1 label changed from Cooking to $x$ **y** :sun: <i>." in plain(at.markdown[0].value)
     at.session_state["data_tabs"] = "Corrections"
     run(at)
     assert reviewed(at)["after"].tolist() == ["$x$ **y** :sun: <i>"]
