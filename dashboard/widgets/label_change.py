@@ -162,8 +162,10 @@ def _ask_label(
     """
     for name, why in suggested.items():
         shown = f"{_shown(name)} ({why})"
-        if name != label and st.button(
-            error_boundary.plain(shown), key=f"{key} as {why}", width="stretch"
+        if (
+            name != label
+            and _alike(name, label)
+            and st.button(error_boundary.plain(shown), key=f"{key} as {why}", width="stretch")
         ):
             return name
     several = label_set(label)
@@ -211,7 +213,7 @@ def _ask_labels(
         changes = [
             GivenLabel(text, label, before, by)
             for (text, before), label in zip(pairs, labels, strict=True)
-            if label and label != before
+            if label and label != before and _alike(label, before)
         ]
         name = f"Change {corrections.plural(len(changes))}" if changes else "Change"
         if st.button(name, type="primary", key="change labels", disabled=not changes):
@@ -277,6 +279,11 @@ def _checked(name: str) -> str:
     if not name or "\n" in name or label_set(name) is not None:
         raise DataError(f"{name!r} is no name of a class; type another one.")
     return name
+
+
+def _alike(label: str, other: str) -> bool:
+    """Whether both are sets of classes, or both are not: a model may be of another kind."""
+    return (label_set(label) is None) == (label_set(other) is None)
 
 
 def _shown(label: str) -> str:
