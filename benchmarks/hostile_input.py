@@ -107,6 +107,10 @@ def data_files() -> dict[str, bytes]:
     plain = [t.replace("\n", " ") for t, _ in rows]
     objects = [{"text": t, "label": c} for t, c in rows]
     lines = "".join(json.dumps(found) + "\n" for found in objects)
+    sets = [{"text": t, "label": ["a", c] if c != "c" else []} for t, c in rows]
+    flags = "text,a,b,c\n" + "".join(
+        f"{t},{int(c == 'a')},{int(c != 'c')},0\n".replace('"', "") for t, c in rows[:1] * 8
+    )
     parquet, arrow = io.BytesIO(), io.BytesIO()
     pq.write_table(table, parquet)
     feather.write_feather(table, arrow)
@@ -127,6 +131,8 @@ def data_files() -> dict[str, bytes]:
         "k.csv.bz2": bz2.compress(csv.encode()),
         "l.csv.xz": lzma.compress(csv.encode()),
         "m.zip": packed.getvalue(),
+        "n.jsonl": "".join(json.dumps(found) + "\n" for found in sets).encode(),
+        "o.csv": flags.encode(),
     }
 
 
@@ -159,7 +165,11 @@ def reading(rng: random.Random) -> dict[str, object]:
     if rng.random() < 0.2:
         found["text"] = rng.choice(("text", "1", "nothing", ["text", "label"], "\ud800"))
     if rng.random() < 0.2:
-        found["label"] = rng.choice(("label", "2", "nothing", "text"))
+        found["label"] = rng.choice(("label", "2", "nothing", "text", ["label", "text"], []))
+    if rng.random() < 0.2:
+        found["label_separator"] = rng.choice((";", ",", "", "\n", " ", "\ud800"))
+    if rng.random() < 0.2:
+        found["multilabel"] = rng.choice((True, False, None))
     return found
 
 

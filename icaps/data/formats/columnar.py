@@ -38,13 +38,15 @@ class ColumnarTable:
         with self._opened() as reader:
             schema = reader.schema_arrow if kind == "Parquet" else reader.schema
             self._names = _class_names(schema) or _names_beside(file)
+            columns = tuple(schema.names)
+            several = MULTILABEL in (schema.metadata or {})
         self.about = FileDescription(
             self._name,
             kind,
-            tuple(schema.names),
+            columns,
             unit="row",
             compression=file.compression,
-            multilabel=MULTILABEL in (schema.metadata or {}),
+            multilabel=several,
         )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
