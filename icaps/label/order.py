@@ -106,9 +106,9 @@ class Candidates:
     def sample(self) -> Candidates:
         """At most `MAX_TEXTS` texts of each kind, a random part of more, in random order."""
         rng = np.random.default_rng(self.seed)
-        chosen = rng.permutation(len(self.labelled))[:MAX_TEXTS]
-        # The order of all texts, so that few labels more give nearly the same part.
+        # Of all texts and drawn first, so that the part stays the same while labels are added.
         place = rng.permutation(len(self.texts))
+        chosen = rng.permutation(len(self.labelled))[:MAX_TEXTS]
         return replace(
             self,
             open=self.open[np.argsort(place[self.open])][:MAX_TEXTS],

@@ -98,7 +98,7 @@ def test_a_capsule_by_what_it_adds(tmp_path: Path, classifier: ICapsClassifier) 
 
 
 def test_wrong_labels_are_doubted_until_they_are_given_again(tmp_path: Path) -> None:
-    texts, labels = make_texts(120, seed=5)
+    texts, labels = make_texts(300, seed=5)
     pairs = list(dict(zip(texts, labels, strict=True)).items())
     task = LabelTask.create(tmp_path / "task", [text for text, _ in pairs], sorted({*labels}))
     held_out = set(task.held_out)
