@@ -1,6 +1,7 @@
 """The effect of edits, by hand, and the command `icaps repair`."""
 
 import csv
+import itertools
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
+from icaps.data.label_sets import format_label_set
 from icaps.errors import DataError
 from icaps.evaluate.edit_effect import measure_edits, without_words
 from icaps.interpret.edits import neutral_capsule, neutral_words
@@ -187,3 +189,17 @@ def test_the_command_retrains_on_masked_texts(
     assert "name them by --data" in capsys.readouterr().err
     assert main(["repair", "--model", model, "--capsule", "0", "--retrain", f"{other}2"]) == 2
     assert "give at least one --word" in capsys.readouterr().err
+
+
+def test_several_labels_per_text_by_hand() -> None:
+    pairs = planted(240, 1)
+    texts = [f"{one} {other}" for (one, _), (other, _) in itertools.pairwise(pairs)]
+    sets = [sorted({one, other}) for (_, one), (_, other) in itertools.pairwise(pairs)]
+    model = ICapsClassifier(MODEL, TRAIN, device="cpu").fit(texts, sets)
+    edited = model.edited([neutral_words(TOKEN), neutral_capsule(0, "Sailing")])
+    labelled = [(text, format_label_set(names)) for text, names in zip(texts, sets, strict=True)]
+    effect = measure_edits(model, edited, labelled[:60])
+    before, after = (one.predict_labels(texts[:60]) for one in (model, edited))
+    right = [set(names) == set(wanted) for names, wanted in zip(after, sets, strict=False)]
+    assert effect.after.value == np.mean(right)
+    assert effect.flips == sum(a != b for a, b in zip(before, after, strict=True))
