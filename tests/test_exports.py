@@ -154,9 +154,9 @@ def test_the_contrast_adds_up_and_turns_its_sign(classifier: ICapsClassifier) ->
     assert there.bias + sum(word.share for word in there.words) == pytest.approx(
         there.total, abs=1e-5
     )
-    assert (there.total, there.bias) == pytest.approx((-back.total, -back.bias))
+    assert (there.total, there.bias) == pytest.approx((-back.total, -back.bias), abs=1e-6)
     shares = [[word.share for word in contrast.words] for contrast in (there, back)]
-    assert shares[0] == pytest.approx([-share for share in shares[1]])
+    assert shares[0] == pytest.approx([-share for share in shares[1]], abs=1e-6)
 
 
 class Page(HTMLParser):
