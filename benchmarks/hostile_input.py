@@ -107,10 +107,10 @@ def data_files() -> dict[str, bytes]:
     plain = [t.replace("\n", " ") for t, _ in rows]
     objects = [{"text": t, "label": c} for t, c in rows]
     lines = "".join(json.dumps(found) + "\n" for found in objects)
-    sets = [{"text": t, "label": ["a", c] if c != "c" else []} for t, c in rows]
-    flags = "text,a,b,c\n" + "".join(
-        f"{t},{int(c == 'a')},{int(c != 'c')},0\n".replace('"', "") for t, c in rows[:1] * 8
-    )
+    sets = [["a"], ["a", "b"], [], ["c"]] * 4
+    lists = [{"text": t, "label": names} for (t, _), names in zip(rows, sets, strict=True)]
+    flags = [",".join(str(int(name in names)) for name in "abc") for names in sets]
+    columns = "".join(f"{_SENTENCE},{row}\n" for row in flags)
     parquet, arrow = io.BytesIO(), io.BytesIO()
     pq.write_table(table, parquet)
     feather.write_feather(table, arrow)
@@ -131,8 +131,8 @@ def data_files() -> dict[str, bytes]:
         "k.csv.bz2": bz2.compress(csv.encode()),
         "l.csv.xz": lzma.compress(csv.encode()),
         "m.zip": packed.getvalue(),
-        "n.jsonl": "".join(json.dumps(found) + "\n" for found in sets).encode(),
-        "o.csv": flags.encode(),
+        "n.jsonl": "".join(json.dumps(found) + "\n" for found in lists).encode(),
+        "o.csv": f"text,a,b,c\n{columns}".encode(),
     }
 
 
