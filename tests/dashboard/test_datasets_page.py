@@ -43,7 +43,7 @@ from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
 from tests.explore.indexed import Rows, indexed, write
 
-TABS = ("Overview", "Words", "Corrections", "Rows", "Repeats", "Map")
+TABS = ("Overview", "Words", "Rows", "Repeats", "Map", "Corrections")
 TRAIN, TEST = 60, 20
 HTML = '<b onclick="x">a & b</b> $x$ **c** :sun: [d](javascript:e)'
 STRANGE = [
