@@ -30,12 +30,12 @@ from icaps.evaluate.multilabel_scores import (
     OVERALL,
     SUBSET_ACCURACY,
     Draws,
+    interval_of,
     multilabel_scores,
     score_multilabel,
 )
 from icaps.evaluate.predictions import Scorer
 from icaps.results import Interval
-from icaps.stats import percentile_interval
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def compare_multilabel(
         neither=int((~right & ~other).sum()),
         p_value=binomtest(only[0], sum(only)).pvalue if any(only) else 1.0,
         differences={
-            name: percentile_interval(
+            name: interval_of(
                 (plain[1][name] or 0.0) - (plain[0][name] or 0.0), drawn[1][name] - drawn[0][name]
             )
             for name in OVERALL

@@ -163,8 +163,6 @@ def score_multilabel(predictions: MultilabelPredictions, seed: int = 0) -> Multi
     sums = draws.sums(predictions)  # (draws, 3, J)
     by_class, overall = _class_values(sums), _overall(sums, draws.texts)
     ranking = [draws.average_precision(predictions, j) for j in range(len(predictions.classes))]
-    known = [j for j, texts_of in enumerate(counts.labels) if texts_of]
-    mean_ranking = sum((ranking[j] for j in known), np.zeros(RESAMPLES)) / max(len(known), 1)
     per_class = {}
     for j, (name, row) in enumerate(plain["per_class"].items()):
         hits = int(counts.hits[j])
@@ -177,11 +175,11 @@ def score_multilabel(predictions: MultilabelPredictions, seed: int = 0) -> Multi
             precision=precision._replace(value=row["precision"]),
             recall=recall._replace(value=row["recall"]),
             f1=percentile_interval(row["f1"], by_class[:, 2, j]),
-            average_precision=_interval(average, ranking[j]),
+            average_precision=interval_of(average, ranking[j]),
             chance=row["support"] / texts,
         )
-    drawn = dict(zip(OVERALL, overall, strict=True)) | {AVERAGE_PRECISION: mean_ranking}
-    intervals = {name: _interval(plain[name], drawn[name]) for name in OVERALL}
+    drawn = dict(zip(OVERALL, overall, strict=True)) | {AVERAGE_PRECISION: _mean(ranking)}
+    intervals = {name: interval_of(plain[name], drawn[name]) for name in OVERALL}
     intervals[SUBSET_ACCURACY] = wilson(int(predictions.correct.sum()), texts)
     return MultilabelScores(plain, intervals, per_class, chance_scores(predictions), seed)
 
@@ -276,13 +274,12 @@ class Draws:
         """The scores of each resample by name of OVERALL, (RESAMPLES,) each."""
         drawn = dict(zip(OVERALL, _overall(self.sums(predictions), self.texts), strict=True))
         known = np.flatnonzero(predictions.counts.labels).tolist()
-        ranking = (self.average_precision(predictions, j) for j in known)
-        drawn[AVERAGE_PRECISION] = sum(ranking, np.zeros(RESAMPLES)) / max(len(known), 1)
+        drawn[AVERAGE_PRECISION] = _mean([self.average_precision(predictions, j) for j in known])
         drawn[SUBSET_ACCURACY] = self.share(predictions.correct)
         return drawn
 
     def average_precision(self, predictions: MultilabelPredictions, number: int) -> Values:
-        """The average precision of a class in each resample, (RESAMPLES,).
+        """The average precision of a class in each resample, (RESAMPLES,); NaN without its texts.
 
         The precision is computed where texts with the class are in the ranking, at most at _STEPS
         places of it; the difference that this makes is added to all resamples.
@@ -301,9 +298,18 @@ class Draws:
             np.bincount(cells[mask], minlength=groups * steps).reshape(groups, steps)[:, ::-1]
             for mask in (labels, place >= 0)
         ]
-        drawn = _ranked(*(self.weights @ part.astype(float) for part in table))
+        hits, texts = (self.weights @ part.astype(float) for part in table)
         in_steps = _ranked(*(part.sum(0, keepdims=True) for part in table))
-        return np.asarray(np.clip(drawn + average_precision_score(labels, scores) - in_steps, 0, 1))
+        drawn = _ranked(hits, texts) + average_precision_score(labels, scores) - in_steps
+        return np.where(hits.any(1), np.clip(drawn, 0, 1), np.nan)
+
+
+def _mean(rankings: Sequence[Values]) -> Values:
+    """The mean over the classes that have texts, in each resample (RESAMPLES,)."""
+    values = np.reshape(rankings, (-1, RESAMPLES))
+    known = ~np.isnan(values)
+    total, count = np.where(known, values, 0).sum(0), known.sum(0)
+    return np.asarray(np.divide(total, count, out=np.full(RESAMPLES, np.nan), where=count > 0))
 
 
 def _ranked(hits: NDArray[Any], texts: NDArray[Any]) -> Values:
@@ -354,9 +360,10 @@ def _exact_by_chance(predictions: MultilabelPredictions) -> float:
     return float((counts[0] / len(predictions)) @ (counts[1] / len(predictions)))
 
 
-def _interval(value: float | None, draws: Values) -> Interval:
-    """A value with the percentile interval of its resamples; NaN without a value."""
-    if value is None:
+def interval_of(value: float | None, draws: Values) -> Interval:
+    """A value with the percentile interval of its resamples that are not NaN; NaN without any."""
+    draws = draws[~np.isnan(draws)]
+    if value is None or not len(draws):
         return Interval(math.nan, math.nan, math.nan)
     return percentile_interval(value, draws)
 

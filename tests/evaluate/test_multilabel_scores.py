@@ -209,3 +209,18 @@ def test_texts_whose_labels_differ_most() -> None:
     assert own.swaps.tolist() == [[0, 2, 0], [0, 0, 0], [0, 1, 0]]
     assert own.names(own.predicted[4]) == ["b"]
     assert [column.tolist() for column in own.counts] == [[4, 1, 2], [2, 3, 1], [1, 0, 1]]
+
+
+def test_resamples_without_a_class_do_not_count_for_its_average_precision() -> None:
+    """A class of one text, which is ranked first, is missing in a third of the resamples."""
+    labels = np.zeros((40, 2), bool)
+    labels[0, 0] = labels[:20, 1] = True
+    chances = np.random.default_rng(0).random((40, 2)) * 0.9
+    chances[0, 0] = 1
+    own = MultilabelPredictions(("rare", "often"), labels, chances, np.array([0.5, 0.5]))
+    scores = score_multilabel(own)
+    assert scores.per_class["rare"].average_precision == (1, 1, 1)
+    often = scores.per_class["often"].average_precision
+    overall = scores.overall[AVERAGE_PRECISION]
+    assert overall.value == pytest.approx((1 + often.value) / 2)
+    assert overall.low > often.low
