@@ -1,6 +1,8 @@
 """Labels that are corrected where they are seen, reviewed, undone, and opened with the data."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.data.correction_files import corrections_of
 from icaps.data.label_file import GivenLabel, LabelFile
 from icaps.data.saved_slices import save_texts
+from icaps.data.source import open_source
 from icaps.data.text_hash import text_hash
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
 from icaps.explore.index import make_index
@@ -486,3 +489,53 @@ def test_two_windows_change_labels(data: Path) -> None:
     run(first)
     assert row_classes(first)[WRONG] == GIVEN
     assert batch not in {one.batch for one in file_of(data).labels()}
+
+
+def of_sets(tmp_path: Path) -> Path:
+    """Texts with any number of classes."""
+    place = tmp_path / "sets.jsonl"
+    labels = [["Cooking"], ["Cooking", "Gardens"], [], ["Sailing"]]
+    lines = [
+        json.dumps({"text": f"{text} {number}", "label": labels[number % 4]})
+        for number, text in enumerate(make_texts(40, 1)[0])
+    ]
+    place.write_text("\n".join(lines))
+    make_index(place, {})
+    return place
+
+
+def test_sets_of_classes_are_changed(tmp_path: Path, models: Path) -> None:
+    shutil.rmtree(models / "small")
+    place = of_sets(tmp_path)
+    at = open_data(place)
+    assert "Row 0 · line 1 · " in page_html(at)  # a single file has no parts
+    (key,) = [box.key for box in at.multiselect if box.key and box.key.endswith(" to")]
+    assert at.multiselect(key=key).value == ["Cooking"]
+    at.multiselect(key=key).set_value(["Sailing", "Cooking"])
+    run(at)
+    button(at, "Change")
+    assert list(now(place).values()) == ['["Cooking", "Sailing"]']
+    at.button(key="Rows labels").click()
+    run(at)
+    assert "10 none" in captions(at)
+    at.multiselect(key="labels to").set_value(["Gardens"])
+    run(at)
+    assert at.button(key="change labels").label == "Change 30 labels"  # the others have it
+    at.button(key="change labels").click()
+    run(at)
+    labels = [record.label for record in open_source(place, corrections=str(file_of(place).path))]
+    assert labels[:4] == [
+        '["Cooking", "Gardens", "Sailing"]',
+        '["Cooking", "Gardens"]',
+        '["Gardens"]',
+        '["Gardens", "Sailing"]',
+    ]
+    at.button(key="Rows labels").click()
+    run(at)
+    at.segmented_control(key="labels way").set_value("Remove")
+    at.multiselect(key="labels to").set_value(["Gardens", "Cooking"])
+    run(at)
+    at.button(key="change labels").click()
+    run(at)
+    labels = [record.label for record in open_source(place, corrections=str(file_of(place).path))]
+    assert labels[:4] == ['["Sailing"]', "[]", "[]", '["Sailing"]']
