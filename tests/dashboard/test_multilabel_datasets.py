@@ -73,7 +73,7 @@ def test_classes_are_counted_one_by_one(lists: Path) -> None:
     assert (numbers["Texts"], numbers["Classes"]) == ("48", "3")
     assert numbers["Labels per text"] == "1.33"  # 64 labels
     assert "A text with several labels counts in each of its classes" in captions(at)
-    assert "train: 8 texts (16.7%) are of no class" in captions(at)
+    assert "data: 8 texts (16.7%) are of no class" in captions(at)
     at.toggle(key="table classes").set_value(True)
     counts = next(frame.value for frame in run(at).dataframe if "texts" in frame.value)
     assert dict(zip(counts["class"], counts["texts"], strict=True)) == {
