@@ -88,11 +88,11 @@ def ask(place: str, model: ModelFolder | None = None) -> Choice | None:
     if _is_here(value):
         if model is None:
             upload_box.ask_test_file(place, value)
-        read_key = _ask_reading(place, key)
-        if read_key is None:
-            return None
-        key = _ask_corrections(place, read_key)
         try:
+            read_key = _ask_reading(place, key)
+            if read_key is None:
+                return None
+            key = _ask_corrections(place, read_key)
             preview = data.first_rows(key)
         except FileError:
             _link_to_label(value)

@@ -535,3 +535,30 @@ def test_trainings_of_other_data_are_not_those_of_the_task(task: LabelTask, mode
     write_run(models, "else", Status(DONE), arguments=["train", "--data", "texts.csv"])
     RunFolder(models / "else").write_request(Request(("train", "--data", "texts.csv"), "/"))
     assert tasks.trainings(task) == []
+
+
+def test_texts_without_classes_lead_here_from_other_pages(cache: Path) -> None:
+    texts, _ = make_texts(30, seed=3)
+    place = store_upload("heap.csv", io.BytesIO("\n".join(["text", *texts]).encode()))
+    at = open_page("datasets", data=str(place))
+    links = [link.proto for link in at.get("page_link")]
+    (link,) = [link for link in links if link.label == "Has it no classes? Label its texts"]
+    assert link.page == "label"
+    assert "heap.csv" in link.query_string
+
+
+def test_too_many_requests_hide_no_button(task: LabelTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    label_held_out(task)
+    tasks.store_page_settings(task, tasks.PageSettings(model="small"))
+    at = open_label(task="mine")
+
+    def refuse() -> None:
+        raise NotAllowedError("Too many requests; try again in 5 seconds.")
+
+    monkeypatch.setattr(quotas, "request", refuse)
+    first = shown(at)
+    press(at, "Sailing")
+    assert shown(at) != first
+    assert "Too many requests" in "".join(caption.value for caption in at.caption)
+    press(at, "Cooking")
+    assert task.progress().labelled == HELD_OUT + 2
