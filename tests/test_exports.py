@@ -17,6 +17,7 @@ from icaps.exports import INSTALL
 from icaps.faithfulness.reason_results import LEVELS
 from icaps.results import Account, Explanation
 from tests.interpret.test_corpus import texts, untrained
+from tests.several_labels import NORMS, mixed_texts, with_thresholds
 from tests.test_word_account import explanation as by_hand
 
 ROOT = Path(__file__).parents[1]
@@ -192,15 +193,19 @@ def test_what_a_notebook_shows(classifier: ICapsClassifier, explained: Explanati
         assert blank.verdict in Page(blank._repr_html_()).text
 
 
-def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_documentation_run(
+    classifier: ICapsClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(examples) == 5
+    assert len(examples) == 6
     names: dict[str, Any] = {}
+    several = {"classifier": with_thresholds(classifier, NORMS), "text": mixed_texts()[-2]}
     for example in examples:
         if "shap" not in example:
-            exec(example, names)
+            exec(example, several if "several labels" in example else names)
+    assert several["own"].target == several["explanation"].predicted_classes[-1]
     assert "values" not in names
     assert names["contrast"].other == "World"
     assert names["test"].level in LEVELS

@@ -1,4 +1,5 @@
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -247,8 +248,7 @@ and {{ value }}{% endcall %}
 {{ verbatim(value) }}
 {% endblock %}"""
     (tmp_path / "page.j2").write_text(source)
-    for file in html.TEMPLATES.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(html.TEMPLATES, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(html, "TEMPLATES", tmp_path)
     html._environment.cache_clear()
     cells = html.Table(HOSTILE, (HOSTILE, "n"), [(HOSTILE, "1"), ("", "2")], words=(HOSTILE,))
