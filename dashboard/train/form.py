@@ -30,6 +30,7 @@ _NETWORK = (
     (
         "query_dim",
         "class_dim",
+        "routing",
         "routing_iterations",
         "activation",
         "squash_primary",

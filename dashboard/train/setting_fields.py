@@ -14,6 +14,8 @@ from dashboard import error_boundary
 from icaps.config import (
     ACTIVATIONS,
     CLASS_WEIGHTS,
+    LOSSES,
+    ROUTINGS,
     SCORES,
     ModelConfig,
     Setting,
@@ -29,7 +31,13 @@ SPECIALISED = {
     "ramp_share": 0.5,
     "winner_sharpness": 200.0,
 }
-_CHOICES = {"activation": ACTIVATIONS, "class_weight": CLASS_WEIGHTS, "score": SCORES}
+_CHOICES = {
+    "activation": ACTIVATIONS,
+    "class_weight": CLASS_WEIGHTS,
+    "loss": LOSSES,
+    "routing": ROUTINGS,
+    "score": SCORES,
+}
 _OMITTED = ("hierarchical",)  # the form asks for the kind of texts
 _NONE = "none"  # of numbers that may be None
 _MAX = 2**53 - 1  # the largest integer of a browser
