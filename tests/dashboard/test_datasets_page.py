@@ -43,7 +43,7 @@ from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
 from tests.explore.indexed import Rows, indexed, write
 
-TABS = ("Overview", "Words", "Rows", "Repeats", "Map", "Corrections")
+TABS = ("Overview", "Words", "Corrections", "Rows", "Repeats", "Map")
 TRAIN, TEST = 60, 20
 HTML = '<b onclick="x">a & b</b> $x$ **c** :sun: [d](javascript:e)'
 STRANGE = [
@@ -243,7 +243,7 @@ def test_reading_options_are_passed_to_the_command(tmp_path: Path, tasks: type[F
     task.running = False
     run(at)
     assert metrics(at)["Bad rows"] == "1"
-    assert at.warning[0].value.replace("\\", "").startswith("train")
+    assert at.warning[0].value.replace("\\", "").startswith("data")
     open_tab(at, "Rows")
     assert rows_shown(at)["text"].tolist()[0] == "t0 some bread 0"
     assert rows_shown(at)["class"].tolist()[:2] == ["x", "y"]
