@@ -76,7 +76,7 @@ def misfit(value: str, preview: Preview | None, model: ModelFolder) -> Misfit | 
         CheckpointError: The model is damaged.
     """
     if preview is not None and preview.rows:
-        return _misfit([name for _, label in preview.rows for name in names_in(label)], model)
+        return _misfit([label for _, label in preview.rows], model)
     row = next((row for row in file_access.named() if row.name == value), None)
     return None if row is None else _misfit(row.classes, model)
 
