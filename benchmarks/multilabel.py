@@ -33,8 +33,9 @@ from icaps.classifier import ICapsClassifier
 from icaps.config import ROUTINGS, TrainConfig, parse_settings
 from icaps.data.source import read_part
 from icaps.stats import macro_f1_of_sets
-from icaps.train.dataset import encode_label_sets, split
 from icaps.train.label_thresholds import fit_thresholds
+from icaps.train.labels import encode_label_sets
+from icaps.train.split import split
 
 STRENGTHS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)  # C of the SVM
 LEAST_WORDS = 5  # of a text that is used

@@ -19,7 +19,7 @@ from icaps.classifier import ICapsClassifier
 from icaps.data.class_names import class_numbers
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
-from icaps.train.dataset import split
+from icaps.train.split import split
 from icaps.train.text_hashes import TextHashes, hash_texts
 
 

@@ -40,18 +40,15 @@ from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
 from icaps.train.checkpoint_files import EDITS
-from icaps.train.dataset import (
-    ExtraTexts,
+from icaps.train.dataset import ExtraTexts, TrainingData, prepare_stream, prepare_texts
+from icaps.train.fit import fit_checkpoint, logger
+from icaps.train.labels import (
     Labelled,
-    TrainingData,
     encode_label_sets,
     encode_labels,
     has_label_sets,
     indicator_matrix,
-    prepare_stream,
-    prepare_texts,
 )
-from icaps.train.fit import fit_checkpoint, logger
 from icaps.train.loop import choose_device
 from icaps.train.masking import MASKED_WORDS, with_masked_copies
 from icaps.train.self_training import UnlabelledSample, fit_self_training, sample_texts

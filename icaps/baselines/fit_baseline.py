@@ -35,7 +35,9 @@ from icaps.model import margin_loss
 from icaps.stats import macro_f1
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
-from icaps.train.dataset import Corpus, Labelled, number_labels, prepare_stream, split_as
+from icaps.train.dataset import Corpus, prepare_stream
+from icaps.train.labels import Labelled, number_labels
+from icaps.train.split import split_as
 from icaps.train.text_hashes import TextHashes, as_array, hashing
 
 SETTINGS = TrainConfig(learning_rate=1e-3, epochs=10, patience=2)

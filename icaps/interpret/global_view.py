@@ -54,7 +54,7 @@ from icaps.interpret.share_totals import ALL, ShareLists, ShareTotals
 from icaps.interpret.tables import label_words
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import weights_fingerprint
-from icaps.train.dataset import Labelled, content_hash
+from icaps.train.labels import Labelled, content_hash
 from icaps.train.text_hashes import as_array, open_part
 
 _VERSION = 1

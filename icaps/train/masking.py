@@ -18,7 +18,8 @@ from icaps.errors import ConfigError
 from icaps.text.batch import UNK
 from icaps.text.tokenizer import words_of
 from icaps.text.vocabulary import Vocabulary
-from icaps.train.dataset import Corpus, Numbers, TrainingData
+from icaps.train.dataset import Corpus, TrainingData
+from icaps.train.labels import Numbers
 
 MASKED_WORDS = "masked_words"  # in the metrics of a model
 _AT_ONCE = 2_000  # texts in memory while copies are looked for

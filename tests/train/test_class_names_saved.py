@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from icaps.errors import DataError
 from icaps.train.checkpoint import LABEL_TYPES, label_type
 from icaps.train.checkpoint_files import read_classes, write_classes
-from icaps.train.dataset import encode_labels
+from icaps.train.labels import encode_labels
 
 LABELS = st.one_of(
     st.lists(st.text(max_size=6), min_size=2, max_size=6, unique=True),

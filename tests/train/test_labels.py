@@ -16,7 +16,7 @@ from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
 from icaps.evaluate.scores import evaluate
 from icaps.train.checkpoint_files import CLASSES, CONFIG, read_classes, write_classes
-from icaps.train.dataset import encode_labels, read_labels
+from icaps.train.labels import encode_labels, read_labels
 from tests.conftest import MODEL, TRAIN, make_texts
 
 BRIEF = dataclasses.replace(TRAIN, epochs=1)

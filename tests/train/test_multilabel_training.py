@@ -29,21 +29,18 @@ from icaps.results import Explanation
 from icaps.stats import macro_f1_of_sets
 from icaps.train.callbacks import Callback, Epoch, Validation
 from icaps.train.checkpoint import save_checkpoint
-from icaps.train.dataset import (
-    Corpus,
+from icaps.train.dataset import Corpus, prepare_stream, prepare_texts
+from icaps.train.fit import fit_checkpoint
+from icaps.train.labels import (
     encode_label_sets,
     has_label_sets,
     indicator_matrix,
     number_labels,
-    prepare_stream,
-    prepare_texts,
     read_labels,
-    split,
-    split_as,
 )
-from icaps.train.fit import fit_checkpoint
 from icaps.train.loop import backward, loss_weights
 from icaps.train.result_warnings import sets_above_chance
+from icaps.train.split import split, split_as
 from icaps.train.text_hashes import TextHashes, hash_texts
 from tests.conftest import COMMON, MODEL, TOPICS, TRAIN
 from tests.tokens import batch_of

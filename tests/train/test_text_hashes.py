@@ -16,14 +16,9 @@ from icaps.config import TrainConfig
 from icaps.data.sample import draw_sample
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
-from icaps.train.dataset import (
-    ExtraTexts,
-    encode_labels,
-    prepare_stream,
-    prepare_texts,
-    split,
-    split_as,
-)
+from icaps.train.dataset import ExtraTexts, prepare_stream, prepare_texts
+from icaps.train.labels import encode_labels
+from icaps.train.split import split, split_as
 from icaps.train.text_hashes import (
     BLANK,
     HELD_OUT,
