@@ -31,7 +31,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from icaps.baselines.fasttext import import_fasttext
@@ -70,6 +70,12 @@ def share_right(predict: Predictor, data: LabelledTexts) -> float:
     return 100 * float(np.mean([a == b for a, b in zip(guesses, data.labels, strict=True)]))
 
 
+class OneLabelPipeline(Pipeline):
+    """A pipeline that can be evaluated as a classifier of one label per text."""
+
+    multilabel_, thresholds_ = False, None
+
+
 def fit_linear_pipeline(
     kind: Callable[..., Any],
     strengths: tuple[float, ...],
@@ -81,7 +87,8 @@ def fit_linear_pipeline(
 
     def fit(strength: float, data: LabelledTexts) -> Pipeline:
         features = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-        return make_pipeline(features, kind(C=strength)).fit(data.texts, data.labels)
+        steps = [("features", features), ("classifier", kind(C=strength))]
+        return OneLabelPipeline(steps).fit(data.texts, data.labels)
 
     best = max(strengths, key=lambda strength: share_right(fit(strength, part).predict, held))
     return fit(best, train)
