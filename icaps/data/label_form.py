@@ -143,9 +143,11 @@ def _whole_numbers(values: Sequence[Any], form: LabelForm) -> frozenset[str] | N
         items = value if isinstance(value, tuple) else ("" if value is None else str(value),)
         if form.separator:
             items = tuple(part for item in items for part in split_labels(item, form.separator))
-        seen.update(item.strip().removesuffix(".0") for item in items)
-    seen.discard("")
-    return frozenset(seen) if all(map(_WHOLE_NUMBER.fullmatch, seen)) else None
+        spelled = [item.strip() for item in items if item.strip()]
+        if not all(map(_WHOLE_NUMBER.fullmatch, spelled)):
+            return None
+        seen.update(item.removesuffix(".0") for item in spelled)
+    return frozenset(seen)
 
 
 def _ask_separator(file: str, column: str, separators: dict[str, str], said: bool) -> NoReturn:

@@ -397,7 +397,7 @@ def test_a_training_is_started_and_stopped_by_keys_alone(page: Page, shop: Works
         assert_looks_good(page, [side(page).locator(".job")], "the bar")
     run = shop.wait("texts", lambda run: run.status.state not in LIVE)
     assert run.status.state == STOPPED
-    assert "--set epochs=45" in shlex.join(run.request.arguments if run.request else ())
+    assert "--set epochs=80" in shlex.join(run.request.arguments if run.request else ())
     expect(main(page).get_by_role("button", name="Resume")).to_be_visible()
     skip_to_main(page)
     tab_to(page, keys.format("play_circle\\n\\nResume"))

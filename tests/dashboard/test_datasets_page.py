@@ -43,7 +43,7 @@ from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors, page_html
 from tests.explore.indexed import Rows, indexed, write
 
-TABS = ("Overview", "Words", "Corrections", "Rows", "Repeats", "Map")
+TABS = ("Overview", "Words", "Rows", "Repeats", "Map", "Corrections")
 TRAIN, TEST = 60, 20
 HTML = '<b onclick="x">a & b</b> $x$ **c** :sun: [d](javascript:e)'
 STRANGE = [
@@ -749,6 +749,7 @@ def test_filters_of_other_data_are_reset(data: Path, tmp_path: Path) -> None:
     for tab in TABS:
         open_tab(at, tab)
         assert not at.error
+    open_tab(at, "Map")
     assert at.selectbox(key="map color").value == "class"
 
 
@@ -760,6 +761,7 @@ def test_without_a_model(data: Path, models: Path) -> None:
     for tab in TABS:
         open_tab(at, tab)
         assert not at.error
+    open_tab(at, "Map")
     assert any("A map needs a model" in caption.value for caption in at.caption)
 
 

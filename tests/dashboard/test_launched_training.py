@@ -19,7 +19,7 @@ from tests.train.test_recipe import same_models
 WAIT = 180.0  # seconds
 SMALL = {
     **{"fixed_dim": 8, "trained_dim": 8, "region_dim": 24, "query_dim": 4, "class_dim": 6},
-    **{"epochs": 2, "batch_size": 16, "learning_rate": 0.01, "average_decay": 0.9},
+    **{"epochs": 2, "batch_size": 8, "learning_rate": 0.01, "average_decay": 0.9},
 }
 WATCHED = "--we bake bread"
 

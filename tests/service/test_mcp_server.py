@@ -1,6 +1,5 @@
 """The tools for assistants, called by the protocol's own client."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.service.mcp_server import MAX_TEXTS, create_server
 from tests.conftest import make_texts
+from tests.coroutines import finish
 
 mcp = pytest.importorskip("mcp")
 TEXTS = make_texts(5, seed=4)[0]
@@ -23,7 +23,7 @@ def call(folder: Path, tool: str, **arguments: Any) -> Any:
             answer = await client.call_tool(tool, arguments)
             return answer.content[0].text if answer.is_error else answer.structured_content
 
-    return asyncio.run(ask())
+    return finish(ask())
 
 
 def test_predict_and_explain(model_folder: Path, classifier: ICapsClassifier) -> None:
@@ -79,4 +79,4 @@ def test_the_command_speaks_the_protocol(model_folder: Path) -> None:
         async with mcp.Client(mcp.stdio_client(parameters)) as client:
             return sorted(tool.name for tool in (await client.list_tools()).tools)
 
-    assert asyncio.run(ask()) == ["check_data", "evaluate", "explain", "list_models", "predict"]
+    assert finish(ask()) == ["check_data", "evaluate", "explain", "list_models", "predict"]

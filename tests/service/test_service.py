@@ -21,6 +21,7 @@ from icaps.config import ExplainOptions
 from icaps.service.app import Limits, create_app
 from icaps.service.batching import BatchedModel, OverloadedError, compute
 from tests.conftest import make_texts
+from tests.coroutines import finish
 
 testclient = pytest.importorskip("starlette.testclient")
 LIMITS = Limits(texts=20, characters=500, body=20_000, waiting=40)
@@ -150,7 +151,7 @@ def test_what_arrives_meanwhile_is_one_batch(classifier: ICapsClassifier) -> Non
         worker.cancel()
         return answers
 
-    answers = asyncio.run(ask())
+    answers = finish(ask())
     assert sizes == [1, 6, 1]
     parts = (TEXTS[:1], TEXTS[1:3], TEXTS[5:7])
     for answer, texts in zip(answers, parts, strict=False):
