@@ -13,7 +13,7 @@ from icaps.data.label_sets import label_set
 from icaps.evaluate.predictions import load_scorer
 from icaps.evaluate.scores import evaluate
 from tests.baselines import test_several_labels
-from tests.evaluate.test_multilabel import labelled
+from tests.evaluate.test_label_set_predictions import labelled
 from tests.several_labels import NORMS, with_thresholds
 
 

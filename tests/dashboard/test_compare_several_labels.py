@@ -20,7 +20,7 @@ from tests.baselines import test_several_labels
 from tests.dashboard import run_folders
 from tests.dashboard.run_folders import run
 from tests.dashboard.visitor import errors
-from tests.evaluate.test_multilabel import labelled
+from tests.evaluate.test_label_set_predictions import labelled
 from tests.several_labels import NORMS, with_thresholds
 
 BOTH = "several,linear (baseline)"

@@ -23,7 +23,7 @@ from icaps.train.checkpoint_files import weights_fingerprint
 from tests.conftest import TOPICS
 from tests.dashboard.run_folders import open_page, run
 from tests.dashboard.visitor import errors
-from tests.evaluate.test_multilabel import labelled
+from tests.evaluate.test_label_set_predictions import labelled
 from tests.several_labels import NORMS, with_thresholds
 
 NAMES_OF_CLASSES = list(TOPICS)
