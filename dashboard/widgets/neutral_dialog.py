@@ -110,8 +110,10 @@ def _form(model: ModelFolder, things: Sequence[str], key: str, sample: Sample | 
                 st.info(error_boundary.plain(str(error)))
                 edit = None
         if edit is not None:
-            _show_texts(model, edit, key)
-            _show_effect(model, edit, key, sample)
+            with error_boundary.shown():  # of texts and data, which saving does not depend on
+                _show_texts(model, edit, key)
+            with error_boundary.shown():
+                _show_effect(model, edit, key, sample)
             if not quotas.read_only():
                 _ask_save(model, edit, key)
         _show_edits(model, key)

@@ -15,7 +15,7 @@ from dashboard.model_registry import find_models
 from dashboard.quotas import NotAllowedError
 from dashboard.widgets import neutral_dialog
 from icaps.classifier import ICapsClassifier
-from icaps.errors import ConfigError, RunError
+from icaps.errors import ConfigError, DataError, RunError
 from icaps.evaluate.edit_effect import measure_edits
 from icaps.interpret.edits import neutral_capsule, neutral_words
 from icaps.train.examples import Example, save_examples
@@ -125,6 +125,19 @@ def test_a_capsule_of_a_cell_is_made_neutral(models: Path, interpreted: Path) ->
     assert not [button for button in at.button if button.key == "capsule train"]  # no word to mask
     at = press(at, "capsule here")
     assert ICapsClassifier.load(models / "seen").edits_ == (neutral_capsule(capsule),)
+
+
+def test_an_error_of_the_data_leaves_saving_open(
+    models: Path, interpreted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise DataError("The upload is damaged.")
+
+    monkeypatch.setattr(neutral_dialog, "_show_effect", fail)
+    shutil.copytree(interpreted, models / "seen")
+    at = press(open_page("capsules", model="seen"), "capsule neutral")
+    assert any("The upload is damaged" in error.value for error in at.error)
+    assert not at.button(key="capsule here").proto.disabled
 
 
 def test_models_trained_on_masked_texts_stand_beside(data: Path, misled: ICapsClassifier) -> None:
