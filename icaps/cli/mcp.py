@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from pathlib import Path
 
-from icaps.cli.options import Commands, find_model
+from icaps.cli.options import Commands, add_models, model_folders
 from icaps.errors import ConfigError
 
 
@@ -16,14 +15,7 @@ def add_parser(commands: Commands) -> None:
         "mcp",
         help="serve tools for assistants (Model Context Protocol) on standard input and output",
     )
-    parser.add_argument(
-        "--model",
-        action="append",
-        required=True,
-        metavar="DIR",
-        type=find_model,
-        help="folder of a trained model, or a shipped model's name; may be repeated",
-    )
+    add_models(parser)
     parser.set_defaults(command=run)
 
 
@@ -33,8 +25,6 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("The package mcp is missing: pip install 'icaps[mcp]'.")
     from icaps.service.mcp_server import create_server
 
-    folders = {Path(folder).resolve().name: Path(folder) for folder in options.model}
-    if len(folders) < len(options.model):
-        raise ConfigError("Two models have the same name; rename one of their folders.")
+    folders = model_folders(options)
     create_server(folders).run("stdio")
     return 0

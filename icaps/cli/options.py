@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from pathlib import Path
 from typing import TypeAlias
 
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
+from icaps.errors import ConfigError
 
 # The argument of `add_parser` of each command.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -21,6 +23,26 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         type=find_model,
         help="folder of a trained model, or the name of one that comes with the package",
     )
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Adds --model, which may be repeated; `model_folders` reads it."""
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="DIR",
+        type=find_model,
+        help="folder of a trained model, or a shipped model's name; may be repeated",
+    )
+
+
+def model_folders(options: argparse.Namespace) -> dict[str, Path]:
+    """The folders of `add_models` by their names; ConfigError if two have the same."""
+    folders = {Path(folder).resolve().name: Path(folder) for folder in options.model}
+    if len(folders) < len(options.model):
+        raise ConfigError("Two models have the same name; rename one of their folders.")
+    return folders
 
 
 def find_model(model: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
-from icaps.cli.options import Commands, find_model
+from icaps.cli.options import Commands, add_models, model_folders
 from icaps.errors import ConfigError
 
 
@@ -16,14 +15,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "serve", help="serve models over HTTP: predict and explain as JSON"
     )
-    parser.add_argument(
-        "--model",
-        action="append",
-        required=True,
-        metavar="DIR",
-        type=find_model,
-        help="folder of a trained model, or a shipped model's name; may be repeated",
-    )
+    add_models(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address; this machine only by default")
     parser.add_argument("--port", type=int, default=8000, help="port; 8000 by default")
     parser.set_defaults(command=run)
@@ -39,9 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.service.app import create_app
 
-    folders = {Path(folder).resolve().name: folder for folder in options.model}
-    if len(folders) < len(options.model):
-        raise ConfigError("Two models have the same name; rename one of their folders.")
+    folders = model_folders(options)
     if not 0 < options.port < 65_536:
         raise ConfigError(f"--port is {options.port}; it must be from 1 to 65535.")
     models = {name: ICapsClassifier.load(folder) for name, folder in folders.items()}

@@ -17,6 +17,7 @@ import httpx2 as httpx
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main as icaps
 from icaps.config import ExplainOptions
 from icaps.service.app import Limits, create_app
 from icaps.service.batching import BatchedModel, OverloadedError, compute
@@ -157,6 +158,15 @@ def test_what_arrives_meanwhile_is_one_batch(classifier: ICapsClassifier) -> Non
     for answer, texts in zip(answers, parts, strict=False):
         assert [one["predicted"] for one in answer] == list(classifier.predict(texts))
     assert answers[3] == compute(classifier, TEXTS[7:8], ExplainOptions())
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_models_of_one_name_are_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(tmp_path / place / "same") for place in "ab"]
+    assert icaps([command, "--model", folders[0], "--model", folders[1]]) == 2
+    assert "Two models have the same name" in capsys.readouterr().err
 
 
 def test_the_command_serves_and_stops_gracefully(model_folder: Path) -> None:
