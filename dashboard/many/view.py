@@ -99,7 +99,7 @@ def show_table(
     )
     facts = {"model": name.name, "weights": name.weights}
     with st.container(horizontal=True):
-        downloads.show_csv(explained.to_file(facts, texts.frame), "explanations")
+        downloads.show_csv(partial(explained.to_file, facts, texts.frame), "explanations")
         downloads.show_file(
             partial(explained.to_json, facts, texts.frame), "explanations.json", "JSON"
         )

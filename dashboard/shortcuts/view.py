@@ -1,6 +1,7 @@
 """Shows the shortcuts of a model, their effect, and their texts."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -134,17 +135,20 @@ def show_actions(choice: Choice, split: str, shortcuts: Shortcuts, finding: Find
     selection.show_actions(selected(choice, split, shortcuts, finding), "finding", "shortcuts")
 
 
+def _to_json(shortcuts: Shortcuts) -> str:
+    rows = [finding.to_dict() for finding in shortcuts.shown]
+    return json.dumps(rows, ensure_ascii=False, indent=1)
+
+
 def show_files(shortcuts: Shortcuts) -> None:
     """The findings as a check file and as tables."""
     with st.container(horizontal=True):
         checks = make_checks(shortcuts.findings)
         downloads.show_file(
-            dump_checks(checks), "shortcuts-check.json", "Check file", disabled=not checks
+            partial(dump_checks, checks), "shortcuts-check.json", "Check file", not checks
         )
         downloads.show_csv(findings_table(shortcuts.shown), "shortcuts")
-        rows = [finding.to_dict() for finding in shortcuts.shown]
-        content = json.dumps(rows, ensure_ascii=False, indent=1)
-        downloads.show_file(content, "shortcuts.json", "JSON")
+        downloads.show_file(partial(_to_json, shortcuts), "shortcuts.json", "JSON")
     st.caption(
         "The check file is for `icaps check FILE --model DIR --data DATA`, which exits with 1 as "
         "long as the predictions of a model depend on one of these words."

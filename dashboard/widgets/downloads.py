@@ -18,25 +18,30 @@ def show_csv(
     label: str = "CSV",
     disabled: bool = False,
 ) -> None:
-    """A button for a table as CSV. A function is called only when the button is pressed.
+    """A button for a table as CSV. A function may return the file itself.
 
-    It may return the file itself, where the table is too large.
+    Either is written when the button is pressed.
     """
 
-    def written() -> bytes:
+    def write() -> bytes:
         content = table() if callable(table) else table
         return content if isinstance(content, bytes) else to_csv(content)
 
-    show_file(written if callable(table) else written(), f"{stem}.csv", label, disabled)
+    show_file(write, f"{stem}.csv", label, disabled)
 
 
 def show_file(
-    data: bytes | str | Callable[[], bytes | str], name: str, label: str, disabled: bool = False
+    write: Callable[[], bytes | str], name: str, label: str, disabled: bool = False
 ) -> None:
-    """A button for a CSV or JSON file; its name is different for each file of a page."""
+    """A button for a CSV or JSON file; its name is different for each file of a page.
+
+    The file is written when the button is pressed. One that is written before has an address, which
+    the page asks for when it draws the button; if the next run has begun by then and has another
+    file, the server answers 404, and the browser's console has an error.
+    """
     st.download_button(
         label,
-        data,
+        write,
         name,
         "text/csv" if name.endswith(".csv") else "application/json",
         icon=ICON,
