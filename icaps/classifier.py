@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,26 +14,25 @@ import numpy as np
 import sklearn.exceptions
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 
 from icaps.config import (
     ExplainKeywords,
     ExplainOptions,
-    ModelConfig,
     ModelSettings,
-    TrainConfig,
     TrainSettings,
-    check_settings,
 )
 from icaps.data.class_names import class_name_warnings
 from icaps.data.texts import check_texts
 from icaps.errors import CheckpointError, ConfigError, DataError, ICapsError
+from icaps.explanation_parts import capsule_label
 from icaps.inference import CHUNK, Reading, class_norms, predicted_sets, read_texts
 from icaps.interpret.account import BatchAccount, TextAccount
 from icaps.interpret.capsule_labels import automatic_label, load_label_words
 from icaps.interpret.edits import Edit, Edits
 from icaps.interpret.local import Reasons, explain, find_reasons
-from icaps.results import Explanation, capsule_label
+from icaps.results import Explanation
+from icaps.settings_estimator import SettingsEstimator
 from icaps.shipped import model_folder
 from icaps.text.sentences import encode
 from icaps.text.vectors import LoadedVectors, Sources
@@ -61,7 +60,7 @@ class NotFittedError(ICapsError, sklearn.exceptions.NotFittedError):  # type: ig
     """The classifier is neither fitted nor loaded."""
 
 
-class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ICapsClassifier(ClassifierMixin, SettingsEstimator):  # type: ignore[misc]
     """Text classifier that explains its predictions by K-grams (Wang, Hu and Ji 2020).
 
     `X` is always a sequence of strings. A text has one label, or several: then the model is one of
@@ -473,45 +472,6 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except (ConfigError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{Path(folder) / EDITS} is damaged ({error}).") from error
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, and with `deep` each setting as `model__NAME` or `train__NAME`.
-
-        Settings that the recipe chooses are not among them; they can be set none the less.
-        """
-        params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for part in ("model", "train"):
-                for name, value in _single_settings(params[part]).items():
-                    params[f"{part}__{name}"] = value
-        return params
-
-    def set_params(self, **params: Any) -> ICapsClassifier:
-        """Sets parameters or single settings; raises ConfigError if a value is out of range."""
-        kinds: dict[str, Any] = {"model": ModelConfig, "train": TrainConfig}
-        known = [*self.get_params(deep=False)]
-        for part, kind in kinds.items():
-            known += [f"{part}__{field.name}" for field in dataclasses.fields(kind)]
-        for name in params:
-            if name not in known:
-                raise ValueError(f"There is no parameter {name!r}; there are {', '.join(known)}.")
-        whole = {name: value for name, value in params.items() if "__" not in name}
-        super().set_params(**whole)
-        for part, kind in kinds.items():
-            prefix = f"{part}__"
-            settings = {
-                name.removeprefix(prefix): value.item() if isinstance(value, np.generic) else value
-                for name, value in params.items()
-                if name.startswith(prefix)
-            }
-            before = getattr(self, part)
-            if isinstance(before, kind):
-                setattr(self, part, dataclasses.replace(before, **settings))
-            elif settings:
-                settings = {**(before or {}), **settings}
-                check_settings(kind, settings)
-                setattr(self, part, settings)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -632,10 +592,3 @@ class ICapsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"The model has no class {target!r}; choose {', '.join(self._class_names)}."
             )
         return dataclasses.replace(options, target=target)
-
-
-def _single_settings(settings: ModelSettings | TrainSettings) -> dict[str, Any]:
-    """The given settings by name."""
-    if isinstance(settings, ModelConfig | TrainConfig):
-        return dataclasses.asdict(settings)
-    return dict(settings) if isinstance(settings, Mapping) else {}

@@ -13,9 +13,10 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
+from icaps.explanation_parts import Account
 from icaps.exports import INSTALL
 from icaps.faithfulness.reason_results import LEVELS
-from icaps.results import Account, Explanation
+from icaps.results import Explanation
 from tests.interpret.test_corpus import texts, untrained
 from tests.several_labels import NORMS, mixed_texts, with_thresholds
 from tests.test_word_account import explanation as by_hand

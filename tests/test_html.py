@@ -8,8 +8,9 @@ import pytest
 from jinja2 import UndefinedError
 
 from icaps import html
+from icaps.explanation_parts import CapsuleReason, KGram, SentenceWeight, WordShare
 from icaps.html import Mark, Row, segments
-from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight, WordShare
+from icaps.results import Explanation
 
 TEXT = "oil and  gas fall"
 EXPLANATION = Explanation(

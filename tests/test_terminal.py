@@ -9,7 +9,8 @@ import pytest
 from icaps import terminal
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig
-from icaps.results import Account, Explanation
+from icaps.explanation_parts import Account
+from icaps.results import Explanation
 from tests.conftest import MODEL, TRAIN, make_texts
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")

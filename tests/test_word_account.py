@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
-from icaps.results import Account, CapsuleReason, Explanation, SentenceWeight, WordShare
+from icaps.explanation_parts import Account, CapsuleReason, SentenceWeight, WordShare
+from icaps.results import Explanation
 from icaps.word_account import MAX_SHADED, WordAccount, add_up, legend_html, with_shared_scale
 
 TEXT = "Oil and  gas fall; oil"

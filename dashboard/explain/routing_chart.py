@@ -9,9 +9,10 @@ import plotly.graph_objects as go
 
 from dashboard.explain.charts import drawn_classes
 from dashboard.widgets.chart_card import plotly_text
+from icaps.explanation_parts import KGram
 from icaps.html import chance
 from icaps.reports.charts import ACCENT, GREY, class_colors, shorten
-from icaps.results import Explanation, KGram
+from icaps.results import Explanation
 
 MAX_KGRAMS = 16  # more lines could not be distinguished
 HOVER = 120  # characters

@@ -4,8 +4,9 @@ from bisect import bisect_right
 
 import numpy as np
 
+from icaps.explanation_parts import CapsuleReason
 from icaps.html import attention_text, decimals, escape
-from icaps.results import CapsuleReason, Explanation
+from icaps.results import Explanation
 
 _WORDS = 4  # of most share
 

@@ -9,7 +9,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from icaps.results import Explanation, Interval, KGram
+from icaps.explanation_parts import KGram
+from icaps.results import Explanation, Interval
 
 RARE = 0.05  # at most this share of sets must change a norm as much, or it may be by chance
 _CHANGE = 0.001  # of a norm; a smaller one is none

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
+from icaps.explanation_parts import KGram
 from icaps.faithfulness.choices import Choices, random_places
 from icaps.faithfulness.perturbation import REMOVALS, class_norms_per_batch, remove
 from icaps.faithfulness.reason_results import (
@@ -26,7 +27,7 @@ from icaps.faithfulness.reason_results import (
     differs,
 )
 from icaps.inference import class_norms, predicted_sets
-from icaps.results import Explanation, Interval, KGram
+from icaps.results import Explanation, Interval
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 

@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ExplainOptions
-from icaps.inference import Reading, most_probable
-from icaps.interpret.account import BatchAccount
-from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, select_kgrams
-from icaps.model import ICapsNet
-from icaps.results import (
+from icaps.explanation_parts import (
     Account,
     CapsuleReason,
-    Explanation,
     KGram,
     SentenceWeight,
     WordShare,
     capsule_label,
 )
+from icaps.inference import Reading, most_probable
+from icaps.interpret.account import BatchAccount
+from icaps.interpret.kgrams import KGramWindows, Numbers, Weights, select_kgrams
+from icaps.model import ICapsNet
+from icaps.results import Explanation
 from icaps.text.batch import UNK, TokenBatch, ranges
 
 _Item = TypeVar("_Item")
 
 
 class KGrams(NamedTuple):
-    """The K-grams of a batch as columns (n,), text after text; `results.KGram` is one row.
+    """The K-grams of a batch as columns (n,), text after text; a `KGram` is one row.
 
     `text` is the number of the text in its batch, from 0; `start` and `end` are offsets in it, in
     code points.

@@ -10,8 +10,9 @@ from dashboard.explain.charts import MAX_CLASSES, class_bars, drawn_classes
 from dashboard.explain.routing_chart import MAX_KGRAMS, drawn_kgrams, routing_chart
 from dashboard.widgets.chart_card import plotly_text
 from dashboard.widgets.shaded_text import legend_row, text_card
+from icaps.explanation_parts import CapsuleReason, KGram, WordShare
 from icaps.reports.charts import MAX_COLORS, PALETTE, class_colors, shorten
-from icaps.results import CapsuleReason, Explanation, KGram, WordShare
+from icaps.results import Explanation
 
 TEXT = "oil and gas fall"
 EXPLANATION = Explanation(

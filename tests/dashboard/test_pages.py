@@ -12,8 +12,8 @@ from dashboard.many.inputs import FILE
 from dashboard.url_state import MAX_LINK, PREDICTED
 from dashboard.widgets.data_list import UPLOAD
 from icaps.classifier import ICapsClassifier
+from icaps.explanation_parts import KGram
 from icaps.html import chance, escape
-from icaps.results import KGram
 from icaps.runs.folder import Request, RunFolder
 from icaps.train.examples import Example, save_examples
 from tests.dashboard import visitor

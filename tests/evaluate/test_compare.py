@@ -32,7 +32,8 @@ from icaps.evaluate.compare import (
 from icaps.evaluate.predictions import load_scorer
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.evaluate.shared_reasons import in_common, jaccard, shared_reasons, word_weights
-from icaps.results import Explanation, WordShare
+from icaps.explanation_parts import WordShare
+from icaps.results import Explanation
 from tests.conftest import make_texts
 
 CLASSES = ("a", "b", "c")

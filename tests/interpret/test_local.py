@@ -10,11 +10,12 @@ import torch
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions, ModelConfig
 from icaps.errors import ConfigError
+from icaps.explanation_parts import CapsuleReason, KGram, SentenceWeight
 from icaps.inference import Reading, to_classes
 from icaps.interpret.kgrams import KGramWindows, top_kgrams
 from icaps.interpret.local import explain
 from icaps.model import Activity, ICapsNet
-from icaps.results import CapsuleReason, Explanation, KGram, SentenceWeight
+from icaps.results import Explanation
 from icaps.text.batch import UNK, TokenBatch
 
 

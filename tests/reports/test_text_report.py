@@ -10,10 +10,11 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.errors import ConfigError
+from icaps.explanation_parts import Account
 from icaps.html import escape_markdown
 from icaps.reports.files import FILE_FORMATS, ModelName, rounded
 from icaps.reports.text_report import TextReport
-from icaps.results import Account, Explanation
+from icaps.results import Explanation
 from tests.reports.standalone import Page
 
 HOSTILE = '=1+1 <script>alert("x")</script> soup ```` bread | [a](http://x.y) *b* \ud83d\x00 &amp;'
