@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.config import ExplainOptions, ModelConfig, TrainConfig
     from icaps.results import Explanation
+    from icaps.trained_model import TrainedModel
 
-__all__ = ["ExplainOptions", "Explanation", "ICapsClassifier", "ModelConfig", "TrainConfig", "load"]
+__all__ = [
+    "ExplainOptions",
+    "Explanation",
+    "ICapsClassifier",
+    "ModelConfig",
+    "TrainConfig",
+    "TrainedModel",
+    "load",
+]
 
 _MODULES = {
     "ExplainOptions": "icaps.config",
@@ -27,6 +36,7 @@ _MODULES = {
     "ICapsClassifier": "icaps.classifier",
     "ModelConfig": "icaps.config",
     "TrainConfig": "icaps.config",
+    "TrainedModel": "icaps.trained_model",
 }
 
 

@@ -41,6 +41,39 @@ def test_the_help_of_the_command_line_imports_no_library() -> None:
     assert not imported & {"torch", "numpy", "pandas", "sklearn", "pyarrow", "jinja2", "altair"}
 
 
+HEAVY = {
+    "streamlit",
+    "pandas",
+    "sklearn",
+    "scipy",
+    "pyarrow",
+    "gensim",
+    "plotly",
+    "altair",
+    "datasets",
+}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from icaps.cli.main import main; main(['explain', '--model', {!r}, 'bread and soup'])",
+        "import icaps; model = icaps.TrainedModel.load({!r}, 'cpu'); list(model.explain(['soup']))",
+    ],
+)
+def test_explaining_imports_torch_and_no_other_heavy_library(code: str, model_folder: Path) -> None:
+    imported = modules_after(code.format(str(model_folder)))
+    assert "torch" in imported
+    assert not imported & HEAVY
+
+
+def test_the_estimator_imports_scikit_learn_and_what_that_imports(model_folder: Path) -> None:
+    code = f"import icaps; list(icaps.load({str(model_folder)!r}, 'cpu').explain(['soup']))"
+    imported = modules_after(code)
+    assert "sklearn" in imported
+    assert not imported & {"streamlit", "gensim", "plotly", "altair", "datasets"}
+
+
 def test_its_names() -> None:
     assert icaps.ICapsClassifier is ICapsClassifier
     assert icaps.ModelConfig is ModelConfig

@@ -49,7 +49,7 @@ from icaps.reports.card_faithfulness import measure_faithfulness
 from icaps.reports.model_card import ModelCard, evaluated_data, make_card
 from icaps.shortcuts.find import Finding, find_shortcuts, strongest_words
 from icaps.shortcuts.predicted_texts import PredictedTexts, predict_texts
-from icaps.train.text_hashes import open_part
+from icaps.train.parts import open_part
 
 _SHORTCUTS = 4  # pairs of a model and data
 

@@ -12,7 +12,7 @@ from dashboard.widgets import data_picker
 from dashboard.widgets.data_picker import Choice
 from icaps.errors import CheckpointError
 from icaps.train.checkpoint_files import CLASSES, CONFIG, gives_several_labels, read_classes
-from icaps.train.text_hashes import HELD_OUT
+from icaps.train.parts import HELD_OUT
 
 MAX_MODELS = 6
 _PRESELECTED = 3

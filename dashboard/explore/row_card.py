@@ -10,8 +10,8 @@ from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_KGRAMS
 from dashboard.widgets import label_change, shaded_text
 from icaps.config import ExplainOptions
-from icaps.data.encoding import replace_surrogates
 from icaps.data.label_sets import format_label_set, label_set, names_in, shown_label
+from icaps.data.surrogates import replace_surrogates
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
 from icaps.explore.text_projection import SAMPLE

@@ -13,8 +13,8 @@ from dashboard.label.desk import Desk, current
 from dashboard.model_registry import ModelFolder, default_model, find_models
 from dashboard.widgets.shaded_text import link_to_explain
 from icaps.config import ExplainOptions
-from icaps.data.encoding import replace_surrogates
 from icaps.data.label_sets import names_in
+from icaps.data.surrogates import replace_surrogates
 from icaps.errors import ICapsError
 from icaps.html import chance, escape, printable
 from icaps.label.task import Item

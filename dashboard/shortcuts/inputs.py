@@ -12,7 +12,7 @@ from dashboard.widgets import neutral_dialog, progress_bar
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.formatting import duration
 from icaps.shortcuts.find import Finding
-from icaps.train.text_hashes import HELD_OUT
+from icaps.train.parts import HELD_OUT
 
 _AGAIN = "look again for shortcuts"  # the key of the button
 

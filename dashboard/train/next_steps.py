@@ -13,7 +13,7 @@ from icaps.data.part_files import has_part
 from icaps.data.resolve import resolve
 from icaps.errors import ICapsError
 from icaps.runs.folder import DONE, LIVE, Run
-from icaps.train.text_hashes import HELD_OUT
+from icaps.train.parts import HELD_OUT
 
 
 def show(run: Run) -> None:

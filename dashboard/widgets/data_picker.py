@@ -29,7 +29,7 @@ from icaps.data.resolve import available, is_hub_name, resolve
 from icaps.data.unlabelled import unlabelled_reading
 from icaps.errors import DataError
 from icaps.html import printable
-from icaps.train.text_hashes import HELD_OUT
+from icaps.train.parts import HELD_OUT
 
 __all__ = ["NONE", "PATH", "UPLOAD"]  # labels of the list, as it is read by its users
 _PREVIEW_ROWS = 5

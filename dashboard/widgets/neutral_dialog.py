@@ -22,7 +22,7 @@ from icaps.html import escape
 from icaps.interpret.edits import Edit, neutral_capsule, neutral_words
 from icaps.results import Explanation
 from icaps.runs.folder import RunFolder
-from icaps.train.text_hashes import HELD_OUT
+from icaps.train.parts import HELD_OUT
 
 TITLE = "Make neutral"
 TEXTS = 2_000  # of the data on which the effect is measured, drawn at random

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard import error_boundary
 from icaps.evaluate.leakage import Leak, percent
+from icaps.train.parts import HELD_OUT
 from icaps.train.result_warnings import FEW, ResultWarning
-from icaps.train.text_hashes import HELD_OUT
 
 _UNKNOWN = (
     "Whether this model was trained on these texts is not known, as an earlier version trained it."

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.evaluate.compare import CompareReport, sample_texts
     from icaps.evaluate.multilabel_compare import MultilabelCompareReport
     from icaps.evaluate.predictions import load_scorer
-    from icaps.train.text_hashes import open_part
+    from icaps.train.parts import open_part
 
     folders = {name: Path(name) for name in options.model}
     if len(folders) < 2:

@@ -143,7 +143,7 @@ def draw_texts(options: argparse.Namespace, progress: Progress) -> Sample:
     """
     from icaps.data.resolve import resolve
     from icaps.data.sample import draw_sample
-    from icaps.train.text_hashes import open_part
+    from icaps.train.parts import open_part
 
     if options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1.")

@@ -21,8 +21,8 @@ from icaps.cli.options import (
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from icaps.classifier import ICapsClassifier
     from icaps.results import Explanation
+    from icaps.trained_model import TrainedModel
 
 
 READ_AHEAD = 256  # texts read from a file or pipe before they are explained
@@ -81,10 +81,10 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explains the texts of the arguments, or those of standard input."""
-    from icaps.classifier import ICapsClassifier
     from icaps.terminal import escape, shows_color
+    from icaps.trained_model import TrainedModel
 
-    classifier = ICapsClassifier.load(options.model).without(options.mute)
+    classifier = TrainedModel.load(options.model).without(options.mute)
     texts = (
         iter(options.texts)
         if options.texts
@@ -132,7 +132,7 @@ def _contrast(
 
 
 def _test_reason(
-    classifier: ICapsClassifier, explanation: Explanation, removal: str
+    classifier: TrainedModel, explanation: Explanation, removal: str
 ) -> tuple[dict[str, Any] | None, str]:
     """The reason test of an explanation, as plain data and as lines; None and "" if blank."""
     from icaps.faithfulness.reason_results import trust_facts, trust_text
@@ -146,7 +146,7 @@ def _test_reason(
 
 
 def _write_report(
-    options: argparse.Namespace, classifier: ICapsClassifier, texts: Iterator[str]
+    options: argparse.Namespace, classifier: TrainedModel, texts: Iterator[str]
 ) -> None:
     """Writes or prints the report on one text.
 

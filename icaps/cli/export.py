@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.portable.live_page import live_page
-    from icaps.train.text_hashes import open_part
+    from icaps.train.parts import open_part
 
     classifier = ICapsClassifier.load(options.model)
     progress, texts = Progress(sys.stderr), []

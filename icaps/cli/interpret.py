@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from icaps.interpret.global_view import DataReference, make_view, save_view
     from icaps.nn import distributed
     from icaps.reports.global_report import GlobalReport
-    from icaps.train.text_hashes import open_part
+    from icaps.train.parts import open_part
 
     progress = Progress(sys.stderr)
     with distributed.process_group("auto", options.timeout):

@@ -200,7 +200,7 @@ def _measure(
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.evaluate.edit_effect import measure_edits
-    from icaps.train.text_hashes import open_part
+    from icaps.train.parts import open_part
 
     place = resolve(options.data, Progress(sys.stderr))
     source = open_part(place, options.part, reading_options(options), options.model)

@@ -28,13 +28,13 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"{', '.join(missing)} is missing: pip install 'icaps[serve]'.")
     import uvicorn
 
-    from icaps.classifier import ICapsClassifier
     from icaps.service.app import create_app
+    from icaps.trained_model import TrainedModel
 
     folders = model_folders(options)
     if not 0 < options.port < 65_536:
         raise ConfigError(f"--port is {options.port}; it must be from 1 to 65535.")
-    models = {name: ICapsClassifier.load(folder) for name, folder in folders.items()}
+    models = {name: TrainedModel.load(folder) for name, folder in folders.items()}
     print(
         f"http://{options.host}:{options.port}/docs: {', '.join(models)}",
         file=sys.stderr,

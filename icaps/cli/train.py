@@ -157,8 +157,8 @@ def _fit_and_test(
     from icaps.runs.snapshots import SnapshotWriter
     from icaps.train.callbacks import Callback
     from icaps.train.examples import choose_examples, save_examples
+    from icaps.train.parts import HELD_OUT, open_part
     from icaps.train.resume import delete_state
-    from icaps.train.text_hashes import HELD_OUT, open_part
 
     progress = Progress(sys.stderr)
     place = resolve(options.data, progress)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.data.encoding import replace_surrogates
+from icaps.data.surrogates import replace_surrogates
 from icaps.errors import DataError
 
 # Characters that nobody sees and nobody means in a name: zero-width spaces and word joiners, byte

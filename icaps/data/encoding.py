@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
@@ -28,13 +27,6 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\x1b"))
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def replace_surrogates(text: str) -> str:
-    """The text with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def known_encoding(name: str) -> str:

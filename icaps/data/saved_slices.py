@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icaps.data.cache import FOLDER_SETTING, data_folder
-from icaps.data.encoding import replace_surrogates
 from icaps.data.formats.columnar import MULTILABEL
 from icaps.data.label_sets import is_multilabel
+from icaps.data.surrogates import replace_surrogates
 from icaps.errors import ConfigError, DataError
 
 _SUFFIX = ".parquet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from icaps.data.encoding import replace_surrogates
+from icaps.data.surrogates import replace_surrogates
 
 BLANK = 0  # the hash of a text without characters
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.data.cache import Artifact, artifact_home
-from icaps.data.encoding import replace_surrogates
 from icaps.data.fingerprint import fingerprint, fingerprint_files, recent_fingerprint
 from icaps.data.problems import Problem, Problems
 from icaps.data.sample import count_texts
 from icaps.data.source import Source
+from icaps.data.surrogates import replace_surrogates
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
@@ -42,7 +42,7 @@ from icaps.evaluate.predictions import (
 )
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import TEXTS
-from icaps.train.text_hashes import HELD_OUT, open_part
+from icaps.train.parts import HELD_OUT, open_part
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -148,7 +148,7 @@ class EvaluationData:
         return self._with_hashes(recent_fingerprint(self.place, (self._part,), self.reading))
 
     def open(self) -> Source:
-        """The texts; see `icaps.train.text_hashes.open_part`."""
+        """The texts; see `icaps.train.parts.open_part`."""
         return open_part(self.place, self.part, self.reading, self.model)
 
     @property

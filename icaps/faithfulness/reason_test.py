@@ -13,7 +13,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from icaps.classifier import ICapsClassifier
 from icaps.errors import ConfigError
 from icaps.explanation_parts import KGram
 from icaps.faithfulness.choices import Choices, random_places
@@ -30,6 +29,7 @@ from icaps.inference import class_norms, predicted_sets
 from icaps.results import Explanation, Interval
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
+from icaps.trained_model import TrainedModel
 
 DRAWS = 50
 ALL_SETS = 500  # sets of as many words; up to so many are all tried
@@ -44,7 +44,7 @@ Norms = NDArray[np.floating]
 
 
 def try_reasons(
-    classifier: ICapsClassifier,
+    classifier: TrainedModel,
     explanations: Sequence[Explanation],
     removal: str = REMOVALS[0],
     draws: int = DRAWS,
@@ -87,7 +87,7 @@ def try_reasons(
 
 
 def scores_after(
-    classifier: ICapsClassifier, explanation: Explanation, words: Collection[int], action: str
+    classifier: TrainedModel, explanation: Explanation, words: Collection[int], action: str
 ) -> tuple[float, ...]:
     """The norm of each class capsule after an action on some of a text's words.
 
@@ -125,7 +125,7 @@ def words_under(explanation: Explanation, kgrams: Collection[KGram]) -> list[int
 
 
 def flipping_set(
-    classifier: ICapsClassifier, explanation: Explanation, removal: str = REMOVALS[0]
+    classifier: TrainedModel, explanation: Explanation, removal: str = REMOVALS[0]
 ) -> Flip | None:
     """The smallest set of an explanation's K-grams without which another class is predicted.
 
@@ -163,7 +163,7 @@ def flipping_set(
 class _Search:
     """The search for a flipping set: the lead of the tested class without a set of K-grams."""
 
-    def __init__(self, classifier: ICapsClassifier, explanation: Explanation, removal: str) -> None:
+    def __init__(self, classifier: TrainedModel, explanation: Explanation, removal: str) -> None:
         first = {(kgram.start, kgram.end): kgram for kgram in reversed(explanation.kgrams)}
         self.kgrams = [kgram for kgram in explanation.kgrams if kgram in first.values()]
         self._classifier, self._explanation, self._removal = classifier, explanation, removal
@@ -213,7 +213,7 @@ class _Search:
         return class_norms(self._classifier.network_, variants, self._classifier.muted_)
 
 
-def _tokens(classifier: ICapsClassifier, explanations: Sequence[Explanation]) -> TokenBatch:
+def _tokens(classifier: TrainedModel, explanations: Sequence[Explanation]) -> TokenBatch:
     texts = [explanation.text for explanation in explanations]
     return encode(classifier.vocabulary_, texts, classifier.network_.config, spans=False)
 
@@ -240,7 +240,7 @@ def _all_are_tried(words: int, size: int) -> bool:
 
 
 def _reason_test(
-    classifier: ICapsClassifier,
+    classifier: TrainedModel,
     explanation: Explanation,
     chosen: Choices,
     norms: Norms,
@@ -282,7 +282,7 @@ def _reason_test(
 
 
 def _predictions(
-    classifier: ICapsClassifier, classes: Sequence[str], norms: Norms
+    classifier: TrainedModel, classes: Sequence[str], norms: Norms
 ) -> list[Prediction]:
     """What is predicted for class norms (n, J); "" if all are 0, as no known word is left.
 

@@ -8,10 +8,10 @@ from itertools import chain
 
 from torch import Tensor
 
-from icaps.classifier import ICapsClassifier
 from icaps.errors import DataError
 from icaps.inference import Reading, capsule_mask, each_prediction, read_texts
 from icaps.model import ICapsNet
+from icaps.trained_model import TrainedModel
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ExplainedTexts:
         return capsule_mask(self.network, self.muted) if self.muted else None
 
 
-def read_explained(classifier: ICapsClassifier, texts: Iterable[str]) -> ExplainedTexts:
+def read_explained(classifier: TrainedModel, texts: Iterable[str]) -> ExplainedTexts:
     """Reads texts; those with a known word are returned, with their predicted class as the target.
 
     Raises:

@@ -55,7 +55,8 @@ from icaps.interpret.tables import label_words
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.labels import Labelled, content_hash
-from icaps.train.text_hashes import as_array, open_part
+from icaps.train.parts import open_part
+from icaps.train.text_hashes import as_array
 
 _VERSION = 1
 _COUNTS, _WORDS, _KGRAMS = "counts.safetensors", "words.parquet", "kgrams.parquet"

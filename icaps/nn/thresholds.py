@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,8 @@ class ClassThresholds:
 
     def probabilities(self, norms: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Calibrated probability of each class by itself (..., J); they need not add up to 1."""
-        chances: NDArray[np.float64] = expit(np.asarray(norms, float) * self.slopes + self.offsets)
+        odds = np.asarray(norms, float) * self.slopes + self.offsets  # their logarithms
+        chances: NDArray[np.float64] = np.exp(-np.logaddexp(0, -odds))
         return chances
 
     def predicted(self, norms: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

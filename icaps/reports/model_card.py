@@ -22,6 +22,7 @@ from icaps.reports.files import FILE_FORMATS, check_format, model_name, rounded,
 from icaps.reports.global_report import GlobalReport
 from icaps.runs.folder import RunFolder
 from icaps.train.masking import MASKED_WORDS
+from icaps.train.parts import HELD_OUT
 from icaps.train.result_warnings import (
     METRIC,
     LabelCounts,
@@ -29,7 +30,6 @@ from icaps.train.result_warnings import (
     label_set_warnings,
     result_warnings,
 )
-from icaps.train.text_hashes import HELD_OUT
 
 STEM = "model_card"  # of the file names of a card
 _QUANTILES = {"shortest": 0.0, "5%": 0.05, "median": 0.5, "95%": 0.95, "longest": 1.0}

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from icaps.config import ACCOUNT, ExplainOptions
-from icaps.data.encoding import replace_surrogates
 from icaps.data.label_sets import format_label_set
+from icaps.data.surrogates import replace_surrogates
 from icaps.html import Table, decimals, percent, render_html, render_markdown
 from icaps.reports.files import DIGITS, ModelName, check_format, rounded, to_csv, to_json
 from icaps.results import Explanation

@@ -26,11 +26,11 @@ from prometheus_client.process_collector import ProcessCollector
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from icaps.classifier import ICapsClassifier
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.errors import ICapsError
 from icaps.html import render_html
 from icaps.service.batching import BatchedModel, OverloadedError, Result, describe
+from icaps.trained_model import TrainedModel
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -119,7 +119,7 @@ class Metrics:
         )
 
 
-def create_app(models: Mapping[str, ICapsClassifier], limits: Limits = Limits()) -> FastAPI:
+def create_app(models: Mapping[str, TrainedModel], limits: Limits = Limits()) -> FastAPI:
     """The application.
 
     Args:

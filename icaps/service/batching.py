@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import compress
 from typing import Any, NamedTuple
 
-from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
 from icaps.inference import predicted_sets
+from icaps.trained_model import TrainedModel
 
 BATCH = 512  # texts that are computed at a time, or one request if it has more
 
@@ -42,7 +42,7 @@ class BatchedModel:
     """
 
     def __init__(
-        self, classifier: ICapsClassifier, max_waiting: int, on_batch: Callable[[int], None]
+        self, classifier: TrainedModel, max_waiting: int, on_batch: Callable[[int], None]
     ) -> None:
         self.classifier = classifier
         self._max_waiting, self._on_batch = max_waiting, on_batch
@@ -55,7 +55,7 @@ class BatchedModel:
 
         Raises:
             OverloadedError: Too many texts wait.
-            ICapsError: As `ICapsClassifier.predict` and `explain`.
+            ICapsError: As `TrainedModel.predict` and `explain`.
         """
         if self._waiting + len(texts) > self._max_waiting:
             raise OverloadedError
@@ -98,7 +98,7 @@ class BatchedModel:
                     request.answer.set_result(own)
 
 
-def describe(models: Mapping[str, ICapsClassifier]) -> Result:
+def describe(models: Mapping[str, TrainedModel]) -> Result:
     """The models by name: their classes, and whether a text may have several."""
     return {
         name: {"classes": [str(label) for label in model.classes_], "several": model.multilabel_}
@@ -107,7 +107,7 @@ def describe(models: Mapping[str, ICapsClassifier]) -> Result:
 
 
 def compute(
-    classifier: ICapsClassifier, texts: Sequence[str], options: ExplainOptions | None
+    classifier: TrainedModel, texts: Sequence[str], options: ExplainOptions | None
 ) -> list[Result]:
     """Predictions or explanations of texts as plain data."""
     if options is not None:

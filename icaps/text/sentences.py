@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sentencex import get_sentence_boundaries
 
 from icaps.config import ModelConfig
-from icaps.data.encoding import replace_surrogates
+from icaps.data.surrogates import replace_surrogates
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
 

@@ -37,7 +37,7 @@ from tokenizers import Tokenizer as RegexSplitter
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 
-from icaps.data.encoding import replace_surrogates
+from icaps.data.surrogates import replace_surrogates
 from icaps.text.batch import UNK
 
 

@@ -22,12 +22,13 @@ from icaps.data.sample import Sample, draw_sample
 from icaps.data.source import Source
 from icaps.errors import DataError
 from icaps.model import ICapsNet
+from icaps.nn.device import choose_device
 from icaps.text.coverage import VectorCoverage
 from icaps.text.sentences import encode
 from icaps.text.vectors import TEXTS, LoadedVectors, Sources, list_sources, train_vectors
 from icaps.text.vocabulary import Vocabulary
 from icaps.train.dataset import Corpus, KnownWords
-from icaps.train.loop import VALIDATION_BATCH, backward, choose_device, validate
+from icaps.train.loop import VALIDATION_BATCH, backward, validate
 from icaps.train.optimizer import AveragedAdam
 from icaps.train.recipe import Recipe, choose, measure
 

@@ -14,6 +14,7 @@ from icaps.config import ACCURACY, LAST, SCORE_NAMES, ModelConfig, TrainConfig
 from icaps.errors import DataError
 from icaps.model import ICapsNet
 from icaps.nn import distributed
+from icaps.nn.device import choose_device
 from icaps.text.vectors import (
     TEXTS,
     FrozenVectors,
@@ -28,7 +29,7 @@ from icaps.train.checkpoint import Checkpoint, label_type
 from icaps.train.class_weights import describe_imbalance
 from icaps.train.dataset import KnownWords, TrainingData
 from icaps.train.label_thresholds import fit_thresholds
-from icaps.train.loop import TrainingProgress, choose_device, validate
+from icaps.train.loop import TrainingProgress, validate
 from icaps.train.restarts import describe_changes, train_with_restarts
 from icaps.train.result_warnings import METRIC, validation_warnings, warnings_of
 from icaps.train.resume import StateFolder, fingerprint

@@ -401,13 +401,3 @@ def validate(network: ICapsNet, corpus: Corpus) -> Validation:
     for values in (norms, capsules, known):
         distributed.all_reduce(values)  # a text's row is zero in all processes but one
     return Validation(corpus, norms, capsules.numpy(), known.numpy() > 0)
-
-
-def choose_device(name: str = "auto") -> torch.device:
-    """`name` as a device; "auto" is cuda, else mps (in a single process only), else cpu."""
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    mps = torch.backends.mps.is_available() and distributed.world_size() == 1
-    return torch.device("mps" if mps else "cpu")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
-from icaps.data.encoding import replace_surrogates
+from icaps.data.surrogates import replace_surrogates
 from icaps.errors import CheckpointError
 from icaps.text import tokenizer
 from icaps.text.batch import PAD, UNK

@@ -7,7 +7,7 @@ from icaps.model import ICapsNet
 from icaps.train.calibration import fit_inverse_temperature
 from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.dataset import Corpus
-from icaps.train.loop import choose_device, train, validate
+from icaps.train.loop import train, validate
 from icaps.train.optimizer import rate_shares
 from tests.conftest import MODEL
 
@@ -120,8 +120,3 @@ def test_calibration_finds_the_factor_that_made_the_labels() -> None:
     norms = torch.rand(20_000, 3, generator=generator)
     labels = torch.multinomial((norms * 7).softmax(1), 1, generator=generator)[:, 0]
     assert fit_inverse_temperature(norms, labels.numpy()) == pytest.approx(7, rel=0.03)
-
-
-def test_device() -> None:
-    assert choose_device("cpu").type == "cpu"
-    assert choose_device("auto").type in ("cpu", "cuda", "mps")

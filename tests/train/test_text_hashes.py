@@ -18,16 +18,15 @@ from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
 from icaps.train.dataset import ExtraTexts, prepare_stream, prepare_texts
 from icaps.train.labels import encode_labels
+from icaps.train.parts import HELD_OUT, open_part
 from icaps.train.split import split, split_as
 from icaps.train.text_hashes import (
     BLANK,
-    HELD_OUT,
     TextHashes,
     as_array,
     hash_texts,
     hashing,
     load_hashes,
-    open_part,
     text_hash,
 )
 
