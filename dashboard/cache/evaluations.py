@@ -24,8 +24,8 @@ from icaps.data.saved_slices import Slice
 from icaps.data.source import Source
 from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
-from icaps.evaluate import compare
-from icaps.evaluate.compare import ComparisonTexts, PairedTest, TimedPredictions
+from icaps.evaluate.compare import PairedTest, TimedPredictions, predict_timed
+from icaps.evaluate.comparison_texts import ComparisonTexts, sample_texts
 from icaps.evaluate.evaluation import (
     AnyEvaluation,
     EvaluationData,
@@ -238,7 +238,7 @@ def texts(sample: Sample, classes: tuple[str, ...], multilabel: bool = False) ->
     """
     quotas.request()
     pairs = sample.open().pairs()
-    return compare.sample_texts(pairs, classes, sample.limit, multilabel=multilabel)
+    return sample_texts(pairs, classes, sample.limit, multilabel=multilabel)
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
@@ -251,7 +251,7 @@ def predictions(
         DataError: It has other classes.
     """
     quotas.request()
-    return compare.predict_timed(name, models.scorer(model), texts(sample, classes))
+    return predict_timed(name, models.scorer(model), texts(sample, classes))
 
 
 @st.cache_data(max_entries=20, show_spinner="Predicting …")
@@ -272,10 +272,11 @@ def predicted_sets(
 def shared(
     sample: Sample, first: ModelFolder, second: ModelFolder, limit: int
 ) -> list[SharedReasons]:
-    """The texts, among the first `limit` of a sample, for which both predict the same class."""
+    """The texts, among the first `limit` of a sample, with each class that both predict."""
     quotas.request()
-    some = texts(sample, models.classes(first)).texts[:limit]
-    return shared_reasons(models.load(first), models.load(second), some)
+    one, other = models.load(first), models.load(second)
+    some = texts(sample, models.classes(first), one.multilabel_).texts[:limit]
+    return shared_reasons(one, other, some)
 
 
 class Shortcuts(NamedTuple):

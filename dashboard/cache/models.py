@@ -18,7 +18,7 @@ from icaps.data.catalog import DATASETS
 from icaps.data.source import open_source
 from icaps.data.uploads import uploads
 from icaps.errors import CheckpointError, DataError
-from icaps.evaluate.compare import num_weights
+from icaps.evaluate.compare_report import num_weights
 from icaps.evaluate.predictions import Scorer
 from icaps.interpret import queries
 from icaps.interpret.global_view import (

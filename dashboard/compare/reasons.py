@@ -10,7 +10,7 @@ from dashboard import error_boundary
 from dashboard.cache import evaluations, explanations, models
 from dashboard.cache.evaluations import Sample
 from dashboard.compare import charts
-from dashboard.compare.view import LISTED, MAX_CHARACTERS
+from dashboard.compare.tables import LISTED, MAX_CHARACTERS
 from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_SHARE
 from dashboard.widgets import capsule_picker, chart_card, downloads, shaded_text
@@ -25,8 +25,17 @@ _WORDS = 6  # per capsule
 _DIFFERENT = 10  # words of a text
 
 
-def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple[str, str]) -> None:
-    """Texts for which both predict the same class, those with least in common first."""
+def show_reasons(
+    sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple[str, str], several: bool
+) -> None:
+    """Texts with each class that both predict, those with least in common first.
+
+    Args:
+        sample: The texts.
+        folders: The models by name.
+        pair: The names of two capsule networks.
+        several: Whether a text may have several labels.
+    """
     first, second = (folders[name] for name in pair)
     shared = evaluations.shared(sample, first, second, MAX_EXPLAINED)
     if not shared:
@@ -57,12 +66,15 @@ def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple
         "reasons",
         f"What the reasons of {pair[0]} and {pair[1]} have in common, by number of texts",
     )
+    count = f"the {len(shared):,} with the same prediction"
+    if several:
+        count = f"{len(shared):,} pairs of a text and a class that both predict for it"
     st.caption(
-        f"Of {min(MAX_EXPLAINED, sample.limit):,} texts, the {len(shared):,} with the same "
-        "prediction. In common: the words for the class, each with its part of what they add, and "
-        "of the two models the smaller part; 100% are the same words with the same weights. "
-        "Overlap: words in the K-grams of both, of those in either; two capsules and two K-grams "
-        "of each model. Choose a row to see the text as both models read it."
+        f"Of {min(MAX_EXPLAINED, sample.limit):,} texts, {count}. In common: the words for "
+        "the class, each with its part of what they add, and of the two models the smaller part; "
+        "100% are the same words with the same weights. Overlap: words in the K-grams of both, of "
+        "those in either; two capsules and two K-grams of each model. Choose a row to see the "
+        "text as both models read it."
     )
     selected = st.dataframe(
         table.head(LISTED),
@@ -76,9 +88,10 @@ def show_reasons(sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple
         on_select="rerun",
         key=f"reasons {pair}",
     ).selection.rows
-    text = shared[selected[0] if selected else 0].text
+    chosen = shared[selected[0] if selected else 0]
+    options = ExplainOptions(target=chosen.predicted)
     shaded = shaded_text.ask_shading()
-    read = [explanations.explain(model, text, ExplainOptions()) for model in (first, second)]
+    read = [explanations.explain(model, chosen.text, options) for model in (first, second)]
     legend, cards = shaded_text.cards_of(read, [{}, {}] if shaded == BY_SHARE else None)
     st.html(legend)
     for name, card in zip(pair, cards, strict=True):

@@ -7,19 +7,16 @@ import streamlit as st
 
 from dashboard.cache import models
 from dashboard.cache.evaluations import Sample
-from dashboard.compare import charts
+from dashboard.compare import tables
 from dashboard.model_registry import ModelFolder
-from dashboard.widgets import chart_card, downloads
+from dashboard.widgets import downloads
 from icaps.data.resolve import available
 from icaps.evaluate import compare
-from icaps.evaluate.compare import ComparisonTexts, TimedPredictions
-from icaps.evaluate.leakage import Leak, percent
+from icaps.evaluate.compare import TimedPredictions
+from icaps.evaluate.comparison_texts import ComparisonTexts
+from icaps.evaluate.leakage import Leak, unfair_models
 from icaps.evaluate.multilabel_compare import TimedSets
 from icaps.evaluate.published import COLUMNS, KINDS, published
-from icaps.html import p_value, printable
-
-LISTED = 200  # texts in a table
-MAX_CHARACTERS = 300  # of a text in a table
 
 
 def show_too_few() -> None:
@@ -28,76 +25,35 @@ def show_too_few() -> None:
 
 
 def show_scores(predictions: Sequence[TimedPredictions], leaks: Mapping[str, Leak | None]) -> None:
-    """Accuracies with intervals, and whether each model differs from the first.
-
-    Models that were trained on the texts, by `leaks`, are marked, and are not tested.
-    """
-    unfair = compare.unfair_models(leaks)
-    table = compare.score_table(predictions, unfair=unfair)
-    table["trained on them"] = [trained_on(leaks[own.name]) for own in predictions]
-    table["fair"] = [own.name not in unfair for own in predictions]
-    chart_card.show(
-        lambda ink: charts.accuracies(table, ink),
+    """Accuracies with intervals, and whether each model differs from the first."""
+    table = compare.score_table(predictions, unfair=unfair_models(leaks))
+    tables.show_scores(
         table,
-        "accuracies",
-        "Accuracy of each model, with its 95% interval",
-    )
-    columns = {
-        "model": table["model"],
-        "trained on these": table["trained on them"],
-        "accuracy": table["accuracy"].map("{:.2%}".format),
-        "95% interval": _intervals(table, "low", "high", "{:.2%}"),
-    }
-    if "p_value" in table:
-        columns |= {
-            "difference from first": _formatted(table["difference"], "{:+.2%}"),
-            "McNemar p": [
-                "–" if name == predictions[0].name else _p_value(value)
-                for name, value in zip(table["model"], table["p_value"], strict=True)
-            ],
-            "its 95% interval": _intervals(table, "difference_low", "difference_high", "{:+.2%}"),
-        }
-    columns |= {
-        "macro F1": table["macro_f1"].map("{:.2%}".format),
-        "by chance": table["chance"].map("{:.2%}".format),
-        "log loss": table["log_loss"].map("{:.3f}".format),
-    }
-    st.dataframe(pd.DataFrame(columns), width="stretch", hide_index=True)
-    st.caption(
+        leaks,
+        "accuracy",
+        "accuracy",
+        {
+            "macro F1": tables.percents(table["macro_f1"]),
+            "by chance": tables.percents(table["chance"]),
+            "log loss": table["log_loss"].map("{:.3f}".format).tolist(),
+        },
         f"On the same {len(predictions[0].labels):,} texts. By chance: accuracy with shuffled "
         "predictions. McNemar's exact test: p is the probability that two equally good models "
         "differ by this much in the number of texts that only one of them gets right; below 0.05 "
-        "is rare. Comparing several models is several tests."
-        + (" A model that was trained on these texts is not tested." if unfair else "")
+        "is rare.",
     )
 
 
 def show_disagreements(texts: ComparisonTexts, predictions: Sequence[TimedPredictions]) -> None:
-    """How often models agree, and the texts on which they don't."""
-    pairs = compare.agreement_table(predictions)
-    for column in ("same", "chance"):
-        pairs[column] = pairs[column].map("{:.2%}".format)
-    names = {
-        "one": "first model",
-        "other": "second model",
-        "same": "same prediction",
-        "chance": "by chance",
-        "both_wrong": "same and wrong",
-    }
-    st.dataframe(pairs.rename(columns=names), width="stretch", hide_index=True)
-    numbers = compare.disagreements(predictions)
-    if not len(numbers):
-        st.info("They predict the same class for all texts.")
-        return
-    table = compare.disagreement_table(texts, predictions, numbers)
-    st.caption(
-        f"The predictions differ on {len(numbers):,} of {len(texts.texts):,} texts"
-        + (f"; the {LISTED} with the most confident models:" if len(numbers) > LISTED else ":")
+    """How often models predict the same class, and the texts on which they don't."""
+    tables.show_disagreements(
+        compare.agreement_table(predictions),
+        {"same": "same prediction", "chance": "by chance", "both_wrong": "same and wrong"},
+        compare.disagreement_table(texts, predictions, compare.disagreements(predictions)),
+        len(texts.texts),
+        "class",
+        "with the most confident models",
     )
-    listed = table.head(LISTED).drop(columns=["number", "text"])
-    listed["text"] = [printable(text[:MAX_CHARACTERS]) for text in table["text"].head(LISTED)]
-    st.dataframe(listed, width="stretch", hide_index=True)
-    downloads.show_csv(table, "disagreements")
 
 
 def show_sizes(
@@ -174,27 +130,3 @@ def show_published(sample: Sample, predictions: Sequence[TimedPredictions]) -> N
         "measured here are tinted."
     )
     downloads.show_csv(table, "published")
-
-
-def _intervals(table: pd.DataFrame, low: str, high: str, form: str) -> list[str]:
-    """Intervals as text; a dash for the first model, which has no difference."""
-    return [
-        "–" if pd.isna(start) else f"{form.format(start)} to {form.format(end)}"
-        for start, end in zip(table[low], table[high], strict=True)
-    ]
-
-
-def _p_value(value: float) -> str:
-    """A p value; NaN is that of a model that was trained on the texts, or of the first one."""
-    return "not a fair test" if pd.isna(value) else p_value(value)
-
-
-def trained_on(leak: Leak | None) -> str:
-    """The share of the texts that a model was trained on."""
-    if leak is None:
-        return "not known"
-    return percent(leak.share) if leak.training else "no"
-
-
-def _formatted(column: pd.Series, form: str) -> list[str]:
-    return ["–" if pd.isna(value) else form.format(value) for value in column]

@@ -11,7 +11,8 @@ from dashboard.model_registry import ModelFolder, find_models
 from dashboard.widgets import background_task, chart_card
 from dashboard.widgets.data_picker import Choice
 from icaps.classifier import ICapsClassifier
-from icaps.evaluate.compare import PairedTest, unfair_models
+from icaps.evaluate.compare import PairedTest
+from icaps.evaluate.leakage import unfair_models
 from icaps.evaluate.learning_curve import learning_points
 from icaps.evaluate.multilabel_compare import MultilabelTest
 from icaps.evaluate.report import EvaluationReport, MultilabelReport

@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     """Scores several classifiers on the same texts."""
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.evaluate.compare import CompareReport, sample_texts
-    from icaps.evaluate.multilabel_compare import MultilabelCompareReport
+    from icaps.evaluate.compare_report import CompareReport
+    from icaps.evaluate.comparison_texts import sample_texts
     from icaps.evaluate.predictions import load_scorer
     from icaps.train.parts import open_part
 
@@ -65,14 +65,10 @@ def run(options: argparse.Namespace) -> int:
     place = resolve(options.data, Progress(sys.stderr))
     source = open_part(place, options.part, reading_options(options), options.model[0])
     first = next(iter(classifiers.values()))
-    classes, several = [str(name) for name in first.classes_], first.multilabel_
-    sample = sample_texts(source.pairs(), classes, options.limit, multilabel=several)
+    classes = [str(name) for name in first.classes_]
+    sample = sample_texts(source.pairs(), classes, options.limit, multilabel=first.multilabel_)
     say_problems(source, options.part)
-    report: CompareReport | MultilabelCompareReport
-    if several:
-        report = MultilabelCompareReport.make(classifiers, folders, sample)
-    else:
-        report = CompareReport.make(classifiers, folders, sample, options.reasons)
+    report = CompareReport.make(classifiers, folders, sample, options.reasons)
     for name, leak in report.leaks.items():
         say_leak(name, leak)
     facts = report.to_dict(options.show, options.data)
@@ -81,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    from icaps.evaluate.compare import NO_TEST
+    from icaps.evaluate.paired import NO_TEST
     from icaps.html import p_value as written_p
 
     yield f"{facts['texts']:,} texts; differences are from {facts['scores'][0]['model']}"

@@ -58,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
-    from icaps.evaluate.compare import unfair_models
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
+    from icaps.evaluate.leakage import unfair_models
     from icaps.evaluate.report import make_report
     from icaps.nn import distributed
     from icaps.train.checkpoint_files import weights_fingerprint
@@ -197,7 +197,7 @@ def _records(table: pd.DataFrame, *left_out: str) -> list[dict[str, Any]]:
 
 def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
     """The results of `_extra` as lines for a terminal."""
-    from icaps.evaluate.compare import NO_TEST
+    from icaps.evaluate.paired import NO_TEST
     from icaps.html import p_value as written_p
 
     for part in extra.get("slices", ()):

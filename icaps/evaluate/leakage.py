@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -83,3 +83,8 @@ def percent(share: float) -> str:
         return "under 0.1%"
     rounded = f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
     return "over 99%" if rounded == "100%" and share < 1 else rounded
+
+
+def unfair_models(leaks: Mapping[str, Leak | None]) -> frozenset[str]:
+    """The names of the classifiers that were trained on so many of the texts that it counts."""
+    return frozenset(name for name, leak in leaks.items() if leak is not None and leak.serious)

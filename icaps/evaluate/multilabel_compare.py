@@ -1,30 +1,18 @@
-"""Classifiers of several labels per text, compared on the same texts; see `compare`."""
+"""Classifiers with several labels per text, compared on the same texts; see `compare`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
-from icaps.errors import DataError
-from icaps.evaluate.compare import (
-    WARM_UP,
-    ComparisonTexts,
-    check_same_kind,
-    records,
-    size_table,
-    unfair_models,
-)
-from icaps.evaluate.leakage import Leak, seen_share
-from icaps.evaluate.multilabel import MultilabelPredictions, predict_sets
+from icaps.evaluate.comparison_texts import ComparisonTexts, check_same_kind, timed
+from icaps.evaluate.multilabel import MultilabelPredictions, PredictedSets, predict_sets
 from icaps.evaluate.multilabel_scores import (
     MACRO_F1,
     OVERALL,
@@ -34,28 +22,27 @@ from icaps.evaluate.multilabel_scores import (
     multilabel_scores,
     score_multilabel,
 )
+from icaps.evaluate.paired import (
+    McNemar,
+    check_same_classes,
+    check_same_labels,
+    difference_columns,
+    mcnemar,
+)
 from icaps.evaluate.predictions import Scorer
 from icaps.results import Interval
 
 
 @dataclass(frozen=True)
-class MultilabelTest:
+class MultilabelTest(McNemar):
     """A paired comparison of two classifiers on the same texts.
 
     Attributes:
-        both, only_first, only_second, neither: Numbers of texts whose labels these predict all
-            right.
-        p_value: McNemar's, of these numbers; see `compare.PairedTest`.
         differences: By name of OVERALL, the score of the second minus that of the first, with a
             paired bootstrap interval.
         seed: Seed of the resamples.
     """
 
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    p_value: float
     differences: dict[str, Interval]
     seed: int
 
@@ -63,11 +50,7 @@ class MultilabelTest:
         """Plain data for JSON; `accuracy` is the subset accuracy."""
         named = {"accuracy": self.differences[SUBSET_ACCURACY], **self.differences}
         return {
-            "both": self.both,
-            "only_first": self.only_first,
-            "only_second": self.only_second,
-            "neither": self.neither,
-            "p_value": self.p_value,
+            **super().to_dict(),
             **{name: score.value for name, score in named.items()},
             **{f"{name}_interval": score[1:] for name, score in named.items()},
             "seed": self.seed,
@@ -82,24 +65,14 @@ def compare_multilabel(
     Raises:
         DataError: They have different classes, or are of texts with other labels.
     """
-    if set(first.classes) != set(second.classes):
-        raise DataError(
-            "The two models have different classes; compare models that were trained on the same."
-        )
+    check_same_classes(first.classes, second.classes)
     second = second.ordered(first.classes)
-    if not np.array_equal(first.labels, second.labels):
-        raise DataError("The two models were evaluated on different texts; evaluate both anew.")
+    check_same_labels(first.labels, second.labels)
     draws, pair = Draws(len(first), seed), (first, second)
     plain = [multilabel_scores(one) for one in pair]
     drawn = [draws.overall(one) for one in pair]
-    right, other = first.correct, second.correct
-    only = [int((one & ~two).sum()) for one, two in ((right, other), (other, right))]
     return MultilabelTest(
-        both=int((right & other).sum()),
-        only_first=only[0],
-        only_second=only[1],
-        neither=int((~right & ~other).sum()),
-        p_value=binomtest(only[0], sum(only)).pvalue if any(only) else 1.0,
+        **vars(mcnemar(first.correct, second.correct)),
         differences={
             name: interval_of(
                 (plain[1][name] or 0.0) - (plain[0][name] or 0.0), drawn[1][name] - drawn[0][name]
@@ -132,10 +105,11 @@ def predict_sets_timed(name: str, classifier: Scorer, sample: ComparisonTexts) -
     names = check_same_kind(name, classifier, sample)
     thresholds = classifier.thresholds_
     assert thresholds is not None
-    classifier.predict_proba(sample.texts[:WARM_UP])
-    started = time.perf_counter()
-    chunks = list(predict_sets(classifier, ((text, "[]") for text in sample.texts)))
-    seconds = time.perf_counter() - started
+
+    def predict(texts: Sequence[str]) -> list[PredictedSets]:
+        return list(predict_sets(classifier, ((text, "[]") for text in texts)))
+
+    chunks, seconds = timed(predict, sample.texts)
     columns = [names.index(label) for label in sample.classes]
     return TimedSets(
         classes=sample.classes,
@@ -181,14 +155,7 @@ def set_score_table(
         if result is not predictions[0]:
             test = compare_multilabel(predictions[0], result, seed)
             gain = test.differences[MACRO_F1]
-            row |= {
-                "difference": gain.value,
-                "difference_low": gain.low,
-                "difference_high": gain.high,
-                "only_it": test.only_second,
-                "only_first": test.only_first,
-                "p_value": float("nan") if unfair & {result.name, first} else test.p_value,
-            }
+            row |= difference_columns(gain, test, not unfair & {result.name, first})
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -258,47 +225,3 @@ def _with_probabilities(own: TimedSets, number: int) -> str:
     (row,) = own.predicted_of(np.array([number]))
     parts = [f"{own.classes[j]} {chances[j]:.0%}" for j in np.flatnonzero(row).tolist()]
     return ", ".join(parts) or "nothing"
-
-
-@dataclass(frozen=True)
-class MultilabelCompareReport:
-    """A comparison of several classifiers with several labels per text; see `CompareReport`."""
-
-    sample: ComparisonTexts
-    predictions: tuple[TimedSets, ...]
-    sizes: pd.DataFrame
-    leaks: Mapping[str, Leak | None]
-
-    @classmethod
-    def make(
-        cls,
-        classifiers: Mapping[str, Scorer],
-        folders: Mapping[str, Path],
-        sample: ComparisonTexts,
-    ) -> MultilabelCompareReport:
-        """Predicts with all classifiers; the arguments are those of `CompareReport.make`.
-
-        Raises:
-            DataError: A classifier has other classes, or gives a text one label.
-        """
-        predictions = tuple(
-            predict_sets_timed(name, classifier, sample) for name, classifier in classifiers.items()
-        )
-        leaks = {name: seen_share(folder, sample.texts) for name, folder in folders.items()}
-        return cls(sample, predictions, size_table(predictions, classifiers, folders), leaks)
-
-    def to_dict(self, shown: int, data: str = "") -> dict[str, Any]:
-        """Plain data for JSON, with `shown` texts; `data` is the name of the data set."""
-        numbers = set_disagreements(self.predictions)
-        rows = set_disagreement_table(self.sample, self.predictions, numbers[:shown])
-        unfair = unfair_models(self.leaks)
-        return {
-            "data": data,
-            "texts": len(self.sample.texts),
-            "scores": records(set_score_table(self.predictions, unfair=unfair)),
-            "leaks": {name: leak and leak.to_dict() for name, leak in self.leaks.items()},
-            "agreements": records(set_agreement_table(self.predictions)),
-            "sizes": records(self.sizes),
-            "disagreeing": len(numbers),
-            "disagreements": records(rows),
-        }

@@ -1,5 +1,7 @@
 """Whether two capsule networks that predict the same class have the same reasons.
 
+With several labels per text, this is so for each class that both predict for a text.
+
 By the account (`interpret.account`): the share of a word is what it adds to the norm of the class.
 The shares above 0 of each network are divided by their sum; what two networks have in common is
 then the sum over words of the smaller of the two, from 0 (other words) to 1 (the same words, with
@@ -24,15 +26,16 @@ OPTIONS = ExplainOptions(top_capsules=2, top_kgrams=2)
 _DRAWS = 20  # random placements of the second network's K-grams, and shuffles of its shares
 
 WordSpans = frozenset[tuple[int, int]]  # start and end of words in a text
+_Pair = tuple[int, Explanation, Explanation]  # number of a text, and its explanations by both
 
 
 @dataclass(frozen=True)
 class SharedReasons:
-    """A text for which two networks predict the same class, and the K-grams of both.
+    """A text with a class that two networks predict for it, and the K-grams of both.
 
     Attributes:
         number: The position of the text in the sample.
-        text, predicted: The text, and the predicted class.
+        text, predicted: The text, and the class.
         one, other: The K-grams of each network, as they are shown.
         common: What the shares of words of the two have in common, 0 to 1.
         random_common: The mean of the same with the second network's shares shuffled.
@@ -62,7 +65,7 @@ def shared_reasons(
     texts: Sequence[str],
     seed: int = 0,
 ) -> list[SharedReasons]:
-    """Texts for which both networks predict the same class, those with least in common first.
+    """Texts with each class that both networks predict, those with least in common first.
 
     Each network explains with its two most routed capsules, and two K-grams per capsule.
 
@@ -70,19 +73,40 @@ def shared_reasons(
     their offsets, whether a network knows them or not.
     """
     random, shuffle = np.random.default_rng(seed), np.random.default_rng([seed, 1])
-    first, second = (network.explain(texts, OPTIONS) for network in (one, other))
-    pairs = zip(first, second, strict=True)
-    texts_with_both = list(_shared(enumerate(pairs), random, shuffle))
+    explained = _explained_classes if one.multilabel_ else _explained
+    texts_with_both = list(_shared(explained(one, other, texts), random, shuffle))
     return sorted(texts_with_both, key=lambda shared: (round(shared.common, 9), shared.number))
 
 
+def _explained(
+    one: ICapsClassifier, other: ICapsClassifier, texts: Sequence[str]
+) -> Iterator[_Pair]:
+    """The texts for which both predict the same class, explained by both."""
+    first, second = (network.explain(texts, OPTIONS) for network in (one, other))
+    for number, (own, others) in enumerate(zip(first, second, strict=True)):
+        if own.predicted == others.predicted:
+            yield number, own, others
+
+
+def _explained_classes(
+    one: ICapsClassifier, other: ICapsClassifier, texts: Sequence[str]
+) -> Iterator[_Pair]:
+    """The texts explained by both for each class that both predict, class after class."""
+    predicted, others = one.predict_labels(texts), other.predict_labels(texts)
+    for name in map(str, one.classes_):
+        numbers = [n for n in range(len(texts)) if name in predicted[n] and name in others[n]]
+        some = [texts[n] for n in numbers]
+        first, second = (network.explain(some, OPTIONS, target=name) for network in (one, other))
+        yield from zip(numbers, first, second, strict=True)
+
+
 def _shared(
-    pairs: Iterator[tuple[int, tuple[Explanation, Explanation]]],
+    pairs: Iterator[_Pair],
     random: np.random.Generator,
     shuffle: np.random.Generator,
 ) -> Iterator[SharedReasons]:
-    for number, (first, second) in pairs:
-        if first.predicted != second.predicted or not (first.kgrams and second.kgrams):
+    for number, first, second in pairs:
+        if not (first.kgrams and second.kgrams):
             continue
         covered, other_covered = _covered(first), _covered(second)
         drawn = [jaccard(covered, _drawn(second, random)) for _ in range(_DRAWS)]
@@ -91,7 +115,7 @@ def _shared(
         yield SharedReasons(
             number,
             first.text,
-            first.predicted,
+            first.target,
             tuple(kgram.text for kgram in first.kgrams),
             tuple(kgram.text for kgram in second.kgrams),
             in_common(weights, other_weights),

@@ -101,10 +101,15 @@ def test_compare(models: Path, data: Path, capsys: pytest.CaptureFixture[str]) -
     assert first["difference"] is None
     assert second["difference"] == pytest.approx(second["macro_f1"] - first["macro_f1"])
     assert len(facts["disagreements"]) == 2
+    reasons = facts["reasons"]  # of one network with two thresholds
+    assert reasons["common"] == pytest.approx(1)
+    assert reasons["random_common"] < 0.9
+    assert len(reasons["texts"]) == 2
     assert main(["compare", *map(str, pair), "--data", str(data)]) == 0
     out = capsys.readouterr().out
     assert "predict the same classes for" in out
     assert f"macro F1 {first['macro_f1']:.2%} (" in out
+    assert "where they agree, have 100.0% of what words add" in out
 
 
 def test_card(models: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,13 +7,20 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.compare.several_labels import DISAGREEMENTS, SCORES, SIZES, TABS
+from dashboard.compare.several_labels import (
+    DISAGREEMENTS,
+    MATCHED,
+    REASONS,
+    SCORES,
+    SIZES,
+    TABS,
+)
 from icaps.baselines.base import LINEAR
 from icaps.baselines.fit_baseline import fit_baseline
 from icaps.baselines.storage import load_baseline, save_baseline
 from icaps.classifier import ICapsClassifier
 from icaps.data.label_sets import label_set
-from icaps.evaluate.compare import sample_texts
+from icaps.evaluate.comparison_texts import sample_texts
 from icaps.evaluate.multilabel_compare import compare_multilabel, predict_sets_timed
 from icaps.evaluate.multilabel_scores import multilabel_scores
 from tests.baselines import test_several_labels
@@ -88,6 +95,21 @@ def test_disagreements_and_speed(data: Path) -> None:
     at = opened(data, SIZES)
     assert not errors(at)
     assert table(at)["texts per second"].gt(0).all()
+
+
+def test_reasons_for_each_class(folders: Path, data: Path, classifier: ICapsClassifier) -> None:
+    with_thresholds(classifier, (0.3, 0.3, 0.3)).save(folders / "eager")
+    at = opened(data, REASONS, "several,eager,linear (baseline)")
+    assert not errors(at)
+    listed = table(at)
+    predicted = ICapsClassifier.load(folders / "several").predict_labels([t for t, _ in labelled()])
+    assert len(listed) == sum(map(len, predicted))  # all of which the eager one predicts, too
+    assert listed["in common"].tolist() == pytest.approx([1] * len(listed))
+    captions = " ".join(caption.value for caption in at.caption)
+    assert f"{len(listed)} pairs of a text and a class that both predict for it" in captions
+    at = opened(data, MATCHED, "several,eager")
+    assert not errors(at)
+    assert any("Capsule statistics have not been computed" in info.value for info in at.info)
 
 
 def test_a_tab_of_models_of_one_label_is_left(data: Path) -> None:

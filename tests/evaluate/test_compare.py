@@ -19,22 +19,22 @@ from icaps.data.catalog import DATASETS
 from icaps.data.source import open_source
 from icaps.errors import CheckpointError, DataError
 from icaps.evaluate.compare import (
-    ComparisonTexts,
     TimedPredictions,
     agreement_table,
     disagreement_table,
     disagreements,
-    num_weights,
     predict_timed,
-    sample_texts,
     score_table,
 )
+from icaps.evaluate.compare_report import num_weights
+from icaps.evaluate.comparison_texts import ComparisonTexts, sample_texts
 from icaps.evaluate.predictions import load_scorer
 from icaps.evaluate.published import COLUMNS, KINDS, published
 from icaps.evaluate.shared_reasons import in_common, jaccard, shared_reasons, word_weights
 from icaps.explanation_parts import WordShare
 from icaps.results import Explanation
 from tests.conftest import make_texts
+from tests.several_labels import NORMS, mixed_texts, with_thresholds
 
 CLASSES = ("a", "b", "c")
 LABELS = np.array([0, 0, 1, 1, 2, 2])
@@ -189,6 +189,25 @@ def test_reasons_beside_a_model_without_some_capsules(classifier: ICapsClassifie
         ]
         assert shared.common == pytest.approx(sum(parts), abs=1e-6)
         assert shared.one == tuple(kgram.text for kgram in one.kgrams)
+
+
+def test_reasons_for_each_class_that_both_predict(classifier: ICapsClassifier) -> None:
+    one = with_thresholds(classifier, NORMS)
+    other = with_thresholds(classifier, (0.2, 0.2, 0.2)).without([0])
+    texts = mixed_texts()
+    found = shared_reasons(one, other, texts)
+    predicted = zip(one.predict_labels(texts), other.predict_labels(texts), strict=True)
+    pairs = {(n, name) for n, (a, b) in enumerate(predicted) for name in {*a} & {*b}}
+    assert {(shared.number, shared.predicted) for shared in found} == pairs
+    assert len(found) == len(pairs) > len({number for number, _ in pairs})  # some of two classes
+    for shared in found:
+        options = {"target": shared.predicted, "top_capsules": 2, "top_kgrams": 2}
+        first, second = (next(model.explain([shared.text], **options)) for model in (one, other))
+        assert shared.text == texts[shared.number]
+        assert shared.common == pytest.approx(in_common(*word_weights(first, second)))
+        assert shared.other == tuple(kgram.text for kgram in second.kgrams)
+    common = [round(shared.common, 9) for shared in found]
+    assert common == sorted(common)
 
 
 def test_what_shares_have_in_common(classifier: ICapsClassifier) -> None:
