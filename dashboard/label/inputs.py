@@ -14,6 +14,7 @@ from dashboard.label.labelling import GUESS
 from dashboard.model_registry import find_models
 from dashboard.url_state import LABEL_PLACE, LABEL_VIEWS, LABELLING, NEW_TASK
 from dashboard.widgets import data_picker
+from icaps.data.label_values import label_value
 from icaps.data.problems import FileError, UnclearColumnsError
 from icaps.data.resolve import resolve
 from icaps.errors import DataError
@@ -26,6 +27,7 @@ NO_COLUMN, NO_CLASSES = "No column", "Typed ones"
 _HELD_OUT = 50
 _PREVIEW = 200  # texts whose columns and labels are looked at
 _MOST_CLASSES = 500
+_SHOWN_CLASSES = 30
 
 
 def ask_view(names: list[str]) -> str:
@@ -123,12 +125,18 @@ def show_form() -> None:
             "Texts without classes, or with classes in some rows: these count as given by the data."
         )
         return
-    reading, found = _ask_columns(key)
+    reading, labels = _ask_columns(key)
     if reading is None:
         return
+    are_lists = any(isinstance(label, tuple) for label in labels)
     several = st.toggle(
-        "A text can have several classes", key="label several", persist_state="session"
+        "A text can have several classes",
+        value=are_lists,
+        disabled=are_lists,
+        key=f"label several, data {are_lists}",
+        persist_state="session",
     )
+    found = _names(labels)
     classes, model = _ask_classes(found)
     left, right = st.columns(2)
     with right:
@@ -167,8 +175,11 @@ def show_form() -> None:
         st.caption("Name at least two classes.")
 
 
-def _ask_columns(key: DataKey) -> tuple[dict[str, Any] | None, list[str]]:
-    """Asks for the columns of texts and labels; returns options of reading, and the labels seen."""
+def _ask_columns(key: DataKey) -> tuple[dict[str, Any] | None, list[Any]]:
+    """Asks for the columns of texts and labels; returns options of reading, and the labels seen.
+
+    A label is a tuple where a text of the data has several, see `label_value`.
+    """
     text = st.session_state.get(f"{LABEL_PLACE} text {key.value}")
     reading: dict[str, Any] = {"text": tuple(text)} if text else {}
     try:
@@ -211,11 +222,17 @@ def _ask_columns(key: DataKey) -> tuple[dict[str, Any] | None, list[str]]:
         reading = {"text": tuple(rows.text)}
     if label == NO_COLUMN:
         return reading, []
-    labels = [value.strip() for value in rows.columns[label] if value.strip()]
-    return {**reading, "label": label}, list(dict.fromkeys(labels))
+    labels = [label_value(value.strip()) for value in rows.columns[label] if value.strip()]
+    return {**reading, "label": label}, labels
 
 
 _LABELS = ("label", "labels", "class", "category", "target", "topic")
+
+
+def _names(labels: list[Any]) -> list[str]:
+    """The class names in labels, which are tuples where a text has several."""
+    sets = (label if isinstance(label, tuple) else (str(label),) for label in labels)
+    return list(dict.fromkeys(name for names in sets for name in names))
 
 
 def _ask_classes(found: list[str]) -> tuple[list[str], str]:
@@ -233,7 +250,7 @@ def _ask_classes(found: list[str]) -> tuple[list[str], str]:
         st.caption(error_boundary.plain(", ".join(names[:50])))
         return names, source
     if found:
-        shown = ", ".join(found[:20])
+        shown = ", ".join(found[:_SHOWN_CLASSES]) + ", …" * (len(found) > _SHOWN_CLASSES)
         st.caption(error_boundary.plain(f"The data has {shown}; name others below."))
     typed = st.text_area(
         "Classes, one per line",

@@ -141,6 +141,22 @@ def test_rows_with_labels_count_as_given_and_their_classes_are_known(cache: Path
     assert "10 as given by the data" in page_html(at)
 
 
+def test_rows_with_lists_of_labels_are_of_a_task_with_several_classes(cache: Path) -> None:
+    texts = make_texts(12, seed=5)[0]
+    rows: list[dict[str, Any]] = [{"text": text, "label": None} for text in texts]
+    rows[0]["label"], rows[1]["label"] = ["a", "b"], ["b"]
+    content = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
+    at = open_page("label", data=str(store_upload("lists.jsonl", content)))
+    several = next(one for one in at.toggle if one.label == "A text can have several classes")
+    assert (several.value, several.disabled) == (True, True)
+    assert "The data has a, b; name others below." in [plain(one.value) for one in at.caption]
+    button(at, "Start labelling").click()
+    run(at)
+    task = tasks.open_task("lists")
+    assert (task.several, task.classes) == (True, ("a", "b"))
+    assert task.progress().given == 2
+
+
 def test_the_classes_of_a_model_come_with_its_guesses(cache: Path) -> None:
     place = store_upload(
         "heap.csv", io.BytesIO("\n".join(["text", *make_texts(30, 3)[0]]).encode())
