@@ -1,4 +1,4 @@
-"""The HTTP application: paths, limits, errors, metrics and the OpenAPI description.
+"""The HTTP application: its paths and their OpenAPI description.
 
 Answers are those of the library: `/explain` has `Explanation.to_dict`, `/predict` a part of it.
 """
@@ -6,52 +6,24 @@ Answers are those of the library: `/explain` has `Explanation.to_dict`, `/predic
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    generate_latest,
-)
-from prometheus_client.process_collector import ProcessCollector
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
-from icaps.errors import ICapsError
 from icaps.html import render_html
-from icaps.service.batching import BatchedModel, OverloadedError, Result, describe
+from icaps.service.batching import BatchedModel, describe
+from icaps.service.errors import Problem, add_errors, shortened
+from icaps.service.limits import DEFAULTS, Limits
+from icaps.service.middleware import BoundedBody, Measured, Metrics
 from icaps.trained_model import TrainedModel
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a request may ask for, and how much may wait.
-
-    Attributes:
-        texts: Number of texts of a request.
-        characters: Characters of a text.
-        body: Bytes of a request.
-        waiting: Number of texts, of all requests to a model, that may wait.
-    """
-
-    texts: int = 256
-    characters: int = 100_000
-    body: int = 8_000_000
-    waiting: int = 10_000
 
 
 class Texts(BaseModel):
@@ -60,8 +32,20 @@ class Texts(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     text: str | None = Field(None, description="One text; give this or `texts`.")
-    texts: list[str] | None = Field(None, description="Several texts.")
+    texts: Annotated[list[str], Field(fail_fast=True)] | None = Field(
+        None, description="Several texts."
+    )
     model: str | None = Field(None, description="Name of the model; may be left out for the first.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_fields(cls, content: Any) -> Any:
+        """Refuses a field that does not exist, at the first one: there may be a million."""
+        if isinstance(content, dict):
+            for name in content:
+                if name not in cls.model_fields:
+                    raise ValueError(f"there is no field {shortened(repr(name))}")
+        return content
 
 
 class ToExplain(Texts):
@@ -83,43 +67,19 @@ class Answers(BaseModel):
     results: list[dict[str, Any]]
 
 
-class Problem(BaseModel):
-    """What is wrong, as a sentence."""
-
-    error: str
-
-
 assert set(KGRAM_RANKINGS) == {"routing", "contribution", "account"}
 _ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request is nested too deeply"},
     404: {"model": Problem, "description": "There is no such model"},
-    413: {"model": Problem, "description": "The request is too large"},
+    408: {"model": Problem, "description": "The request took too long to arrive"},
+    413: {"model": Problem, "description": "The request or its answer is too large"},
+    415: {"model": Problem, "description": "The request is compressed, or is no JSON"},
     422: {"model": Problem, "description": "The request has another form"},
-    503: {"model": Problem, "description": "Too many texts wait"},
+    503: {"model": Problem, "description": "Too many texts wait; see the header Retry-After"},
 }
 
 
-class Metrics:
-    """Counts and times in Prometheus' format."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self.requests = Counter(
-            "icaps_requests_total", "Requests", ["path", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "icaps_request_seconds", "Seconds per request", ["path"], registry=self.registry
-        )
-        self.batches = Histogram(
-            "icaps_batch_texts",
-            "Texts per batch",
-            ["model"],
-            registry=self.registry,
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
-        )
-
-
-def create_app(models: Mapping[str, TrainedModel], limits: Limits = Limits()) -> FastAPI:
+def create_app(models: Mapping[str, TrainedModel], limits: Limits = DEFAULTS) -> FastAPI:
     """The application.
 
     Args:
@@ -128,7 +88,7 @@ def create_app(models: Mapping[str, TrainedModel], limits: Limits = Limits()) ->
     """
     metrics = Metrics()
     batched = {
-        name: BatchedModel(classifier, limits.waiting, metrics.batches.labels(name).observe)
+        name: BatchedModel(classifier, limits, metrics.batches.labels(name).observe)
         for name, classifier in models.items()
     }
 
@@ -146,26 +106,29 @@ def create_app(models: Mapping[str, TrainedModel], limits: Limits = Limits()) ->
         lifespan=answering,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # which would redirect to the host that the client names
     )
-    app.add_middleware(_Measured, metrics=metrics, paths={"/predict", "/explain", "/models"})
-    app.add_middleware(_BoundedBody, limit=limits.body)
-    _add_errors(app)
+    app.add_middleware(BoundedBody, limits=limits)
+    app.add_middleware(Measured, metrics=metrics, paths={"/predict", "/explain", "/models"})
+    add_errors(app)
 
-    async def answer(request: Texts, options: ExplainOptions | None) -> Answers:
+    async def answer(request: Texts, options: ExplainOptions | None) -> Response:
         name = request.model or next(iter(batched))
         if name not in batched:
-            raise HTTPException(404, f"There is no model {name!r}; choose {', '.join(batched)}.")
-        texts = _texts(request, limits)
-        results: list[Result] = await batched[name].answer(texts, options)
-        return Answers(model=name, results=results)
+            raise HTTPException(
+                404, f"There is no model {shortened(repr(name))}; choose {', '.join(batched)}."
+            )
+        results = await batched[name].answer(_texts(request, limits), options)
+        content = b'{"model":%b,"results":[%b]}' % (to_json(name), b",".join(results))
+        return Response(content, media_type="application/json")
 
-    @app.post("/predict", responses=_ERRORS)
-    async def predict(request: Texts) -> Answers:
+    @app.post("/predict", response_model=Answers, responses=_ERRORS)
+    async def predict(request: Texts) -> Response:
         """The predicted class of each text, with norms and calibrated probabilities."""
         return await answer(request, None)
 
-    @app.post("/explain", responses=_ERRORS)
-    async def explain(request: ToExplain) -> Answers:
+    @app.post("/explain", response_model=Answers, responses=_ERRORS)
+    async def explain(request: ToExplain) -> Response:
         """Why each text has its class: signed shares of words that add up to the score, K-grams."""
         names = ("target", "top_capsules", "top_kgrams", "top_sentences", "ranking")
         return await answer(
@@ -193,7 +156,7 @@ def create_app(models: Mapping[str, TrainedModel], limits: Limits = Limits()) ->
 
     @app.get("/", include_in_schema=False)
     async def root() -> RedirectResponse:
-        return RedirectResponse("/docs")
+        return RedirectResponse("docs")
 
     return app
 
@@ -213,77 +176,3 @@ def _texts(request: Texts, limits: Limits) -> list[str]:
             413, f"A text has {longest:,} characters; at most {limits.characters:,} are read."
         )
     return texts  # type: ignore[return-value]
-
-
-def _add_errors(app: FastAPI) -> None:
-    """Each error is an object with a sentence."""
-
-    @app.exception_handler(HTTPException)
-    async def known(_: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": error.detail}, error.status_code)
-
-    @app.exception_handler(ICapsError)
-    async def mistake(_: Request, error: ICapsError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, 422)
-
-    @app.exception_handler(OverloadedError)
-    async def overloaded(_: Request, error: OverloadedError) -> JSONResponse:
-        message = "Too many texts wait; try again in a second."
-        return JSONResponse({"error": message}, 503, {"Retry-After": "1"})
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = f"{place}: {first['msg']}" if place else str(first["msg"])
-        return JSONResponse({"error": f"{message[:500]}. See /docs."}, 422)
-
-
-class _BoundedBody:
-    """Refuses bodies above a limit while they arrive, so that they never fill the memory."""
-
-    def __init__(self, app: Any, limit: int) -> None:
-        self.app, self.limit = app, limit
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Passes a request on, with its body counted."""
-        size = 0
-
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self.limit:
-                raise HTTPException(
-                    413, f"The request is larger than {self.limit:,} bytes; send it in parts."
-                )
-            return message
-
-        await self.app(scope, counted, send)
-
-
-class _Measured:
-    """Counts requests by path and status, and measures their time."""
-
-    def __init__(self, app: Any, metrics: Metrics, paths: set[str]) -> None:
-        self.app, self.metrics, self.paths = app, metrics, paths
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Passes a request on, with its answer noted."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        path = scope["path"] if scope["path"] in self.paths else "other"  # of bounded number
-        status, start = 500, time.perf_counter()
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noted)
-        finally:
-            self.metrics.requests.labels(path, str(status)).inc()
-            self.metrics.seconds.labels(path).observe(time.perf_counter() - start)

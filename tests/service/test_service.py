@@ -19,8 +19,9 @@ import pytest
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main as icaps
 from icaps.config import ExplainOptions
-from icaps.service.app import Limits, create_app
+from icaps.service.app import create_app
 from icaps.service.batching import BatchedModel, OverloadedError, compute
+from icaps.service.limits import Limits
 from tests.conftest import make_texts
 from tests.coroutines import finish
 
@@ -78,7 +79,7 @@ def test_explanations_are_those_of_the_library(client: Any, classifier: ICapsCla
         ({"text": 3}, 422, "text: "),
         ({"texts": "soup"}, 422, "texts: "),
         ({"texts": ["a", None]}, 422, "texts.1: "),
-        ({"text": "a", "modle": "small"}, 422, "modle: "),
+        ({"text": "a", "modle": "small"}, 422, "there is no field 'modle'"),
         ({"text": "a", "model": "none"}, 404, "There is no model 'none'; choose small, other"),
         ({"texts": ["a"] * 21}, 413, "21 texts are more than 20"),
         ({"text": "a" * 501}, 413, "501 characters"),
@@ -137,7 +138,7 @@ def test_what_arrives_meanwhile_is_one_batch(classifier: ICapsClassifier) -> Non
     slow = Slow(classifier)
 
     async def ask() -> list[Any]:
-        model = BatchedModel(slow, 10, sizes.append)  # type: ignore[arg-type]
+        model = BatchedModel(slow, Limits(waiting=10), sizes.append)  # type: ignore[arg-type]
         worker = asyncio.create_task(model.run())
         first = asyncio.create_task(model.answer(TEXTS[:1], None))
         await asyncio.sleep(0.05)
@@ -156,8 +157,10 @@ def test_what_arrives_meanwhile_is_one_batch(classifier: ICapsClassifier) -> Non
     assert sizes == [1, 6, 1]
     parts = (TEXTS[:1], TEXTS[1:3], TEXTS[5:7])
     for answer, texts in zip(answers, parts, strict=False):
-        assert [one["predicted"] for one in answer] == list(classifier.predict(texts))
-    assert answers[3] == compute(classifier, TEXTS[7:8], ExplainOptions())
+        assert [json.loads(one)["predicted"] for one in answer] == list(classifier.predict(texts))
+    assert [json.loads(one) for one in answers[3]] == json.loads(
+        json.dumps(compute(classifier, TEXTS[7:8], ExplainOptions()))
+    )
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])
