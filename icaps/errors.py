@@ -27,3 +27,7 @@ class RunError(ICapsError):
 
 class CheckpointError(ICapsError):
     """A checkpoint folder is missing, damaged, of another format version, or not a checkpoint."""
+
+
+class HubError(ICapsError):
+    """A model cannot be read from the Hugging Face Hub, or cannot be written to it."""

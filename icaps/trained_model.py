@@ -28,6 +28,7 @@ from icaps.interpret.edits import Edit, Edits
 from icaps.interpret.local import Reasons, explain, find_reasons
 from icaps.nn.device import choose_device
 from icaps.results import Explanation
+from icaps.sharing.hub_mixin import HubMixin
 from icaps.shipped import model_folder
 from icaps.text.sentences import encode
 from icaps.train.checkpoint import Checkpoint, label_type, load_checkpoint, save_checkpoint
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
-class TrainedModel:
+class TrainedModel(HubMixin):
     """A trained network with its vocabulary and classes, which predicts and explains.
 
     `load` reads one from a folder. `X` is always a sequence of strings.

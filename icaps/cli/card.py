@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icaps.cli.data_options import add_data_options, find_leak, reading_options, say_problems
 from icaps.cli.explain import REPORT_FORMATS
 from icaps.cli.options import Commands, add_model
 from icaps.errors import ConfigError
+
+if TYPE_CHECKING:
+    from icaps.classifier import ICapsClassifier
+    from icaps.cli.progress import Progress
+    from icaps.reports.model_card import ModelCard
 
 
 def add_parser(commands: Commands) -> None:
@@ -27,19 +33,44 @@ def add_parser(commands: Commands) -> None:
         choices=REPORT_FORMATS,
         help="print the card in this format; without --out, Markdown is printed",
     )
+    add_faithfulness_options(parser)
+    parser.set_defaults(command=run)
+
+
+def add_faithfulness_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --faithfulness and --limit."""
     parser.add_argument(
         "--faithfulness", metavar="FILE", help="the output of icaps faithfulness --json"
     )
     parser.add_argument(
         "--limit", type=int, metavar="N", help="measure faithfulness on N random texts"
     )
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluates the model, unless the evaluation is cached, and writes its card."""
     from icaps.classifier import ICapsClassifier
     from icaps.cli.progress import Progress
+
+    progress = Progress(sys.stderr)
+    card = evaluated_card(ICapsClassifier.load(options.model), options, progress)
+    if options.out:
+        card.write(options.out)
+        progress.say(f"wrote {options.out}")
+    if options.format or not options.out:
+        print(card.to_bytes(options.format or "markdown").decode("utf-8"), end="")
+    return 0
+
+
+def evaluated_card(
+    classifier: ICapsClassifier, options: argparse.Namespace, progress: Progress
+) -> ModelCard:
+    """The card of a model, by the options of its data and of faithfulness.
+
+    Raises:
+        ConfigError: Both --faithfulness and --limit are given.
+        DataError: The texts cannot be read.
+    """
     from icaps.data.resolve import resolve
     from icaps.evaluate.evaluation import EvaluationData, evaluate_data
     from icaps.evaluate.report import make_report
@@ -51,9 +82,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.faithfulness and options.limit is not None:
         raise ConfigError("Give --faithfulness or --limit, not both.")
-    progress = Progress(sys.stderr)
     faithfulness = read_faithfulness(options.faithfulness) if options.faithfulness else None
-    classifier = ICapsClassifier.load(options.model)
     place = resolve(options.data, progress)
     texts = EvaluationData(place, options.part, reading_options(options), Path(options.model))
     weights = weights_fingerprint(options.model)
@@ -66,16 +95,10 @@ def run(options: argparse.Namespace) -> int:
     view = load_view(options.model, *shape)
     report = make_report(evaluation)
     data = evaluated_data(options.data, place, options.part, report, leak, options.corrections)
-    card = make_card(
+    return make_card(
         classifier,
         options.model,
         data,
         None if view is None else GlobalReport(classifier, view),
         faithfulness,
     )
-    if options.out:
-        card.write(options.out)
-        progress.say(f"wrote {options.out}")
-    if options.format or not options.out:
-        print(card.to_bytes(options.format or "markdown").decode("utf-8"), end="")
-    return 0
