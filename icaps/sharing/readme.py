@@ -24,8 +24,8 @@ from icaps.train.checkpoint_files import (
     weights_fingerprint,
 )
 from icaps.train.masking import MASKED_WORDS
+from icaps.train.parts import HELD_OUT
 from icaps.train.result_warnings import warnings_of
-from icaps.label.defaults import HELD_OUT
 
 README = "README.md"
 TASK = "text-classification"
