@@ -93,8 +93,8 @@ def show_heatmap(
         with st.container(key="matrix-scrolled", gap=None):
             with st.container(key="matrix-header"):
                 header = charts.heatmap_header(report.cells, value, order, ink, labels)
-                st.altair_chart(header, width="stretch", alt="Names of the capsules")
-            st.altair_chart(rows, width="stretch", alt=about, **options)
+                chart_card.show_chart(header, "Names of the capsules")
+            chart_card.show_chart(rows, about, **options)
         chart_card.show_controls(draw, report.cells, "C")
     st.caption(_describe_sample(report))
 

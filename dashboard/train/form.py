@@ -12,7 +12,7 @@ from dashboard.model_registry import runs_folder
 from dashboard.train import draft, estimates
 from dashboard.train.draft import Draft
 from dashboard.training_jobs import command_line
-from dashboard.widgets import data_picker, layout
+from dashboard.widgets import chart_card, data_picker, layout
 from dashboard.widgets.data_picker import Choice
 from icaps.cli.request import TrainRequest
 from icaps.html import printable
@@ -228,7 +228,7 @@ def _show_classes(counts: Mapping[str, int]) -> None:
         .properties(height=50 + 24 * len(shown))
         .configure_view(stroke=None)
     )
-    st.altair_chart(chart, width="stretch", alt="Number of texts per class")
+    chart_card.show_chart(chart, "Number of texts per class")
     if others:
         total = sum(count for _, count in others)
         st.caption(f"{len(others)} more classes, of {total:,} texts together.")

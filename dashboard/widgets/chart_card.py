@@ -39,8 +39,18 @@ def show(draw: Draw, table: pd.DataFrame, name: str, about: str, **options: Any)
     if st.session_state.get(f"table {name}"):
         st.dataframe(table, width="stretch", hide_index=True)
     else:
-        st.altair_chart(draw(ink()), width="stretch", alt=about, **options)
+        show_chart(draw(ink()), about, **options)
     show_controls(draw, table, name)
+
+
+def show_chart(chart: alt.TopLevelMixin, about: str, **options: Any) -> None:
+    """Draws a chart in the full width; see `show`.
+
+    Streamlit's theme moves the first and the last label of an axis inwards. On an axis of names
+    they would no longer be beside their rows.
+    """
+    chart = chart.configure_axisBand(labelFlush=False)
+    st.altair_chart(chart, width="stretch", alt=about, **options)
 
 
 def show_controls(draw: Draw, table: pd.DataFrame, name: str) -> None:

@@ -347,6 +347,8 @@ def test_rows_of_many_classes_scroll_below_the_names_of_capsules(
     monkeypatch.setattr("dashboard.capsules.view._MANY_CLASSES", 2)
     at = open_page("capsules")
     header, rows = (json.loads(chart.proto.spec) for chart in at.get("vega_lite_chart")[:2])
+    for chart in (header, rows):  # each name of a class is beside its row, the first and last, too
+        assert chart["config"]["axisBand"] == {"labelFlush": False}
     header, rows = header["encoding"], rows["layer"][0]["encoding"]
     assert header["x"]["sort"] == rows["x"]["sort"]
     assert (header["x"]["axis"] is None, rows["x"]["axis"] is None) == (False, True)
