@@ -28,14 +28,14 @@ DAMAGED = "**bold** $x$ :sunglasses: <b>"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser test that fails runs once more; the summary names it.
+    """A browser test that fails runs again, at most twice; the summary names it.
 
     Browser and server share the processor with other tests, so that one in a thousand steps meets a
     page in between two states.
     """
     for item in items:
         if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")
