@@ -75,6 +75,8 @@ def show_tab(
             view.show_model_card(model, report, choice.key, split)
         elif name == inputs.CLASSES:
             several_labels.show_classes(report)
+        elif name == inputs.CALIBRATION:
+            several_labels.show_calibration(report)
         else:
             several_labels.show_errors(model, report, choice, split)
     else:

@@ -33,7 +33,7 @@ from icaps.evaluate.evaluation import (
     evaluation_artifact,
 )
 from icaps.evaluate.leakage import Leak, seen_share
-from icaps.evaluate.misleading import total_contrasts
+from icaps.evaluate.misleading import total_contrasts, total_set_contrasts
 from icaps.evaluate.multilabel_compare import MultilabelTest, TimedSets, predict_sets_timed
 from icaps.evaluate.multilabel_scores import CurvePoint, precision_recall
 from icaps.evaluate.reliability import Reliability
@@ -194,12 +194,15 @@ def class_curve(report: MultilabelReport, number: int) -> list[CurvePoint]:
 
 @st.cache_data(max_entries=20, show_spinner="Explaining …", hash_funcs=_BY_KEY)
 def misleading(
-    model: ModelFolder, report: EvaluationReport, rows: NDArray[np.int64]
+    model: ModelFolder, report: EvaluationReport | MultilabelReport, rows: NDArray[np.int64]
 ) -> pd.DataFrame:
-    """What each word adds to the predicted and to the true class, in all these texts together."""
+    """What each word adds to wrong classes rather than right ones, in all these texts together."""
     quotas.request()
-    labels = [report.predictions.classes[number] for number in report.predictions.labels[rows]]
-    return total_contrasts(models.load(model), report.evaluation.texts.take(rows), labels)
+    texts, labels = report.evaluation.texts.take(rows), report.predictions.labels[rows]
+    if isinstance(report, MultilabelReport):
+        return total_set_contrasts(models.load(model), texts, labels)
+    names = [report.predictions.classes[number] for number in labels]
+    return total_contrasts(models.load(model), texts, names)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ SCORES, CONFUSION, CALIBRATION = "Scores", "Confusion", "Calibration"
 ERRORS, TWO_MODELS, LEARNING = "Errors", "Two models", "Learning"
 CLASSES = "Classes"
 TABS = (SCORES, CONFUSION, CALIBRATION, ERRORS, TWO_MODELS, LEARNING)
-TABS_OF_SETS = (SCORES, CLASSES, ERRORS, TWO_MODELS, LEARNING)  # with several labels per text
+# With several labels per text:
+TABS_OF_SETS = (SCORES, CLASSES, CALIBRATION, ERRORS, TWO_MODELS, LEARNING)
 ANY = ""  # in place of a class
 _TABS = "evaluate_tabs"
 

@@ -9,13 +9,16 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import error_boundary, selection
-from dashboard.cache import evaluations
+from dashboard.cache import evaluations, models
 from dashboard.evaluate import charts, inputs
 from dashboard.evaluate.view import (
+    MAX_EXPLAINED,
     PAGE,
+    WORDS,
     show_files,
     show_interval,
     show_reliability,
+    show_selective,
     show_slices,
     with_interval,
 )
@@ -33,6 +36,7 @@ from dashboard.widgets import (
 )
 from dashboard.widgets.data_picker import Choice
 from icaps.data.label_sets import format_label_set
+from icaps.evaluate.misleading import EXTRA, MISSED, add_misled_by
 from icaps.evaluate.multilabel_scores import (
     AVERAGE_PRECISION,
     HAMMING_LOSS,
@@ -42,6 +46,7 @@ from icaps.evaluate.multilabel_scores import (
     CurvePoint,
 )
 from icaps.evaluate.report import MultilabelReport
+from icaps.html import printable
 from icaps.results import Explanation
 from icaps.stats import RESAMPLES
 
@@ -141,6 +146,24 @@ def _show_curve(report: MultilabelReport, number: int) -> None:
     st.caption("The orange dot is the threshold of the model.")
 
 
+def show_calibration(report: MultilabelReport) -> None:
+    """How far the confidence in all labels of a text is right, and selective prediction by it."""
+    left, right = layout.master_detail("calibration", 1, 1)
+    with left:
+        show_reliability(
+            report.set_reliability,
+            "Share of texts with all labels right by mean confidence, in bins",
+            "The confidence is the probability that exactly the predicted classes are the labels: "
+            "the product over the classes, as if they were independent of each other. A dot is a "
+            "bin of texts with similar confidence, larger for more texts, with its 95% interval. "
+            "On the dashed line, as many texts have all labels right as the confidence says. The "
+            "calibration of each class is in the tab Classes.",
+            ("all labels right", "mean confidence"),
+        )
+    with right:
+        show_selective(report, "have all labels right")
+
+
 def show_errors(model: ModelFolder, report: MultilabelReport, choice: Choice, split: str) -> None:
     """Which classes are missed and extra, and beside them the texts, the most wrong first."""
     own = report.predictions
@@ -165,6 +188,43 @@ def show_errors(model: ModelFolder, report: MultilabelReport, choice: Choice, sp
         _show_texts(model, report, rows, (missed, extra), chosen)
     with master:
         _show_lists(report)
+        _show_words(model, report, rows, (missed, extra))
+
+
+def _show_words(
+    model: ModelFolder,
+    report: MultilabelReport,
+    rows: NDArray[np.int64],
+    asked: tuple[int | None, int | None],
+) -> None:
+    """The words that misled, by what they add to extra classes and take from missed ones."""
+    words = evaluations.misleading(model, report, rows[:MAX_EXPLAINED])
+    of_asked = pd.Series(asked == (None, None), index=words.index)
+    for number, kind in zip(asked, (MISSED, EXTRA), strict=True):
+        if number is not None:
+            name = report.predictions.classes[number]
+            of_asked |= (words["class"] == name) & (words["kind"] == kind)
+    words = words[of_asked & (words["contrast"] > 0)]
+    if words.empty:
+        return
+    st.html('<p class="chart-title">Words that misled</p>')
+    shown = words.head(WORDS).assign(word=[printable(word) for word in words["word"].head(WORDS)])
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        shown[["word", "class", "kind", "texts", "contrast", "contrast per text"]],
+        width="stretch",
+        hide_index=True,
+        column_config={
+            "contrast": number("misled by", format="%+.2f"),
+            "contrast per text": number("per text", format="%+.2f"),
+        },
+    )
+    texts = f"the first {MAX_EXPLAINED:,}" if len(rows) > MAX_EXPLAINED else "all"
+    st.caption(
+        f"Sums over {texts} texts. “Misled by”: what the word adds to the score of a class that is "
+        "extra, or takes from that of a class that is missed."
+    )
+    downloads.show_csv(words, "words that misled")
 
 
 def _rows(report: MultilabelReport, missed: int | None, extra: int | None) -> NDArray[np.int64]:
@@ -256,7 +316,9 @@ def _show_texts(
     texts = report.evaluation.texts.take(page)
     shaded_text.show_cards(model, texts, describe, words, below=ask_label)
     downloads.show_csv(
-        lambda: report.table(rows), "errors", f"CSV of all {selection.plural(len(rows))}"
+        lambda: add_misled_by(models.load(model), report.table(rows)),
+        "errors",
+        f"CSV of all {selection.plural(len(rows))}",
     )
 
 

@@ -41,7 +41,7 @@ from icaps.stats import RESAMPLES
 
 PAGE = 5  # texts per page
 MAX_EXPLAINED = 1_000  # texts whose words are added up
-_WORDS = 10  # in the table
+WORDS = 10  # in the table
 _CONFUSIONS = 200  # in the list
 _LIST = "confusions"  # key of the list
 _LISTED_FROM = 13  # classes from which the confusions are listed as well
@@ -266,7 +266,7 @@ def _show_words(model: ModelFolder, report: EvaluationReport, rows: NDArray[np.i
         return
     title = "Words that misled" if wrong else "Words by what they add to the score"
     st.html(f'<p class="chart-title">{title}</p>')
-    shown = words.head(_WORDS).assign(word=[printable(word) for word in words["word"].head(_WORDS)])
+    shown = words.head(WORDS).assign(word=[printable(word) for word in words["word"].head(WORDS)])
     columns = ["word", "predicted", "texts", "share"]
     if wrong:
         columns[3:] = ["contrast", "contrast per text", "share", "share of class"]
@@ -310,7 +310,7 @@ def show_calibration(report: EvaluationReport) -> None:
             "the mean distance from the line (Guo et al. 2017).",
         )
     with right:
-        _show_selective(report)
+        show_selective(report, "are right")
 
 
 def show_errors(model: ModelFolder, report: EvaluationReport, choice: Choice, split: str) -> None:
@@ -374,13 +374,18 @@ def show_reliability(
     st.caption(caption)
 
 
-def _show_selective(report: EvaluationReport) -> None:
-    """The accuracy by the share of texts predicted, for a model that may abstain."""
+def show_selective(report: EvaluationReport | MultilabelReport, right: str) -> None:
+    """The accuracy by the share of texts predicted, for a model that may abstain.
+
+    Args:
+        report: The evaluation.
+        right: What is counted of the predictions: "are right".
+    """
     predictions = report.predictions
     chosen = select_at(predictions.confidence, predictions.correct, inputs.ask_threshold())
-    st.write(error_boundary.plain(_selective_sentence(chosen)))
+    st.write(error_boundary.plain(_selective_sentence(chosen, right)))
     curve = charts.selective_table(report.coverage)
-    overall = report.scores.accuracy.value
+    overall = float(predictions.correct.mean())
     chart_card.show(
         lambda ink: charts.selective_chart(curve, chosen, overall, ink),
         curve,
@@ -429,19 +434,19 @@ def show_files(report: EvaluationReport | MultilabelReport) -> None:
         downloads.show_file(lambda: report.to_json(slices()), "evaluation.json", "JSON")
 
 
-def _selective_sentence(selection: Selection) -> str:
+def _selective_sentence(selection: Selection, right: str) -> str:
     coverage, accuracy = selection.coverage, selection.accuracy
     if not coverage:
         return "The model abstains on all texts."
     sentence = (
         f"It predicts {coverage:.1%} of the texts, and {accuracy.value:.2%} of these predictions "
-        f"are right ({100 * accuracy.low:.2f} to {100 * accuracy.high:.2f})."
+        f"{right} ({100 * accuracy.low:.2f} to {100 * accuracy.high:.2f})."
     )
     if coverage == 1:
         return sentence
     return (
-        f"{sentence} On the texts where it abstains, {selection.rejected_accuracy.value:.2%} of "
-        "its predictions would be right."
+        f"{sentence} Of the predictions on which it abstains, "
+        f"{selection.rejected_accuracy.value:.2%} {right}."
     )
 
 

@@ -118,6 +118,7 @@ def _extra(
     if options.errors > 0:
         if isinstance(report, MultilabelReport):
             extra["errors"] = _wrong_sets(classifier, report, options.errors)
+            extra["misleading"] = _misleading_of_sets(classifier, report)
         else:
             extra["errors"] = _errors(classifier, report, options.errors)
             extra["misleading"] = _misleading(classifier, report)
@@ -154,15 +155,18 @@ def _errors(
 def _wrong_sets(
     classifier: ICapsClassifier, report: MultilabelReport, count: int
 ) -> list[dict[str, Any]]:
-    """The texts whose label sets differ most, with the K-grams of their explanations."""
+    """The texts whose label sets differ most, with their K-grams and the misleading words."""
+    from icaps.evaluate.misleading import misleading_words, set_contrasts
+
     own = report.predictions
     rows = own.errors[:count]
     table = report.table(rows)[["text number", "text", "words", "unknown words"]]
-    explanations = classifier.explain(table["text"].tolist())
+    texts = table["text"].tolist()
     columns = own.labels[rows], own.predicted_of(rows), own.probabilities[rows]
+    words = misleading_words(set_contrasts(classifier, texts, own.labels[rows]))
     errors = []
-    for facts, explanation, labels, predicted, chances in zip(
-        table.to_dict("records"), explanations, *columns, strict=True
+    for n, (facts, explanation, labels, predicted, chances) in enumerate(
+        zip(table.to_dict("records"), classifier.explain(texts), *columns, strict=True)
     ):
         errors.append(
             {
@@ -173,6 +177,7 @@ def _wrong_sets(
                 "extra": own.names(predicted & ~labels),
                 "probabilities": dict(zip(own.classes, chances.tolist(), strict=True)),
                 "kgrams": [kgram.text for kgram in explanation.kgrams],
+                "misled_by": _records(words[n], "text") if n in words else [],
             }
         )
     return errors
@@ -186,6 +191,18 @@ def _misleading(classifier: ICapsClassifier, report: EvaluationReport) -> list[d
     texts = report.evaluation.texts.take(rows)
     labels = [report.predictions.classes[number] for number in report.predictions.labels[rows]]
     totals = total_contrasts(classifier, texts, labels)
+    return _records(totals[totals["contrast"] > 0].head(_MISLEADING))
+
+
+def _misleading_of_sets(
+    classifier: ICapsClassifier, report: MultilabelReport
+) -> list[dict[str, Any]]:
+    """The words that misled most, over all texts with a missed or an extra class."""
+    from icaps.evaluate.misleading import total_set_contrasts
+
+    rows = report.predictions.errors
+    texts, labels = report.evaluation.texts.take(rows), report.predictions.labels[rows]
+    totals = total_set_contrasts(classifier, texts, labels)
     return _records(totals[totals["contrast"] > 0].head(_MISLEADING))
 
 
@@ -221,6 +238,9 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
         if "missed" in row:
             parts = [f"{kind} {', '.join(row[kind])}" for kind in ("missed", "extra") if row[kind]]
             yield f"text {row['text number']}: {'; '.join(parts)}: {one_line(row['text'])}"
+            if row["misled_by"]:
+                words = (f"{_word(w)} ({w['class']} {w['kind']})" for w in row["misled_by"])
+                yield f"   misled by {', '.join(words)}"
             continue
         predicted = row["predicted"] or "nothing"
         yield (
@@ -228,14 +248,15 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"{row['probability']:.1%} by {' | '.join(row['kgrams'])}: {one_line(row['text'])}"
         )
         if row["misled_by"]:
-            words = (f"“{one_line(w['word'])}” {w['contrast']:+.2f}" for w in row["misled_by"])
+            words = (_word(w) for w in row["misled_by"])
             yield f"   misled by {', '.join(words)}, for {predicted} rather than {row['class']}"
     if misleading := extra.get("misleading"):
         yield "words that misled most: what they add to the wrong class rather than the right one"
         for row in misleading:
+            about = f"{row['class']} {row['kind']}" if "kind" in row else f"for {row['predicted']}"
             yield (
-                f"  “{one_line(row['word'])}” for {row['predicted']}: {row['contrast']:+.2f} in "
-                f"{row['texts']} texts"
+                f"  “{one_line(row['word'])}” {about}: {row['contrast']:+.2f} in {row['texts']} "
+                "texts"
             )
     for point in extra.get("learning", ()):
         test = point["test_accuracy"]
@@ -244,6 +265,11 @@ def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
             f"{point['curve']}: {point['training_texts']} texts, seed {point['seed']}, validation "
             f"{point['validation_accuracy']:.2%}{tested} ({point['name']})"
         )
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    """A misleading word with its contrast."""
+    return f"“{one_line(row['word'])}” {row['contrast']:+.2f}"
 
 
 def _differences(test: Mapping[str, Any]) -> str:

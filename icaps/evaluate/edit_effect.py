@@ -5,6 +5,7 @@ Other repairs of the same model, such as one that was trained on masked texts, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -97,10 +98,15 @@ class EditEffect:
 
     def lines(self) -> Iterator[str]:
         """The effect as lines for a terminal."""
-        for name, texts in (("", self.texts), ("concerned_", self.concerned)):
-            before, after = (getattr(self, f"{name}{when}") for when in ("before", "after"))
-            where = "with them" if name else "in all"
-            yield f"{texts:,} texts {where}: accuracy {before:.2%} before, {after:.2%} after"
+        before, after = self.before, self.after
+        yield f"{self.texts:,} texts in all: accuracy {before:.2%} before, {after:.2%} after"
+        if not self.concerned:
+            yield "none of them is concerned, so nothing changes"
+            return
+        yield (
+            f"{self.concerned:,} texts with them: accuracy {self.concerned_before:.2%} before, "
+            f"{self.concerned_after:.2%} after"
+        )
         yield (
             f"{self.flips:,} predictions change; with random words or capsules in their place "
             f"{self.control:,}"
@@ -112,8 +118,8 @@ class EditEffect:
         yield f"{'':<{width}}accuracy  with them  without    flips  depend on them"
         for row in self.rows:
             numbers = (row.accuracy, row.concerned, row.rest)
-            cells = "".join(f"{number.value:<11.2%}" for number in numbers)
-            depend = "–" if row.depend is None else f"{row.depend.value:.1%}"
+            cells = "".join(f"{_percent(number, 2):<11}" for number in numbers)
+            depend = "–" if row.depend is None else _percent(row.depend, 1)
             yield f"{row.name:<{width}}{cells}{row.flips:<7,}{depend}".rstrip()
 
 
@@ -240,6 +246,11 @@ def _row(side: _Side, concerned: Mask, of_words: bool) -> RepairRow:
         flips=int(flips.sum()),
         depend=_share(depend) if of_words else None,
     )
+
+
+def _percent(share: Interval, digits: int) -> str:
+    """A share of texts in percent; a dash of no texts."""
+    return "–" if math.isnan(share.value) else f"{share.value:.{digits}%}"
 
 
 def _share(right: Mask) -> Interval:

@@ -103,6 +103,18 @@ class MultilabelPredictions:
         return np.asarray(self.wrong == 0)
 
     @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """The probability that exactly the predicted classes are a text's labels, (texts,).
+
+        It is the product over the classes, as if they were independent of each other.
+        """
+        confidence = np.zeros(len(self))
+        for rows, _, predicted in self.blocks():
+            chances = np.asarray(self.probabilities[rows], dtype=float)
+            confidence[rows] = np.where(predicted, chances, 1 - chances).prod(1)
+        return confidence
+
+    @cached_property
     def errors(self) -> NDArray[np.int64]:
         """The numbers of the texts with a missed or extra class, the most of these first.
 

@@ -99,7 +99,7 @@ class Report(ABC):
         Args:
             path: The file.
             classifier: The one that was evaluated: then there is a column of the words that misled
-                (`misleading.add_misled_by`), with one label per text.
+                (`misleading.add_misled_by`).
 
         Raises:
             DataError: The file can't be written.
@@ -107,7 +107,7 @@ class Report(ABC):
         try:
             with Path(path).open("w", encoding="utf-8", newline="") as file:
                 for n, table in enumerate(self.tables()):
-                    if classifier is not None and isinstance(self, EvaluationReport):
+                    if classifier is not None:
                         table = add_misled_by(classifier, table)
                     # Quoted, as a text may hold line ends of any kind.
                     table.to_csv(file, index=False, header=not n, quoting=csv.QUOTE_NONNUMERIC)
@@ -122,6 +122,10 @@ class Report(ABC):
         """
         parts = [*self.slices, *self.saved_slices(saved)]
         return json.dumps({**self.to_dict(), "slices": [part.to_dict() for part in parts]})
+
+    def _corrected_lines(self) -> list[str]:
+        corrected = self.evaluation.corrected
+        return [f"{corrected:,} labels are corrected"] if corrected else []
 
     def _scored(self, kind: str, masks: dict[str, Mask]) -> Iterator[SliceScore]:
         correct = self.evaluation.predictions.correct
@@ -176,8 +180,7 @@ class EvaluationReport(Report):
             f"{chance['macro_f1']:.2%}",
             f"calibration error {_percent(error)}; a perfect model's {reliability.perfect:.2%}",
         ]
-        if self.evaluation.corrected:
-            lines.append(f"{self.evaluation.corrected:,} labels are corrected")
+        lines += self._corrected_lines()
         lines += [
             f"{name}: precision {_percent(own['precision'])}, recall {_percent(own['recall'])}, "
             f"F1 {_percent(own['f1'])} of {scores.plain['per_class'][name]['support']}"
@@ -235,6 +238,16 @@ class MultilabelReport(Report):
             for j in range(len(own.classes))
         ]
 
+    @cached_property
+    def set_reliability(self) -> Reliability:
+        """The reliability of `MultilabelPredictions.confidence`."""
+        return measure_reliability(self.predictions.confidence, self.predictions.correct)
+
+    @cached_property
+    def coverage(self) -> list[Selection]:
+        """See `selective.coverage_curve`; a text is right if all its labels are."""
+        return coverage_curve(self.predictions.confidence, self.predictions.correct)
+
     def reliability(self, number: int) -> Reliability:
         """The calibration of the probabilities of one class; see `measure_reliability`."""
         own = self.predictions
@@ -242,17 +255,19 @@ class MultilabelReport(Report):
         return measure_reliability(chances, own.labels[:, number])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: scores, and the calibration error by class."""
+        """Plain data for JSON: scores, calibration error by class, and accuracy by coverage."""
         errors, own = self.calibration_errors, self.predictions
         blank = 0 if own.blank is None else int(own.blank.sum())
         return {
             **self.scores.to_dict(),
             "blank": blank,
             "left_out": dict(self.evaluation.problems.counts),
+            "corrected": self.evaluation.corrected,
             "calibration": {
                 "error": float(np.mean(errors)),
                 "per_class": dict(zip(own.classes, errors, strict=True)),
             },
+            "rejection": [selection.to_dict() for selection in self.coverage],
         }
 
     def to_text(self) -> str:
@@ -269,6 +284,7 @@ class MultilabelReport(Report):
             f"{chance[SUBSET_ACCURACY]:.2%}, Hamming loss {chance[HAMMING_LOSS]:.2%}",
             f"calibration error, mean over the classes: {np.mean(self.calibration_errors):.2%}",
         ]
+        lines += self._corrected_lines()
         lines += [
             f"{name}: precision {_percent(own.precision)}, recall {_percent(own.recall)}, F1 "
             f"{_percent(own.f1)}, average precision {_percent(own.average_precision)} of "

@@ -68,13 +68,23 @@ def test_evaluate(
         assert set(row["missed"]) == given - predicted
         assert set(row["extra"]) == predicted - given
         assert len(given ^ predicted) > 0
+        wrong = {(name, "missed") for name in row["missed"]}
+        wrong |= {(name, "extra") for name in row["extra"]}
+        assert {(word["class"], word["kind"]) for word in row["misled_by"]} <= wrong
+        assert all(word["contrast"] > 0 for word in row["misled_by"])
         assert set(row["probabilities"]) == set(scores["classes"])
+    assert any(row["misled_by"] for row in facts["errors"])
+    assert facts["misleading"][0]["kind"] in ("missed", "extra")
+    assert facts["rejection"][0]["accuracy"] == pytest.approx(scores["subset_accuracy"])
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == 25
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 25
+    assert any(row["misled by"] for row in rows)
     assert main([*map(str, arguments)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"25 texts, micro F1 {scores['micro_f1']:.2%} (")
     assert any(line.startswith("the second model: micro F1 ") for line in lines)
+    assert any(line.startswith("   misled by “") for line in lines)
     number = facts["errors"][0]["text number"]
     assert any(
         line.startswith(f"text {number}: missed ") or line.startswith(f"text {number}: extra ")

@@ -10,11 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.evaluate import charts
-from dashboard.evaluate.inputs import CLASSES, ERRORS, TABS_OF_SETS, TWO_MODELS
+from dashboard.evaluate.inputs import CALIBRATION, CLASSES, ERRORS, TABS_OF_SETS, TWO_MODELS
 from dashboard.evaluate.several_labels import NAMES
 from icaps.classifier import ICapsClassifier
 from icaps.data.label_sets import label_set
 from icaps.evaluate.evaluation import EvaluationData, evaluate_data
+from icaps.evaluate.misleading import total_set_contrasts
 from icaps.evaluate.multilabel_compare import compare_multilabel
 from icaps.evaluate.multilabel_scores import CurvePoint, precision_recall
 from icaps.evaluate.report import MultilabelReport, make_report
@@ -109,6 +110,42 @@ def test_a_class(report: MultilabelReport, data: Path) -> None:
     at.toggle(key="table precision and recall").set_value(True)
     table = run(at).dataframe[0].value
     assert table["recall"].tolist() == [p.recall for p in precision_recall(report.predictions, 1)]
+
+
+def test_calibration_and_selective_prediction(report: MultilabelReport, data: Path) -> None:
+    own = report.predictions
+    confidence = [
+        np.prod([p if has else 1 - p for p, has in zip(*row, strict=True)])
+        for row in zip(own.probabilities.tolist(), own.predicted.tolist(), strict=True)
+    ]
+    assert own.confidence == pytest.approx(confidence)
+    at = opened(data, CALIBRATION, threshold="50")
+    assert not errors(at)
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert shown["Calibration error"] == f"{report.set_reliability.error.value:.2%}"
+    sure = own.confidence >= 0.5
+    assert 0 < sure.sum() < len(sure)
+    text = " ".join(text.value.replace("\\", "") for text in at.markdown)
+    assert f"It predicts {sure.mean():.1%} of the texts" in text
+    assert f"{own.correct[sure].mean():.2%} of these predictions have all labels right" in text
+    assert f"it abstains, {own.correct[~sure].mean():.2%} have all labels right" in text
+
+
+def test_the_words_that_misled(report: MultilabelReport, data: Path, models: Path) -> None:
+    own = report.predictions
+    at = opened(data, ERRORS)
+    shown = at.dataframe[-1].value
+    classifier = ICapsClassifier.load(models / "several")
+    texts = report.evaluation.texts.take(own.errors)
+    total = total_set_contrasts(classifier, texts, own.labels[own.errors])
+    assert shown["word"].tolist() == total["word"][:10].tolist()
+    assert shown["contrast"].tolist() == pytest.approx(total["contrast"][:10].tolist())
+    number = int(np.argmax(own.counts.labels - own.counts.hits))
+    at = opened(data, ERRORS, actual=own.classes[number])
+    listed = at.dataframe[-1].value
+    assert set(zip(listed["class"], listed["kind"], strict=True)) == {
+        (own.classes[number], "missed")
+    }
 
 
 def test_the_texts_whose_labels_differ(report: MultilabelReport, data: Path) -> None:

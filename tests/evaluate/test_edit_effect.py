@@ -10,12 +10,14 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
-from icaps.data.label_sets import format_label_set
+from icaps.data.label_sets import format_label_set, label_set
 from icaps.errors import DataError
 from icaps.evaluate.edit_effect import measure_edits, without_words
 from icaps.interpret.edits import neutral_capsule, neutral_words
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.dashboard.test_shortcuts_page import TOKEN, planted
+from tests.evaluate.test_label_set_predictions import labelled as labelled_sets
+from tests.several_labels import NORMS, with_thresholds
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,10 @@ def test_a_second_edit_is_compared_with_the_first(misled: ICapsClassifier) -> No
     second = first.edited([*first.edits_, neutral_capsule(0)])
     effect = measure_edits(first, second, with_token(30))
     assert effect.concerned == 30
-    assert measure_edits(first, first, with_token(30)).flips == 0
+    none = measure_edits(first, first, with_token(30))
+    assert none.flips == none.concerned == 0
+    assert list(none.lines())[1:] == ["none of them is concerned, so nothing changes"]
+    assert not any("nan" in line for line in none.table())
 
 
 def test_the_command(
@@ -203,3 +208,27 @@ def test_several_labels_per_text_by_hand() -> None:
     right = [set(names) == set(wanted) for names, wanted in zip(after, sets, strict=False)]
     assert effect.after.value == np.mean(right)
     assert effect.flips == sum(a != b for a, b in zip(before, after, strict=True))
+
+
+def test_the_command_with_several_labels_per_text(
+    classifier: ICapsClassifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = with_thresholds(classifier, NORMS)
+    several.save(tmp_path / "model")
+    pairs = labelled_sets()
+    rows = [{"text": text, "label": list(label_set(label) or ())} for text, label in pairs]
+    (tmp_path / "sets.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    given = ["repair", "--model", str(tmp_path / "model"), "--data", str(tmp_path / "sets.jsonl")]
+    assert main([*given, "--word", "anchor", "--class", "Sailing", "--json"]) == 0
+    effect = json.loads(capsys.readouterr().out)["effect"]
+    edited = several.edited([neutral_words("anchor", "Sailing")])
+    assert effect == measure_edits(several, edited, pairs).to_dict()
+    texts = [text for text, _ in pairs]
+    assert effect["concerned"] == sum("anchor" in text.casefold() for text in texts) > 0
+    right = [
+        format_label_set(names) == label
+        for names, (_, label) in zip(edited.predict_labels(texts), pairs, strict=True)
+    ]
+    assert effect["after"]["value"] == pytest.approx(np.mean(right))
+    assert main([*given, "--word", "anchor"]) == 0
+    assert "texts with them: accuracy" in capsys.readouterr().out

@@ -8,15 +8,21 @@ import pandas as pd
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.label_sets import format_label_set
 from icaps.evaluate import misleading
 from icaps.evaluate.misleading import (
+    EXTRA,
     MISLED_BY,
+    MISSED,
     add_misled_by,
     misleading_words,
+    set_contrasts,
     total_contrasts,
+    total_set_contrasts,
     word_contrasts,
 )
 from tests.interpret.test_corpus import CLASSES, hand_set, texts, untrained
+from tests.several_labels import NORMS, mixed_texts, with_thresholds
 
 
 @pytest.mark.parametrize("options", [{}, {"hierarchical": True}, {"kernel_size": 2}])
@@ -128,3 +134,51 @@ def test_at_most_some_words_of_each_text(classifier: ICapsClassifier) -> None:
     assert rows["contrast"].tolist() == sorted(own["contrast"], reverse=True)[:3]
     assert "bread" not in rows["word"].tolist()
     assert own["word"].iloc[-1] == "bread"
+
+
+def test_contrasts_of_wrong_classes_are_shares_of_accounts(classifier: ICapsClassifier) -> None:
+    several = with_thresholds(classifier, NORMS)
+    written = [*mixed_texts(), "qqqq"]
+    names = [str(name) for name in several.classes_]
+    rng = np.random.default_rng(1)
+    labels = rng.random((len(written), len(names))) < 0.4
+    table = set_contrasts(several, written, labels)
+    predicted = several.predict(written) > 0
+    sums: dict[tuple[int, str, str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    for n, explanation in enumerate(several.explain(written)):
+        for j in np.flatnonzero(predicted[n] != labels[n]).tolist():
+            sign, kind = (1, EXTRA) if predicted[n, j] else (-1, MISSED)
+            for word, shares in zip(explanation.words, explanation.account.shares, strict=True):
+                row = sums[n, written[n][word.start : word.end], names[j], kind]
+                row[0] += 1
+                row[1] += sign * float(shares[j])
+    assert {kind for *_, kind in sums} == {EXTRA, MISSED}
+    assert len(table) == len(sums)
+    for row in table.to_dict("records"):
+        count, contrast = sums[row["text"], row["word"], row["class"], row["kind"]]
+        assert row["count"] == count
+        assert row["contrast"] == pytest.approx(contrast, abs=1e-6)
+    total = total_set_contrasts(several, written, labels)
+    keys = ["word", "class", "kind"]
+    by_hand = table.groupby(keys)["contrast"].agg(["size", "sum"])
+    for row in total.to_dict("records"):
+        own = by_hand.loc[tuple(row[key] for key in keys)]
+        assert row["texts"] == own["size"]
+        assert row["contrast"] == pytest.approx(own["sum"], abs=1e-6)
+    assert (np.diff(total["contrast"]) <= 0).all()
+
+
+def test_the_column_of_words_that_misled_with_several_labels(classifier: ICapsClassifier) -> None:
+    several = with_thresholds(classifier, NORMS)
+    written = mixed_texts()
+    predicted = several.predict_labels(written)
+    sets = [() if n < 3 else names for n, names in enumerate(predicted)]
+    right = [set(a) == set(b) for a, b in zip(predicted, sets, strict=True)]
+    table = pd.DataFrame(
+        {"text": written, "classes": [format_label_set(names) for names in sets], "right": right}
+    )
+    column = add_misled_by(several, table)[MISLED_BY]
+    assert not any(column[right])
+    for n in np.flatnonzero(~np.array(right)).tolist():
+        (name,) = predicted[n]
+        assert column[n].count(f" ({name} {EXTRA})") == column[n].count("; ") + 1
