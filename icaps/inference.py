@@ -16,7 +16,7 @@ from torch import Tensor
 from icaps.data.label_sets import indicator, numbers_of_one
 from icaps.model import Activity, ICapsNet
 from icaps.nn import distributed
-from icaps.nn.lookup import MAX_BYTES, LookupTable, table_bytes
+from icaps.nn.lookup import MAX_BYTES, MIN_READS, LookupTable, table_bytes
 from icaps.nn.packing import lay_out
 from icaps.text.batch import TokenBatch, ranges
 from icaps.text.sentences import encode
@@ -303,6 +303,11 @@ def find_table(network: ICapsNet, words: int) -> LookupTable | None:
         attention.value_weight,
     ]
     return network.lookup.get(words, size, weights, lambda: build_lookup_table(network))
+
+
+def prepare(network: ICapsNet) -> None:
+    """Builds the lookup table now, for a process that will read many texts, if there can be one."""
+    find_table(network, MIN_READS * len(network.fixed_embedding))
 
 
 def build_lookup_table(network: ICapsNet) -> LookupTable | None:

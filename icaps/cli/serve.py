@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from importlib.util import find_spec
 
@@ -40,11 +41,15 @@ def run(options: argparse.Namespace) -> int:
         file=sys.stderr,
         flush=True,
     )
+    app = create_app(models)
+    gc.collect()
+    gc.freeze()  # what stays; to search it for garbage would stop all answers for 0.15 s
     uvicorn.run(
-        create_app(models),
+        app,
         host=options.host,
         port=options.port,
         log_level="warning",
+        http="h11",  # httptools takes 0.1 ms less per request, but headers of any size
         timeout_graceful_shutdown=30,
     )
     return 0

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
 from icaps.html import render_html
+from icaps.inference import prepare
 from icaps.service.batching import BatchedModel, describe
 from icaps.service.errors import Problem, add_errors, shortened
 from icaps.service.limits import DEFAULTS, Limits
@@ -94,6 +95,8 @@ def create_app(models: Mapping[str, TrainedModel], limits: Limits = DEFAULTS) ->
 
     @asynccontextmanager
     async def answering(_: FastAPI) -> AsyncIterator[None]:
+        for model in batched.values():
+            prepare(model.classifier.network_)
         workers = [asyncio.create_task(model.run()) for model in batched.values()]
         yield
         for worker in workers:

@@ -26,6 +26,7 @@ from icaps.trained_model import TrainedModel
 
 # A batch, which has at least one text. Memory and the time that others wait grow with it.
 BATCH_TEXTS, BATCH_CHARACTERS = 512, 200_000
+WINDOW = 0.001  # seconds that a batch waits for clients who have just had their answers
 
 Result = dict[str, Any]
 
@@ -118,8 +119,11 @@ class BatchedModel:
 
     async def run(self) -> None:
         """Answers requests until it is cancelled."""
+        batch: _Batch = []
         while True:
             await self._arrived.wait()
+            if 1 < len(batch) > len(self._pending):  # else the fastest of them would be one alone
+                await asyncio.sleep(WINDOW)
             batch = self._next_batch()
             self._on_batch(sum(len(part) for _, part in batch))
             await self._answer(batch)
