@@ -17,12 +17,13 @@ from icaps.config import ModelSettings, TrainSettings
 from icaps.data.class_names import class_name_warnings
 from icaps.data.texts import check_texts
 from icaps.errors import DataError, ICapsError
+from icaps.nn import distributed
 from icaps.settings_estimator import SettingsEstimator
 from icaps.text.vectors import LoadedVectors, Sources
 from icaps.train.callbacks import Callback
 from icaps.train.checkpoint import Checkpoint
 from icaps.train.dataset import ExtraTexts, TrainingData, prepare_stream, prepare_texts
-from icaps.train.fit import fit_checkpoint, logger
+from icaps.train.fit import fit_checkpoint, logger, reported
 from icaps.train.labels import (
     Labelled,
     encode_label_sets,
@@ -238,17 +239,20 @@ class ICapsClassifier(TrainedModel, ClassifierMixin, SettingsEstimator):  # type
             if unlabelled.total
             else fit_checkpoint
         )
-        checkpoint = fit(
-            data,
-            data.recipe.model,
-            data.recipe.train,
-            self.vectors,
-            self.device,
-            self.callbacks,
-            state_folder,
-            resume,
-            as_model=lambda checkpoint: copy.copy(self)._set_fitted(checkpoint, data.classes),
-        )
+        with reported(self.callbacks, data):
+            checkpoint = fit(
+                data,
+                data.recipe.model,
+                data.recipe.train,
+                self.vectors,
+                self.device,
+                self.callbacks,
+                state_folder,
+                resume,
+                as_model=lambda checkpoint: copy.copy(self)._set_fitted(checkpoint, data.classes),
+            )
         if masked:
             checkpoint.metrics[MASKED_WORDS] = list(masked)
+        for callback in () if distributed.rank() else self.callbacks:
+            callback.on_end(checkpoint.metrics)
         return self._set_fitted(checkpoint, data.classes)

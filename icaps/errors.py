@@ -31,3 +31,7 @@ class CheckpointError(ICapsError):
 
 class HubError(ICapsError):
     """A model cannot be read from the Hugging Face Hub, or cannot be written to it."""
+
+
+class TrackingWarning(UserWarning):
+    """What a training does cannot be logged any more; the training itself continues."""

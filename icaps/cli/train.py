@@ -90,6 +90,14 @@ def add_parser(commands: Commands) -> None:
         metavar="TEXT",
         help="store the explanation of this text after each epoch",
     )
+    train.add_argument(
+        "--log-to",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="log losses, scores and settings to tensorboard:FOLDER, mlflow, or mlflow:URI; may be "
+        "repeated. A tracker that fails does not end the training",
+    )
     add_queue(train)
     add_timeout(train)
     train.set_defaults(command=run)
@@ -159,8 +167,11 @@ def _fit_and_test(
     from icaps.train.examples import choose_examples, save_examples
     from icaps.train.parts import HELD_OUT, open_part
     from icaps.train.resume import delete_state
+    from icaps.train.tracking import open_tracker
 
     progress = Progress(sys.stderr)
+    name = Path(options.out).resolve().name
+    trackers = [open_tracker(tracker, name, progress.say) for tracker in options.log_to]
     place = resolve(options.data, progress)
     source = open_source(place, "train", **reading_options(options))
     for note in source.describe().notes if not distributed.rank() else ():
@@ -179,7 +190,7 @@ def _fit_and_test(
             **unlabelled_reading(reading_options(options)),
             log=lambda line: None if distributed.rank() else progress.say(line),
         )
-    callbacks: list[Callback] = [progress]
+    callbacks: list[Callback] = [progress, *trackers]
     if status is not None:
         callbacks += [status, SnapshotWriter(status.folder, options.watch, options.resume)]
     classifier = ICapsClassifier(model, train, options.vectors, options.device, callbacks)
@@ -213,6 +224,8 @@ def _fit_and_test(
             say_problems(test, "test")
             classifier.save(options.out)
             progress.say(describe_test(scores))
+            for tracker in trackers:
+                tracker.on_test(scores)
     if first:
         unseen = test or open_part(place, HELD_OUT, reading_options(options), options.out)
         classes = list(map(str, classifier.classes_))

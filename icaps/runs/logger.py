@@ -28,7 +28,7 @@ from icaps.runs.folder import (
     Status,
     find_runs,
 )
-from icaps.train.callbacks import Callback, Epoch, Step
+from icaps.train.callbacks import Callback, Epoch, RecentLoss, Step
 from icaps.train.signals import sigterm_as_interrupt
 
 STATUS_EVERY = 1.0  # seconds between two updates of the status
@@ -58,7 +58,7 @@ class StatusWriter(Callback):
         self._first: tuple[float, int] | None = None  # time and number of the first step
         self._steps = 0  # per epoch; the second training of self-training has another number
         self._last_status = self._last_line = 0.0  # times
-        self._line_at = (0, 0, 0.0)  # of the last line: epoch, step, mean loss of the epoch so far
+        self._loss = RecentLoss()  # since the last line
         self._write()
 
     def begin(self, limit: int | None) -> None:
@@ -86,7 +86,7 @@ class StatusWriter(Callback):
             eta=None,
             restarts=restarts,
         )
-        self._first, self._line_at = None, (0, 0, 0.0)
+        self._first, self._loss = None, RecentLoss()
         self._write()
 
     def on_step(self, step: Step) -> None:
@@ -102,7 +102,7 @@ class StatusWriter(Callback):
                 epochs=step.epochs,
                 step=step.step,
                 steps=step.steps,
-                loss=self._recent_loss(step),
+                loss=self._loss.at(step),
                 learning_rate=step.learning_rate,
                 texts_per_second=step.texts_per_second,
                 eta=self._seconds_left(now, done, step.epochs * step.steps),
@@ -163,13 +163,6 @@ class StatusWriter(Callback):
         self.status = dataclasses.replace(self.status, state=state)
         self._write()
 
-    def _recent_loss(self, step: Step) -> float:
-        """Mean loss since the last line, computed from the means since the start of the epoch."""
-        epoch, before, loss = self._line_at
-        if epoch != step.epoch or before >= step.step:
-            return step.loss
-        return (step.loss * step.step - loss * before) / (step.step - before)
-
     def _seconds_left(self, now: float, done: int, total: int) -> float | None:
         assert self._first is not None
         since, first = self._first
@@ -180,14 +173,14 @@ class StatusWriter(Callback):
             "epoch": step.epoch,
             "step": step.step,
             "steps": step.steps,
-            "loss": self._recent_loss(step),
+            "loss": self._loss.at(step),
             "learning_rate": step.learning_rate,
             "texts_per_second": step.texts_per_second,
             "memory": _peak_memory(),
             "time": time.time(),
         }
         self.folder.append(PROGRESS, line)
-        self._line_at = step.epoch, step.step, step.loss
+        self._loss.mark(step)
 
     def _write(self) -> None:
         self.folder.write_status(self.status)

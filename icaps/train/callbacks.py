@@ -5,6 +5,7 @@ Nothing here imports torch when it is run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,24 @@ class Step:
     texts_per_second: float
     learning_rate: float
     restarts: int = 0
+
+
+class RecentLoss:
+    """The mean loss since the last mark, from the means since the start of the epoch."""
+
+    def __init__(self) -> None:
+        self._mark = (0, 0, 0.0)  # epoch, step, mean loss of the epoch so far
+
+    def at(self, step: Step) -> float:
+        """The mean loss of the steps since the mark, or of the epoch if the mark is of another."""
+        epoch, before, loss = self._mark
+        if epoch != step.epoch or before >= step.step:
+            return step.loss
+        return (step.loss * step.step - loss * before) / (step.step - before)
+
+    def mark(self, step: Step) -> None:
+        """Sets the mark after a step."""
+        self._mark = step.epoch, step.step, step.loss
 
 
 @dataclass(frozen=True)
@@ -127,6 +146,31 @@ class Callback:
 
     Under torchrun only process 0 calls them.
     """
+
+    def on_start(self, settings: Mapping[str, Any]) -> None:
+        """Called by `ICapsClassifier.fit` before the training, when the data is read.
+
+        Args:
+            settings: Those of `ModelConfig` and `TrainConfig` by their names, and `classes`,
+                `training_texts` and `validation_texts`, their numbers.
+        """
+
+    def on_end(self, metrics: Mapping[str, Any]) -> None:
+        """Called at the end of `fit`, also if Ctrl-C ended the training.
+
+        Args:
+            metrics: `ICapsClassifier.metrics_`.
+        """
+
+    def on_failure(self, error: BaseException) -> None:
+        """Called if `fit` raises an error after `on_start`."""
+
+    def on_test(self, scores: Mapping[str, Any]) -> None:
+        """Called by `icaps train` with the scores of the test part, if there is one.
+
+        Args:
+            scores: As `evaluate.scores.evaluate` returns them.
+        """
 
     def on_log(self, line: str) -> None:
         """Called with each log message."""

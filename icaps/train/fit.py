@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,27 @@ def logger(callbacks: Sequence[Callback]) -> Callable[[str], None]:
                 callback.on_log(line)
 
     return log
+
+
+@contextmanager
+def reported(callbacks: Sequence[Callback], data: TrainingData) -> Iterator[None]:
+    """Calls `Callback.on_start` before a fit, and `on_failure` if it raises; as `logger`."""
+    callbacks = () if distributed.rank() else callbacks
+    settings = {
+        **dataclasses.asdict(data.recipe.model),
+        **dataclasses.asdict(data.recipe.train),
+        "classes": len(data.classes),
+        "training_texts": len(data.training),
+        "validation_texts": len(data.validation),
+    }
+    for callback in callbacks:
+        callback.on_start(settings)
+    try:
+        yield
+    except BaseException as error:
+        for callback in callbacks:
+            callback.on_failure(error)
+        raise
 
 
 def _add_text_vectors(
