@@ -31,12 +31,10 @@ from icaps.data.resolve import resolve
 from icaps.data.source import Source, open_source
 from icaps.data.unlabelled import TextRows, open_unlabelled
 from icaps.errors import DataError
-from icaps.evaluate.predictions import Predictions
 from icaps.explore.corrected_index import (
     CorrectedIndex,
     make_text_hashes,
     text_hashes_artifact,
-    with_labels_of,
     without_corrected,
 )
 from icaps.explore.index import Index, index_artifact, make_index
@@ -48,7 +46,12 @@ from icaps.explore.neighbours import (
     most_similar,
     sample_artifact,
 )
-from icaps.explore.predicted_rows import predict_rows, row_predictions
+from icaps.explore.predicted_rows import (
+    RowPredictions,
+    predict_rows,
+    row_predictions,
+    with_labels_of,
+)
 from icaps.explore.search import Query, search
 from icaps.explore.statistics import Coverage
 from icaps.explore.text_projection import SAMPLE, text_vectors
@@ -328,11 +331,12 @@ def coverage(data: Index, vectors: str) -> dict[str, Coverage]:
     return data.vector_coverage(set(load_vectors(vectors).key_to_index))
 
 
-def row_predictions_of(data: Index, model: ModelFolder) -> Predictions | None:
+def row_predictions_of(data: Index, model: ModelFolder) -> RowPredictions | None:
     """What a model predicts for each row; None if it was not computed yet and they are many.
 
     Raises:
-        DataError: The stored predictions are damaged.
+        DataError: The stored predictions are damaged, or the rows have several labels and the model
+            gives a text one.
     """
     artifact = row_predictions(models.load(model), models.fingerprint(model), data.given)
     if artifact.exists:
@@ -370,8 +374,8 @@ def _label_issues(home: Path, _artifact: Artifact[LabelIssues]) -> LabelIssues:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _row_predictions(
-    home: Path, model: ModelFolder, _artifact: Artifact[Predictions]
-) -> Predictions:
+    home: Path, model: ModelFolder, _artifact: Artifact[RowPredictions]
+) -> RowPredictions:
     predictions = _artifact.load()
     assert predictions is not None
     return predictions

@@ -34,11 +34,12 @@ def class_table(facts: Facts) -> pd.DataFrame:
 
 
 def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
-    """A bar per class and split: its share of the split, for the largest classes."""
+    """A bar per class and split: its share of the texts, for the largest classes."""
     sizes = table.groupby("class")["texts"].sum().sort_values(ascending=False)
     shown = table[table["class"].isin(sizes.index[:MOST_CLASSES])]
     splits = list(dict.fromkeys(table["split"]))
     rows = min(len(sizes), MOST_CLASSES) * len(splits)
+    of = "split" if len(splits) > 1 else "texts"
     return (
         alt.Chart(shown)
         .mark_bar(cornerRadiusEnd=2)
@@ -52,7 +53,7 @@ def class_bars(table: pd.DataFrame, ink: str) -> alt.Chart:
                 ),
             ),
             yOffset=alt.YOffset("split:N", sort=splits),
-            x=alt.X("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=5)),
+            x=alt.X("share:Q", title=f"share of the {of}", axis=alt.Axis(format="%", tickCount=5)),
             color=_split_color(splits),
             tooltip=[
                 alt.Tooltip("class:N", title="Class"),

@@ -16,10 +16,10 @@ from dashboard.widgets.data_picker import Choice
 from icaps.data.saved_slices import delete_slice, slices
 from icaps.data.uploads import delete_upload, uploads
 from icaps.errors import DataError
-from icaps.evaluate.predictions import Predictions
+from icaps.evaluate.multilabel import MultilabelPredictions
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
-from icaps.explore.predicted_rows import is_right
+from icaps.explore.predicted_rows import RowPredictions, is_right, predicted_labels
 from icaps.explore.search import Query
 from icaps.html import printable
 
@@ -72,7 +72,7 @@ def ask_delete(choice: Choice) -> None:
 
 def ask_rows(
     index: Index,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     model: ModelFolder | None,
     issues: LabelIssues | None = None,
 ) -> RowSelection:
@@ -85,7 +85,7 @@ def ask_rows(
     """
     with st.container(horizontal=True, key="row filters"):  # as many in a line as fit
         query = _ask_query(index)
-        prediction = ALL if index.multilabel else _ask_prediction(predictions)
+        prediction = _ask_prediction(predictions, index.multilabel)
     picked = _ask_picked(index)
     mask, name = None, ""
     doubted = prediction == LABEL_ISSUE
@@ -151,7 +151,7 @@ def selected(
     choice: Choice,
     index: Index,
     chosen: RowSelection,
-    predictions: Predictions | None = None,
+    predictions: RowPredictions | None = None,
     issues: LabelIssues | None = None,
 ) -> TextSelection:
     """The rows, to be carried to another page, saved, or given other labels."""
@@ -160,11 +160,11 @@ def selected(
         suggested["the suggested class"] = lambda: [
             index.classes[code] for code in issues.suggested[chosen.rows]
         ]
-    if predictions is not None:
-        suggested["the predicted class"] = lambda: [
-            "" if predictions.blank[row] else predictions.classes[predictions.predicted[row]]
-            for row in chosen.rows
-        ]
+    if predictions is not None and index.multilabel == isinstance(
+        predictions, MultilabelPredictions
+    ):
+        what = "the predicted classes" if index.multilabel else "the predicted class"
+        suggested[what] = lambda: predicted_labels(predictions, chosen.rows)
     return TextSelection(
         choice.key,
         chosen.origin["query"].get("split", ""),
@@ -232,17 +232,23 @@ def _ask_query(index: Index) -> Query:
     )
 
 
-def _ask_prediction(predictions: Predictions | None) -> str:
-    """One of ALL and LABEL_ISSUE, and with predictions of RIGHT and WRONG."""
-    kinds = [ALL, *([] if predictions is None else [RIGHT, WRONG]), LABEL_ISSUE]
+def _ask_prediction(predictions: RowPredictions | None, several: bool) -> str:
+    """One of ALL, RIGHT and WRONG with predictions, and LABEL_ISSUE with one label per text."""
+    judged = [] if predictions is None else [RIGHT, WRONG]
+    kinds = [ALL, *judged, *([] if several else [LABEL_ISSUE])]
     if st.session_state.get("rows judged", ALL) not in kinds:
         st.session_state["rows judged"] = ALL
+    if len(kinds) == 1:
+        return ALL
     chosen = st.segmented_control(
         "By prediction",
         kinds,
         default=ALL,
         key="rows judged",
-        help="Possible label errors: five linear models, each trained on four fifths of the rows, "
+        help="A text is predicted right if all its labels are predicted, and no others. Label "
+        "errors are looked for where a text has one label."
+        if several
+        else "Possible label errors: five linear models, each trained on four fifths of the rows, "
         "predict the rest. A label is doubted if a model that did not see it is as sure of another "
         "class as it is on average of rows with that label (Northcutt et al. 2021).",
         persist_state="session",

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from dashboard import error_boundary
 from dashboard.cache import data, models
 from dashboard.cache.data import DataKey
 from dashboard.explore import inputs, row_card
@@ -16,9 +17,9 @@ from dashboard.explore.inputs import RowSelection
 from dashboard.model_registry import ModelFolder
 from dashboard.widgets import background_task, downloads, layout, pager, shaded_text
 from icaps.data.label_sets import shown_label
-from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
+from icaps.explore.predicted_rows import RowPredictions, predicted_labels
 from icaps.html import printable
 from icaps.reports.files import to_csv
 from icaps.results import Explanation
@@ -33,7 +34,7 @@ _SEVERAL = "rows selected"  # in the session
 
 def load_predictions(
     index: Index, model: ModelFolder | None, arguments: Sequence[str]
-) -> Predictions | None:
+) -> RowPredictions | None:
     """The predictions of a model for all rows; if there are none, a button computes them.
 
     Raises:
@@ -41,8 +42,13 @@ def load_predictions(
     """
     if model is None:
         return None
-    if index.multilabel or models.load(model).multilabel_:
-        st.caption("By prediction, rows can be filtered where a text has one label.")
+    if index.multilabel and not models.load(model).multilabel_:
+        st.caption(
+            error_boundary.plain(
+                f"{model.name} gives a text one label, and these texts have several: its "
+                "predictions are neither right nor wrong. Choose a model of several labels."
+            )
+        )
         return None
     predictions = data.row_predictions_of(index, model)
     if predictions is None:
@@ -59,7 +65,7 @@ def show_rows(
     key: DataKey,
     index: Index,
     model: ModelFolder | None,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     chosen: RowSelection,
     issues: LabelIssues | None = None,
 ) -> RowSelection:
@@ -100,7 +106,7 @@ def show_table(
     index: Index,
     numbers: NDArray[np.int64],
     texts: Sequence[str],
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     key: str,
     issues: LabelIssues | None = None,
     height: int = _HEIGHT,
@@ -127,7 +133,7 @@ def _ask_several(
     index: Index,
     numbers: NDArray[np.int64],
     texts: Sequence[str],
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     chosen: RowSelection,
     issues: LabelIssues | None,
 ) -> RowSelection:
@@ -176,7 +182,7 @@ def row_table(
     index: Index,
     rows: NDArray[np.int64],
     texts: Sequence[str],
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     whole: bool = False,
     issues: LabelIssues | None = None,
 ) -> pd.DataFrame:
@@ -202,8 +208,10 @@ def row_table(
         }
     )
     if predictions is not None:
-        names = np.array(predictions.classes, dtype=object)[predictions.predicted[rows]]
-        table.insert(3, "predicted", np.where(predictions.blank[rows], "", names))
+        predicted = predicted_labels(predictions, rows)
+        if not whole:
+            predicted = [label and shown_label(label) for label in predicted]
+        table.insert(3, "predicted", predicted)
         table.insert(4, "probability", np.round(predictions.confidence[rows], 3))
     if issues is not None:
         names = np.array(index.classes, dtype=object)[issues.suggested[rows]]
@@ -216,7 +224,7 @@ def row_table(
 def to_csv_file(
     index: Index,
     numbers: NDArray[np.int64],
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     issues: LabelIssues | None = None,
 ) -> bytes:
     """All rows with their whole texts as CSV; beside the file, some thousand are in memory."""
@@ -230,7 +238,7 @@ def to_csv_file(
 
 def _show_files(
     index: Index,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     numbers: NDArray[np.int64],
     issues: LabelIssues | None,
 ) -> None:

@@ -17,8 +17,8 @@ from dashboard.model_registry import ModelFolder
 from dashboard.widgets import layout, progress_bar
 from dashboard.widgets.chart_card import ink
 from icaps.data.label_sets import format_label_set, shown_label
-from icaps.evaluate.predictions import Predictions
 from icaps.explore.index import Index
+from icaps.explore.predicted_rows import RowPredictions, predicted_labels
 from icaps.explore.search import Query
 from icaps.explore.text_projection import SAMPLE
 from icaps.html import printable
@@ -46,7 +46,7 @@ def show_map(
     key: DataKey,
     index: Index,
     model: ModelFolder | None,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     rows: NDArray[np.int64],
 ) -> None:
     """A point per row, for a sample of the rows, and beside it the picked rows and the open one."""
@@ -202,7 +202,7 @@ def _show_picked(
     key: DataKey,
     index: Index,
     model: ModelFolder,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     sample: NDArray[np.int64],
 ) -> None:
     """The picked rows, and the open row."""
@@ -274,7 +274,7 @@ def _predict(model: ModelFolder, texts: Sequence[str]) -> list[str]:
 def _point_table(
     index: Index,
     model: ModelFolder,
-    predictions: Predictions | None,
+    predictions: RowPredictions | None,
     rows: NDArray[np.int64],
     points: NDArray[np.float64],
 ) -> pd.DataFrame:
@@ -283,9 +283,8 @@ def _point_table(
     if predictions is None:
         predicted = _predict(model, texts)
     else:
-        names = np.array([*predictions.classes, _NO_CLASS], dtype=object)
-        codes = np.where(predictions.blank[rows], -1, predictions.predicted[rows])
-        predicted = names[codes].tolist()
+        labels = predicted_labels(predictions, rows)
+        predicted = [shown_label(label) if label else _NO_CLASS for label in labels]
     return pd.DataFrame(
         {
             "row": rows,

@@ -53,6 +53,8 @@ class MultilabelPredictions:
         thresholds: (J,), the least probability with which a class is predicted.
         blank: (texts,), whether a capsule network knows none of the words, so that no class is
             predicted; None if no text is blank.
+        other_labels: (texts,), number of labels that are none of the classes, so that they are
+            missed; None if there are none.
     """
 
     classes: tuple[str, ...]
@@ -60,6 +62,7 @@ class MultilabelPredictions:
     probabilities: NDArray[np.floating[Any]]
     thresholds: NDArray[np.floating[Any]]
     blank: NDArray[np.bool_] | None = None
+    other_labels: NDArray[np.integer[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -95,6 +98,8 @@ class MultilabelPredictions:
         wrong = np.zeros(len(self), np.int32)
         for rows, labels, predicted in self.blocks():
             wrong[rows] = (labels != predicted).sum(1)
+        if self.other_labels is not None:
+            wrong += self.other_labels.astype(np.int32)
         return wrong
 
     @cached_property
@@ -173,7 +178,7 @@ class MultilabelPredictions:
             return self
         order = [self.classes.index(name) for name in classes]
         columns = self.labels[:, order], self.probabilities[:, order], self.thresholds[order]
-        return MultilabelPredictions(tuple(classes), *columns, self.blank)
+        return MultilabelPredictions(tuple(classes), *columns, self.blank, self.other_labels)
 
     def names(self, row: NDArray[np.bool_]) -> list[str]:
         """The names of the classes in a row (J,)."""

@@ -22,7 +22,6 @@ from icaps.data.class_names import sorted_labels
 from icaps.data.label_sets import classes_of
 from icaps.data.row_labels import corrected_label
 from icaps.data.text_hash import text_hash
-from icaps.evaluate.predictions import UNKNOWN_CLASS, Predictions
 from icaps.explore.distinctive_words import ClassCounts, DistinctiveWord, read_distinctive
 from icaps.explore.index import Index, code_sets, count_classes
 from icaps.explore.label_issues import LabelIssues
@@ -128,13 +127,6 @@ class CorrectedIndex(Index):
             path = Path(folder) / "distinctive.parquet"
             counts.write(path, list(words))
             return [read_distinctive(path, code) for code in range(len(self.classes))]
-
-
-def with_labels_of(predictions: Predictions, index: Index) -> Predictions:
-    """The predictions for the rows of a data set, with the labels that an index has."""
-    number = {name: code for code, name in enumerate(predictions.classes)}
-    codes = np.array([number.get(name, UNKNOWN_CLASS) for name in index.distinct], np.int32)
-    return dataclasses.replace(predictions, labels=codes[index.labels])
 
 
 def without_corrected(issues: LabelIssues, index: CorrectedIndex) -> LabelIssues:

@@ -824,6 +824,10 @@ def test_the_largest_classes_are_drawn() -> None:
     (rows,) = chart["datasets"].values()
     assert [row["class"] for row in rows] == names[20:]
     assert chart["encoding"]["y"]["sort"] == names[:19:-1]
+    assert chart["encoding"]["x"]["title"] == "share of the texts"
+    facts = facts_of(split("train", 8, (6, 2)), split("test", 4, (2, 2)))
+    chart = charts.class_bars(charts.class_table(facts), "#111111").to_dict()
+    assert chart["encoding"]["x"]["title"] == "share of the split"
 
 
 def test_short_texts_have_one_bin_per_length() -> None:

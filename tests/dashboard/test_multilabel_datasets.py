@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.explore.inputs import ALL, RIGHT, WRONG
+from icaps.classifier import ICapsClassifier
+from icaps.data.label_sets import label_set
 from icaps.data.saved_slices import slices
 from icaps.data.source import open_source
 from tests.dashboard.run_folders import run
 from tests.dashboard.visitor import errors, page_html
+from tests.evaluate.test_label_set_predictions import labelled
+from tests.several_labels import NORMS, with_thresholds
 
 KINDS = [["weather"], ["food", "long"], [], ["weather", "food"], ["food"], ["weather", "long"]]
 TEXTS = [
@@ -46,9 +51,11 @@ def table(path: Path, rows: Any) -> Path:
     return path
 
 
-def open_data(path: Path, tab: str = "Overview") -> AppTest:
+def open_data(path: Path, tab: str = "Overview", model: str = "") -> AppTest:
     at = AppTest.from_file(str(Path("dashboard/Home.py").resolve()), default_timeout=60)
     at.query_params["data"] = str(path)
+    if model:
+        at.query_params["model"] = model
     at.switch_page("../pages/datasets.py")
     at.session_state["data_tabs"] = tab
     return run(at)
@@ -109,6 +116,33 @@ def test_rows_by_class(lists: Path) -> None:
     source = open_source(saved.path)
     assert source.describe().multilabel
     assert [label for _, label in source.pairs()][:2] == ['["food", "long"]', '["long", "weather"]']
+
+
+def test_rows_by_prediction(models: Path, classifier: ICapsClassifier, tmp_path: Path) -> None:
+    several = with_thresholds(classifier, NORMS)
+    several.save(models / "several")
+    pairs = labelled()
+    path = tmp_path / "sets.jsonl"
+    rows = [{"text": text, "label": list(label_set(label) or ())} for text, label in pairs if text]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    predicted = several.predict_labels([row["text"] for row in rows])
+    wrong = [n for n, row in enumerate(rows) if {*row["label"]} != {*predicted[n]}]
+    at = open_data(path, "Rows", model="several")
+    assert not errors(at)
+    control = at.button_group(key="rows judged")
+    assert control.options == [ALL, RIGHT, WRONG]  # no label errors
+    control.select(WRONG)
+    run(at)
+    listed = shown(at)
+    assert listed["row"].tolist() == wrong
+    assert listed["predicted"].tolist() == [", ".join(predicted[n]) or "no class" for n in wrong]
+    assert listed["probability"].between(0, 1).all()
+    at = open_tab(at, "Map")
+    assert not errors(at)
+    at = open_data(path, "Rows", model="small")
+    assert not errors(at)
+    assert "small gives a text one label, and these texts have several" in captions(at)
+    assert "rows judged" not in {group.key for group in at.get("button_group")}
 
 
 def test_other_tabs(lists: Path) -> None:

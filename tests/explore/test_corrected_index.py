@@ -14,12 +14,11 @@ from icaps.explore.corrected_index import (
     labels_by_hash,
     make_text_hashes,
     text_hashes_artifact,
-    with_labels_of,
     without_corrected,
 )
 from icaps.explore.label_issues import confident_issues
 from icaps.explore.near_duplicates import find_duplicates
-from icaps.explore.predicted_rows import predict_rows
+from icaps.explore.predicted_rows import predict_rows, with_labels_of
 from icaps.explore.search import Query, search
 from tests.conftest import make_texts
 from tests.explore.indexed import indexed, write

@@ -1,6 +1,7 @@
 """Rows whose label a model contradicts."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,14 +9,26 @@ import numpy as np
 import pytest
 
 from icaps.classifier import ICapsClassifier
+from icaps.data.label_file import GivenLabel, LabelFile, load_corrections
+from icaps.data.label_sets import format_label_set, label_set
 from icaps.errors import DataError
 from icaps.evaluate import predictions as predictions_module
+from icaps.evaluate.multilabel import MultilabelPredictions
 from icaps.evaluate.predictions import UNKNOWN_CLASS, Predictions
 from icaps.explore import index as index_module
-from icaps.explore.index import Index
-from icaps.explore.predicted_rows import is_right, predict_rows, row_predictions
+from icaps.explore.corrected_index import CorrectedIndex, make_text_hashes
+from icaps.explore.index import Index, make_index
+from icaps.explore.predicted_rows import (
+    is_right,
+    predict_rows,
+    predicted_labels,
+    row_predictions,
+    with_labels_of,
+)
 from tests.conftest import make_texts
+from tests.evaluate.test_label_set_predictions import labelled
 from tests.explore.indexed import indexed, write
+from tests.several_labels import NORMS, with_thresholds
 
 WEIGHTS = "0123456789abcdef0123456789abcdef"
 
@@ -145,3 +158,46 @@ def test_a_blank_text_is_never_right() -> None:
     blank = Predictions(("a", "b"), np.array([0]), np.zeros((1, 2)))
     assert blank.correct.tolist() == [True]  # the first class, as `predict` returns
     assert is_right(blank).tolist() == [False]
+
+
+def test_several_labels_per_text(
+    classifier: ICapsClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = with_thresholds(classifier, NORMS)
+    texts = [text or "zzzz qqqq" for text, _ in labelled()]
+    sets = [{*(label_set(label) or ())} for _, label in labelled()]
+    sets[3] = {*several.predict_labels(texts)[3], "Stars"}  # a class that the model lacks
+    rows = [{"text": t, "label": sorted(s)} for t, s in zip(texts, sets, strict=True)]
+    place = tmp_path / "sets.jsonl"
+    place.write_text("\n".join(map(json.dumps, rows)))
+    index = make_index(place, {})
+    made = predict_rows(several, WEIGHTS, index)
+    assert isinstance(made, MultilabelPredictions)
+    predicted = [set(names) for names in several.predict_labels(texts)]
+    right = [a == b for a, b in zip(predicted, sets, strict=True)]
+    right[-1] = False  # without a known word
+    assert is_right(made).tolist() == right
+    assert 0 < sum(right) < len(right)
+    assert made.wrong[3] == 1  # the class that it lacks
+    some = np.array([3, len(texts) - 1, 0])
+    names = [format_label_set(predicted[n]) for n in some]
+    assert predicted_labels(made, some) == [names[0], "", names[2]]
+    # Other thresholds are other predictions of the same weights.
+    eager = predict_rows(with_thresholds(classifier, (0.1, 0.1, 0.1)), WEIGHTS, index)
+    assert eager.predicted.sum() > made.predicted.sum()
+    # A correction changes what is right, and not what is predicted.
+    file = LabelFile(tmp_path / "labels.jsonl")
+    file.add([GivenLabel(texts[3], names[0])])
+    corrections = load_corrections(file.path)
+    corrected = CorrectedIndex(index, make_text_hashes(index), corrections)
+    now = is_right(with_labels_of(made, corrected))
+    assert now.tolist() == [n == 3 or one for n, one in enumerate(right)]
+
+
+def test_a_model_of_one_label_refuses_rows_of_several(
+    classifier: ICapsClassifier, tmp_path: Path
+) -> None:
+    place = tmp_path / "sets.jsonl"
+    place.write_text('{"text": "oven", "label": ["a", "b"]}\n{"text": "sail", "label": ["a"]}')
+    with pytest.raises(DataError, match="several labels per text"):
+        predict_rows(classifier, WEIGHTS, make_index(place, {}))
