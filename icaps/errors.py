@@ -25,6 +25,10 @@ class RunError(ICapsError):
     """A run cannot be started, stopped or deleted, or another process is using its folder."""
 
 
+class WorkerError(ICapsError):
+    """A worker process ended before its work was done."""
+
+
 class CheckpointError(ICapsError):
     """A checkpoint folder is missing, damaged, of another format version, or not a checkpoint."""
 

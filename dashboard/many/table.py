@@ -193,11 +193,10 @@ def _largest_words(part: Reasons, shares: NDArray[np.floating[Any]]) -> list[str
     """The words of each text whose shares (T,) are largest, for or against, with their shares."""
     tokens = part.batch.tokens
     assert tokens.spans is not None
-    text = np.repeat(np.arange(len(part.texts)), tokens.words_per_text)
-    order = np.lexsort((-np.abs(shares), text))  # text after text, the largest share first
-    rank = np.arange(len(order)) - tokens.word_offsets[text]
-    shown = order[(rank < MOST_WORDS) & (shares[order].round(_DIGITS) != 0)]
-    columns = (text[shown], *tokens.spans[shown].T, shares[shown])
+    text, word = part.largest_words(shares, MOST_WORDS)
+    shown = shares[word].round(_DIGITS) != 0
+    text, word = text[shown], word[shown]
+    columns = (text, *tokens.spans[word].T, shares[word])
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     words = (f"{part.texts[n][start:end]} {_signed(share)}" for n, start, end, share in rows)
     return _joined([row[0] for row in rows], words, len(part.texts))

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from icaps.cli import explain_data
 from icaps.cli.options import (
     Commands,
     add_explain_options,
@@ -59,16 +60,21 @@ def add_parser(commands: Commands) -> None:
         help="why the explained class rather than CLASS: what each word adds to their difference",
     )
     add_mute(parser)
+    explain_data.add_options(parser)
     parser.add_argument(
         "--format",
         choices=(TEXT, *REPORT_FORMATS),
         help="text: lines for a terminal (default); all others: a report on one text",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="write the report to FILE; its suffix may give the format"
+        "--out",
+        metavar="FILE",
+        help="write the report to FILE, or all rows of --data; its suffix may give the format",
     )
     parser.add_argument(
-        "--encoding", metavar="NAME", help="encoding of standard input, such as utf-8 or cp1252"
+        "--encoding",
+        metavar="NAME",
+        help="encoding of standard input, or of --data, such as utf-8 or cp1252",
     )
     parser.add_argument(
         "texts",
@@ -80,7 +86,9 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explains the texts of the arguments, or those of standard input."""
+    """Explains the texts of the arguments, of files, or of standard input."""
+    if options.data is not None:
+        return explain_data.run(options)
     from icaps.terminal import escape, shows_color
     from icaps.trained_model import TrainedModel
 

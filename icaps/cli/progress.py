@@ -132,10 +132,11 @@ class Progress(Callback):
             self._say_share(before, max(self._texts_expected, self._texts_read))
 
     def _say_share(self, before: int, total: int) -> None:
-        """Writes how many of all texts were processed, and how long the others will take."""
+        """Writes how many texts were processed, how fast, and how long the others will take."""
         done = self._texts_read
         if done == 0 or 100 * before // total == 100 * done // total:
             return
-        left = (time.monotonic() - self._texts_started) * (total - done) / done
-        ending = f", {duration(left)} left" if done < total else ""
-        self.say(f"{done:,} of {total:,} texts{ending}")
+        taken = time.monotonic() - self._texts_started
+        speed = f", {done / taken:,.0f} texts/s" if taken else ""
+        left = f", {duration(taken * (total - done) / done)} left" if done < total else ""
+        self.say(f"{done:,} of {total:,} texts{speed}{left}")

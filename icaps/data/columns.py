@@ -118,7 +118,7 @@ def choose_columns(
         FileError: A given column does not exist.
     """
     about = table.about
-    _check_given(about, text, label.columns)
+    check_given(about, text, label.columns)
     text, labels = tuple(text), label.columns
     if train is not None:
         text, labels = _as_in_training(table, text, labels, train)
@@ -180,7 +180,8 @@ def choose_text(
     return about, roles.labels if known else ()
 
 
-def _check_given(about: FileDescription, text: Sequence[str], labels: Sequence[str]) -> None:
+def check_given(about: FileDescription, text: Sequence[str], labels: Sequence[str] = ()) -> None:
+    """Raises FileError if the table lacks a column that the user named, or has two of its name."""
     for name in (*text, *labels):
         if name not in about.columns:
             reason = f"it has no column {name!r}: {_listed(about)}."

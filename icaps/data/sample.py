@@ -15,11 +15,16 @@ import pyarrow.parquet as pq
 from icaps.data.label_sets import names_in
 from icaps.data.problems import Problem
 from icaps.data.raw_table import FileDescription
-from icaps.data.records import Record
 from icaps.data.source import Source
 from icaps.data.streams import data_file
 
-_BY_LINES = ("CSV", "TSV", "JSON Lines", "fastText")  # formats whose rows are lines
+_BY_LINES = (
+    "CSV",
+    "TSV",
+    "JSON Lines",
+    "fastText",
+    "lines of text",
+)  # formats whose rows are lines
 _INTERVAL = 256  # texts between two checks of the time
 _SPACED = 2_000  # maximum number of texts in an evenly spaced sample
 _FRACTION = 2**64  # of 64-bit fractions
@@ -137,7 +142,7 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
         DataError: A file cannot be read, or there is no text.
     """
     files = source.describe().files
-    bounded = _is_parquet(files) or all(file.format in _BY_LINES for file in files)
+    bounded = can_estimate_total(files)
     reservoir = Reservoir[tuple[str, str]](size, seed)
     spaced = SpacedSample()
     distinct = Counter[str]()
@@ -150,7 +155,7 @@ def draw_sample(source: Source, size: int, seconds: float, seed: int = 0) -> Sam
         reservoir.add((item.text, item.label))
         spaced.add(item.text)
         if bounded and reservoir.seen % _INTERVAL == 0 and time.monotonic() > end:
-            total = _count(files, item, reservoir.seen)
+            total = estimate_total(files, item.file, item.line, reservoir.seen)
             break
     if not reservoir.seen:
         raise source.empty_error()
@@ -182,18 +187,31 @@ def count_texts(source: Source, seconds: float = 0.5) -> int:
     return draw_sample(source, 0, seconds).total
 
 
+def can_estimate_total(files: Sequence[FileDescription]) -> bool:
+    """Whether `estimate_total` is possible without reading files as texts to their end."""
+    return _is_parquet(files) or all(file.format in _BY_LINES for file in files)
+
+
+def estimate_total(files: Sequence[FileDescription], file: str, line: int, seen: int) -> int:
+    """The number of texts of files, of which `seen` were read up to a line of one of the files.
+
+    It is that of Parquet's metadata, or is estimated from the share of bytes that was read.
+
+    Args:
+        files: For which `can_estimate_total` is true.
+        file, line: The place of the last text that was read.
+        seen: The number of texts that were read.
+    """
+    if _is_parquet(files):
+        return sum(pq.read_metadata(each.file).num_rows for each in files)
+    sizes = [Path(each.file).stat().st_size for each in files]
+    place = [each.file for each in files].index(file)
+    read = sum(sizes[:place]) + sizes[place] * _share_before(Path(file), line)
+    return max(seen, round(seen * sum(sizes) / read))
+
+
 def _is_parquet(files: Sequence[FileDescription]) -> bool:
     return all(file.format == "Parquet" and not file.compression for file in files)
-
-
-def _count(files: Sequence[FileDescription], last: Record, seen: int) -> int:
-    """The number of all texts, when `seen` were read up to `last`."""
-    if _is_parquet(files):
-        return sum(pq.read_metadata(file.file).num_rows for file in files)
-    sizes = [Path(file.file).stat().st_size for file in files]
-    place = [file.file for file in files].index(last.file)
-    read = sum(sizes[:place]) + sizes[place] * _share_before(Path(last.file), last.line)
-    return max(seen, round(seen * sum(sizes) / read))
 
 
 def _share_before(path: Path, line: int) -> float:

@@ -117,6 +117,22 @@ class Reasons:
         covered: Weights = np.divide(sums, scores, out=np.zeros_like(sums), where=scores > 0)
         return covered
 
+    def largest_words(self, shares: Weights, count: int) -> tuple[Numbers, Numbers]:
+        """The words of each text whose shares are largest, for or against, the largest first.
+
+        Args:
+            shares: (T,), such as `word_shares`.
+            count: Number of words per text at most.
+
+        Returns:
+            Numbers (n,) of texts in the batch, in order, and of words among all words of the batch.
+        """
+        tokens = self.batch.tokens
+        text = np.repeat(np.arange(len(self.texts)), tokens.words_per_text)
+        order = np.lexsort((-np.abs(shares), text))
+        rank = np.arange(len(order)) - tokens.word_offsets[text]
+        return text[rank < count], order[rank < count]
+
     def spell(self) -> list[str]:
         """The K-grams as strings, in the order of `kgrams`."""
         text, start, end = (column.tolist() for column in self.kgrams[:3])

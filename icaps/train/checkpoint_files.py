@@ -142,3 +142,14 @@ def weights_fingerprint(checkpoint: str | Path) -> str:
         return content.hexdigest()
     except OSError as error:
         raise CheckpointError(f"The weights in {checkpoint} cannot be read: {error}") from error
+
+
+def model_fingerprint(checkpoint: str | Path) -> str:
+    """SHA-256 of all that the explanations of a checkpoint depend on.
+
+    Raises:
+        CheckpointError: A file of it cannot be read.
+    """
+    files = [read_text(Path(checkpoint) / name) for name in (CONFIG, VOCABULARY, CLASSES)]
+    content = "\0".join([weights_fingerprint(checkpoint), *files])
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ModelConfig
+from icaps.processes import exit_with_parent
 from icaps.text.batch import TokenBatch
 from icaps.text.sentences import encode
 from icaps.text.vocabulary import Vocabulary
@@ -127,16 +127,8 @@ def _start_worker(vocabulary: Vocabulary, config: ModelConfig) -> None:
     """Sends the vocabulary to a worker once."""
     global _encode_chunk
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the workers themselves use all cores
-    Thread(target=_exit_with_parent, daemon=True).start()
+    exit_with_parent()
     _encode_chunk = partial(encode, vocabulary, config=config, spans=False)
-
-
-def _exit_with_parent() -> None:
-    """Ends a worker whose parent was killed, as it would wait for texts forever."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _encode_in_worker(texts: list[str]) -> TokenBatch:

@@ -25,8 +25,8 @@ def test_a_line_per_percent_with_the_time_left(clock: list[float]) -> None:
         clock[0] += 0.5
         bar.on_texts(10)  # 20 texts per second
     lines = stream.getvalue().splitlines()
-    assert lines[0] == "20 of 2,000 texts, 2 min left"
-    assert lines[-1] == "1,000 of 2,000 texts, 50 s left"
+    assert lines[0] == "20 of 2,000 texts, 20 texts/s, 2 min left"
+    assert lines[-1] == "1,000 of 2,000 texts, 20 texts/s, 50 s left"
     assert len(lines) == 50
 
 

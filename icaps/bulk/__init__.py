@@ -1,0 +1,1 @@
+"""Explanations of any number of texts: as columns, from files to files, and on other engines."""
