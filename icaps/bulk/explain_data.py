@@ -152,11 +152,12 @@ class _Tasks:
 
     def _expect(self, last: TextRow) -> None:
         """Reports the number of rows that are not done, when they were read up to `last`."""
-        if self.resumed:
-            self._progress.say(f"{self.resumed:,} texts are done already")
+        if self._done:
+            self._progress.say(f"{len(self._done):,} parts are done already")
         if last.line is not None and can_estimate_total(self._files):
             total = estimate_total(self._files, last.file, last.line, self.rows)
-            self._progress.expect_texts(total - self.resumed)
+            done = round(len(self._done) * self.rows / self.parts)
+            self._progress.expect_texts(total - done)
 
 
 def _load_explainer(
