@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from icaps.classifier import ICapsClassifier
     from icaps.config import ExplainOptions, ModelConfig, TrainConfig
+    from icaps.portable.onnx_runner import OnnxClassifier
     from icaps.results import Explanation
     from icaps.trained_model import TrainedModel
 
@@ -25,6 +26,7 @@ __all__ = [
     "Explanation",
     "ICapsClassifier",
     "ModelConfig",
+    "OnnxClassifier",
     "TrainConfig",
     "TrainedModel",
     "load",
@@ -35,6 +37,7 @@ _MODULES = {
     "Explanation": "icaps.results",
     "ICapsClassifier": "icaps.classifier",
     "ModelConfig": "icaps.config",
+    "OnnxClassifier": "icaps.portable.onnx_runner",
     "TrainConfig": "icaps.config",
     "TrainedModel": "icaps.trained_model",
 }

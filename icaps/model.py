@@ -195,16 +195,21 @@ class HierarchicalAttention(TrainableAttention):
         super().__init__(num_capsules, region_dim, query_dim)
         shape = num_capsules, query_dim, query_dim
         self.sentence_key_weight = nn.Parameter(torch.empty(shape))  # W~^k_i
-        self.sentence_value_weight = nn.Parameter(torch.eye(query_dim).expand(shape).clone())
+        self.sentence_value_weight = nn.Parameter(torch.zeros(shape))
+        # Not by torch.eye, which on "meta" imports torch's compiler, as a checkpoint is loaded.
+        self.sentence_value_weight.detach().diagonal(dim1=1, dim2=2).fill_(1)
         nn.init.normal_(self.sentence_key_weight, std=1 / math.sqrt(query_dim))
+
+    def sentence_queries(self) -> Tensor:
+        """W~^k_i^T h_i / sqrt(d_q) (I, d_s): queries in the space of sentence embeddings."""
+        return _fold(self.primary_queries, self.sentence_key_weight)
 
     def join_sentences(
         self, embeddings: Tensor, attention: Tensor, sentences_per_text: NDArray[np.int64]
     ) -> AttentionOutput:
         """Primary capsules pc_i (B, I, d_p) by attention to sentences s^i_m (S, I, d_s)."""
-        queries = _fold(self.primary_queries, self.sentence_key_weight)  # (I, d_s)
         # h_i^T k~^i_m / sqrt(d_q) (S, I), with the keys k~^i_m = W~^k_i s^i_m of eq. 13
-        scores = torch.einsum("sid,id->si", embeddings, queries)
+        scores = torch.einsum("sid,id->si", embeddings, self.sentence_queries())
         layout = lay_out(sentences_per_text, 1, embeddings.device)  # a text is a row of sentences
         rho = layout.softmax(scores.index_select(0, layout.source))  # rho^i_m (C, I), eq. 14
         values = embeddings.transpose(1, 2).index_select(0, layout.source)  # (C, d_s, I)

@@ -1,6 +1,7 @@
 """The choice of the model in the sidebar, with facts about it."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder, default_model, find_models
 from icaps.classifier import ICapsClassifier
 from icaps.html import escape
+from icaps.portable import onnx_export
 from icaps.portable.live_page import live_page
 from icaps.portable.packed_network import obstacle
 from icaps.text.vocabulary import Vocabulary
@@ -41,6 +43,7 @@ def choose_model() -> ModelFolder | None:
         ):
             st.html(_facts(model, classifier))
             _offer_live_page(model, classifier)
+            _offer_onnx(model, classifier)
     url_state.publish_weights(name, models.fingerprint(model))
     return model
 
@@ -72,6 +75,22 @@ def _offer_live_page(model: ModelFolder, classifier: ICapsClassifier) -> None:
         icon=":material/html:",
         on_click="ignore",
         key="live_page",
+    )
+
+
+def _offer_onnx(model: ModelFolder, classifier: ICapsClassifier) -> None:
+    """A button for the model as ONNX, if the package that writes it is installed."""
+    if find_spec("onnx") is None or onnx_export.obstacle(classifier):
+        return
+    st.download_button(
+        "The model as ONNX",
+        lambda: onnx_export.onnx_archive(classifier),
+        f"{model.path.name}_onnx.zip",
+        "application/zip",
+        help="A folder that icaps.OnnxClassifier reads to predict and explain without torch.",
+        icon=":material/folder_zip:",
+        on_click="ignore",
+        key="onnx",
     )
 
 
