@@ -1,1 +1,1 @@
-"""A trained model outside of Python: one HTML file that explains texts by itself."""
+"""A trained model outside of this library: one HTML file that explains texts by itself, MLflow."""
