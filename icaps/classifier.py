@@ -192,6 +192,13 @@ class ICapsClassifier(TrainedModel, ClassifierMixin, SettingsEstimator):  # type
         """
         return indicator_matrix(y, self._labels()).astype(np.int64)
 
+    def _html_repr(self) -> str:
+        """The model once there is one; before, the parameters, as of other estimators."""
+        if hasattr(self, "network_"):
+            return super()._html_repr()
+        parameters: str = SettingsEstimator._html_repr(self)
+        return parameters
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True

@@ -309,6 +309,24 @@ class TrainedModel(HubMixin):
         except (ConfigError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{Path(folder) / EDITS} is damaged ({error}).") from error
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: classes, scores, capsules and settings."""
+        return self._html_repr()
+
+    def _html_repr(self) -> str:  # the name by which scikit-learn shows estimators
+        from icaps.model_html import model_html
+
+        return model_html(
+            self._class_names,
+            self.vocabulary_.trained_words,
+            self.capsule_labels_,
+            (self.network_.config, self.train_config_),
+            self.metrics_,
+            several=self.multilabel_,
+            muted=self.muted_,
+            edits=[str(edit) for edit in self.edits_],
+        )
+
     @classmethod
     def _without_model(cls, checkpoint: Checkpoint, device: str) -> Self:
         """A new object for what is in a checkpoint."""

@@ -1,1 +1,1 @@
-"""A trained model outside of this library: one HTML file that explains texts by itself, MLflow."""
+"""A trained model elsewhere: one HTML file that explains texts by itself, and a model of MLflow."""

@@ -24,13 +24,13 @@ from icaps.train.checkpoint_files import (
     weights_fingerprint,
 )
 from icaps.train.masking import MASKED_WORDS
+from icaps.train.metrics import SCORES, known_scores, scores_line, validation_scores
 from icaps.train.parts import HELD_OUT
 from icaps.train.result_warnings import warnings_of
 
 README = "README.md"
 TASK = "text-classification"
 TAGS = ("capsule-network", "explainable-ai", "icaps", "interpretability")
-_SCORES = ("accuracy", "macro_f1", "micro_f1")  # as far as an evaluation has them
 _USAGE = """\
 from icaps import ICapsClassifier
 
@@ -101,8 +101,8 @@ def _facts(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Any]:
         "several": MULTILABEL in config,
         "settings": config["model"],
         "vocabulary": metrics.get("vocabulary_size"),
-        "tested": _scores_in(metrics.get("test")),
-        "validated": _scores_in({"accuracy": metrics.get("validation_accuracy")}),
+        "tested": scores_line(metrics.get("test")),
+        "validated": scores_line(validation_scores(metrics)),
         "interrupted": metrics.get("interrupted") is True,
         "masked_words": metrics.get(MASKED_WORDS, []),
         "edits": len(edits),
@@ -127,7 +127,7 @@ def _metadata(
             dataset_name=dataset,
             dataset_split=part or None,
             metric_type="f1" if score.endswith("f1") else score,
-            metric_name=score.replace("_", " "),
+            metric_name=SCORES[score],
             metric_value=value,
         )
         for dataset, part, score, value in _independent_scores(card, metrics)
@@ -155,10 +155,4 @@ def _independent_scores(
         if data["part"] == HELD_OUT or (leak and leak["training"]):
             return []
         dataset, part, scores = data["name"], data["part"], card.facts["evaluation"]
-    return [(dataset, part, score, value) for score, value in _scores_in(scores).items()]
-
-
-def _scores_in(values: Any) -> dict[str, float]:
-    """The scores of an evaluation; metrics of a checkpoint may hold anything."""
-    known = values if isinstance(values, Mapping) else {}
-    return {name: known[name] for name in _SCORES if isinstance(known.get(name), float)}
+    return [(dataset, part, score, value) for score, value in known_scores(scores).items()]

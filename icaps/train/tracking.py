@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from icaps.errors import ConfigError, TrackingWarning
 from icaps.train.callbacks import Callback, Epoch, RecentLoss, Step
+from icaps.train.metrics import known_scores
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 EVERY = 10  # steps from one point of the loss to the next
 TENSORBOARD, MLFLOW = "tensorboard", "mlflow"
-_SCORES = ("accuracy", "macro_f1", "micro_f1")  # of a test, as far as it has them
 _LAST_WAIT = 60.0  # seconds for what is not sent when a training ends
 _FINISHED, _STOPPED, _FAILED = "FINISHED", "KILLED", "FAILED"  # states of MLflow
 
@@ -131,7 +131,7 @@ class TrackingCallback(Callback):
 
     def on_test(self, scores: Mapping[str, Any]) -> None:
         """Logs the scores of a test."""
-        values = {f"{name}/test": scores[name] for name in _SCORES if name in scores}
+        values = {f"{name}/test": value for name, value in known_scores(scores).items()}
         self._attempt(lambda: self._log(values, self._epoch))
         self._attempt(lambda: self._close(_FINISHED))
 

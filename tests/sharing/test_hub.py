@@ -151,7 +151,7 @@ def test_a_readme_without_a_card_says_what_is_known(
     tested.save_pretrained(folder)  # replaces the README
     metadata, text = readme((folder / "README.md").read_bytes())
     values = {m["name"]: m["value"] for m in metadata["model-index"][0]["results"][0]["metrics"]}
-    assert values == {"accuracy": 0.875, "macro f1": 0.5}
+    assert values == {"accuracy": 0.875, "macro F1": 0.5}
     assert "accuracy 87.50%, macro F1 50.00%." in text
     assert ICapsClassifier.from_pretrained(folder, device="cpu").metrics_ == tested.metrics_
 
