@@ -13,6 +13,7 @@ TOO_LONG.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from benchmarks import hostile_input as hostile
 from icaps.classifier import ICapsClassifier
@@ -38,11 +40,14 @@ from icaps.errors import ICapsError
 from icaps.html import printable
 from icaps.interpret.global_view import DataReference, load_view, make_view, save_view
 from icaps.reports.global_report import GlobalReport
+from icaps.service.app import create_app
+from icaps.service.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "dashboard" / "Home.py"
 TOO_LONG = 60.0  # seconds for one input
 SECRET = "QUILLMARSH"  # content of a file that a confined app must not read
+_STATUSES = {200, 307, 400, 404, 405, 408, 413, 415, 422}
 _SHOWN = 5  # failures printed per kind
 _WRITING = ("w", "a", "x", "+")
 _PROCESSES = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
@@ -255,6 +260,106 @@ def _named_by_links(place: Path) -> tuple[str, ...]:
         *("owner/name", "ag_news", "synthetic", "Upload a file …", "A path or a name …"),
         *("a\0b", "x" * 5_000, "a/" * 2_000, "every class", "the predicted class", "World"),
     )
+
+
+def fuzz_requests(classifier: ICapsClassifier, count: int, rng: random.Random) -> Outcome:
+    """Sends requests to the service: each has an answer, and an error is a sentence."""
+    outcome = Outcome("requests")
+    limits = Limits(texts=20, characters=4_000, body=100_000, answer=2_000_000)
+    app = create_app({"small": classifier}, limits)
+    loop = asyncio.new_event_loop()
+
+    def one(method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+        status, content = loop.run_until_complete(_exchange(app, method, path, headers, body, rng))
+        outcome.counts[f"status {status}"] += 1
+        assert status in _STATUSES, f"status {status}: {content[:300]!r}"
+        if status not in (200, 307):
+            error = json.loads(content)["error"]
+            assert 10 <= len(error) < 600 or error == "Not Found", f"error {error!r}"
+        elif path in ("/predict", "/explain"):
+            json.loads(content.decode(), parse_constant=_refuse)
+
+    lifespan = app.router.lifespan_context(app)
+    loop.run_until_complete(lifespan.__aenter__())
+    for number in range(count):
+        request = hostile.request(rng)
+        what = f"{number} {request[:3]} {request[3][:100]!r}"
+        outcome.run(what, lambda request=request: one(*request))
+    loop.run_until_complete(lifespan.__aexit__(None, None, None))
+    loop.close()
+    return outcome
+
+
+async def _exchange(
+    app: Any, method: str, path: str, headers: dict[str, str], body: bytes, rng: random.Random
+) -> tuple[int, bytes]:
+    """The status and content of an answer, to a body that arrives in pieces."""
+    route, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(route),
+        "raw_path": route.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
+        "server": ("localhost", 80),
+        "client": ("localhost", 1),
+    }
+    size = rng.choice((1 << 20, 1 << 16, 1_000))
+    pieces = [body[start : start + size] for start in range(0, len(body), size)] or [b""]
+    answer: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if not pieces:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+    async def send(message: dict[str, Any]) -> None:
+        answer.append(message)
+
+    await app(scope, receive, send)
+    return answer[0]["status"], b"".join(part.get("body", b"") for part in answer)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def fuzz_calls(folder: Path, count: int, rng: random.Random) -> Outcome:
+    """Calls the tools for assistants: an answer is a result or a sentence, and no file is read."""
+    import mcp
+
+    from icaps.service.mcp_server import create_server
+
+    outcome = Outcome("calls")
+    server = create_server({"small": folder}, [folder])
+
+    async def call(message: bytes) -> None:
+        try:
+            asked = json.loads(message)["params"]
+            name, arguments = str(asked["name"]), dict(asked["arguments"])
+            json.dumps([name, arguments], ensure_ascii=False).encode()
+        except (ValueError, KeyError, TypeError, RecursionError):  # no client could send it
+            outcome.counts["not sent"] += 1
+            return
+        async with mcp.Client(server) as client:
+            answer = await client.call_tool(name, arguments)
+        said = answer.content[0].text
+        assert said.strip(), "an answer without a word"
+        assert len(said) < 2_000 or not answer.is_error, "an error of many words"
+        assert "Traceback" not in said, said
+        assert SECRET not in said, "a file outside was read"
+        outcome.counts["errors" if answer.is_error else "results"] += 1
+
+    for number in range(count):
+        message = hostile.message(rng)
+        what = f"{number} {message[:100]!r}"
+        outcome.run(what, lambda message=message: asyncio.run(call(message)))
+    return outcome
 
 
 def tiny_model(folder: Path) -> Path:

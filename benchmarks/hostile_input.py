@@ -1,4 +1,4 @@
-"""Random hostile inputs from a seed: texts, data files, checkpoints and links."""
+"""Random hostile inputs from a seed: texts, files, checkpoints, links, requests and messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import os
 import random
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -227,6 +228,99 @@ _VALUES: tuple[object, ...] = (
 _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
     *(_damage_bytes, _damage_bytes, _damage_json, _damage_json, _damage_json),
     *(_damage_kind, _damage_lines),
+)
+
+
+_JSON_ENDS = (
+    *(b"[" * 2_000, b'{"a":' * 2_000, b"[" * 100_000, b"1" * 5_000, b"1e999", b"NaN", b"-"),
+    *(b"", b"null", b"[]", b"3", b'"a"', b"\xff\xfe", b"\xef\xbb\xbf{}", b"\x00", b'{"text"'),
+)
+
+
+def plain_value(rng: random.Random, depth: int = 3) -> Any:
+    """A random value of JSON: strings of all kinds, numbers of any size, lists and objects."""
+    kind = rng.random()
+    if kind < 0.4 or not depth:
+        return rng.choice((*_VALUES, text(rng)))
+    size = rng.choice((0, 1, 2, 5, 40))
+    if kind < 0.7:
+        return [plain_value(rng, depth - 1) for _ in range(size)]
+    return {rng.choice(PIECES): plain_value(rng, depth - 1) for _ in range(size)}
+
+
+def damaged_object(good: Mapping[str, Any], rng: random.Random) -> bytes:
+    """An object as JSON with some values replaced, added or left out, or with damaged bytes."""
+    content = dict(good)
+    for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
+        content[rng.choice((*good, *good, "", "__proto__", text(rng)[:50]))] = plain_value(rng)
+    for name in rng.sample(sorted(content), rng.choice((0, 0, 0, 1)) if content else 0):
+        del content[name]
+    written = json.dumps(content, ensure_ascii=rng.random() < 0.5)
+    encoded = written.encode(rng.choice(("utf-8",) * 9 + ("utf-16",)), errors="surrogatepass")
+    kind = rng.random()
+    if kind < 0.1:
+        return mutated(encoded, rng)
+    return rng.choice(_JSON_ENDS) if kind < 0.15 else encoded
+
+
+def request(rng: random.Random) -> tuple[str, str, dict[str, str], bytes]:
+    """A request to the service: its method, path, headers and body."""
+    explain = rng.random() < 0.5
+    good: dict[str, Any] = {"text": text(rng)}
+    if rng.random() < 0.5:
+        good = {"texts": [text(rng) for _ in range(rng.choice((0, 1, 3, 30)))]}
+    if explain:
+        good |= {"target": rng.choice((None, "Sports", text(rng)[:50])), "top_kgrams": 2}
+        good["ranking"] = rng.choice(("routing", "account", "contribution"))
+    method = rng.choice(("POST",) * 60 + ("GET", "HEAD", "PUT", "OPTIONS", "FROB"))
+    path = "/explain" if explain else "/predict"
+    if rng.random() < 0.1:
+        path = rng.choice(
+            ("/", "/docs", "/health", "/metrics", "/models", "/predict/", "//", "/../x")
+        )
+        path += rng.choice(("", "", "?a=b", "%00", "%ff", "/" * 500))
+    kind = rng.choice(
+        ("application/json",) * 40 + ("text/plain", "", "multipart/form-data", "a;b=\xff")
+    )
+    headers = {"content-type": kind}
+    if rng.random() < 0.05:
+        headers["content-encoding"] = rng.choice(("gzip", "identity", "br", "\xff"))
+    body = damaged_object(good, rng)
+    return method, path, headers, gzip.compress(body) if rng.random() < 0.02 else body
+
+
+def message(rng: random.Random) -> bytes:
+    """A line for the server of tools: JSON-RPC, damaged or not."""
+    tool = rng.choice(
+        ("predict", "explain", "evaluate", "check_data", "list_models", "", "__init__")
+    )
+    texts = [text(rng) for _ in range(rng.choice((0, 1, 3)))]
+    arguments: dict[str, Any] = {"texts": texts, "model": rng.choice(("", "small", "none"))}
+    if tool in ("evaluate", "check_data"):
+        arguments = {"data": rng.choice((*_PLACES, text(rng)[:100])), "part": "test"}
+    if rng.random() < 0.3:
+        arguments[rng.choice((*arguments, "target", "x"))] = plain_value(rng)
+    method = rng.choice(
+        ("tools/call",) * 9 + ("tools/list", "initialize", "ping", "resources/read", "")
+    )
+    good = {"jsonrpc": "2.0", "id": rng.randrange(10**6), "method": method}
+    good["params"] = {"name": tool, "arguments": arguments}
+    return damaged_object(good, rng).replace(b"\n", b" ")
+
+
+_PLACES = (
+    *(
+        "/etc/passwd",
+        "/dev/zero",
+        "/dev/stdin",
+        "/proc/self/mem",
+        "..",
+        "/",
+        "~",
+        "~root",
+        "~nobody/x",
+    ),
+    *("../../secret.csv", "*", "/etc/*", "a\0b", "news_sample", "x" * 5_000),
 )
 
 

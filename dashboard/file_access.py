@@ -10,6 +10,7 @@ from dashboard import logs, settings
 from dashboard.quotas import NotAllowedError
 from icaps.data import news_sample
 from icaps.data.cache import READY, data_folder
+from icaps.data.paths import exists
 from icaps.data.resolve import Available, available, is_hub_name
 from icaps.text.vector_files import ENGLISH
 from icaps.text.vectors import TEXTS
@@ -74,14 +75,6 @@ def check_vectors(value: str) -> None:
     path = Path(value)
     if exists(path) or path.name != value or path.suffix or not settings.current().downloads:
         _refuse(value)
-
-
-def exists(path: Path) -> bool:
-    """Whether the file or folder exists; False for a name that is not a possible path."""
-    try:
-        return path.exists()
-    except OSError:  # such as a name too long for the file system
-        return False
 
 
 def _is_local() -> bool:

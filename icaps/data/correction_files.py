@@ -18,6 +18,7 @@ import pandas as pd
 from icaps.data.cache import data_folder
 from icaps.data.label_file import EXPORTED, GivenLabel, LabelFile
 from icaps.data.label_sets import label_set
+from icaps.data.paths import exists
 from icaps.data.saved_slices import origin_of
 from icaps.data.source import open_source
 from icaps.data.text_hash import text_hash
@@ -49,7 +50,7 @@ def corrections_of(value: str) -> LabelFile:
     """
     own = corrected_data(value)
     path = Path(own)
-    key = str(path.resolve()) if _exists(path) else own
+    key = str(path.resolve()) if exists(path) else own
     name = _UNFIT.sub("-", path.name)[:_LONGEST].strip("-.") or "data"
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return LabelFile(data_folder() / "corrections" / f"{name}-{digest}.jsonl")
@@ -136,10 +137,3 @@ def _exported(path: Path) -> pd.DataFrame | None:
     ):
         return None
     return table
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # such as a name too long for the file system
-        return False

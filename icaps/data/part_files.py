@@ -9,6 +9,7 @@ from pathlib import Path
 
 from icaps.data.formats.detect import SUFFIXES
 from icaps.data.formats.plain import class_folders
+from icaps.data.paths import expand_user
 from icaps.data.streams import COMPRESSED_SUFFIXES
 from icaps.errors import DataError
 
@@ -31,7 +32,7 @@ def find_files(places: str | Path | Sequence[str | Path], part: str) -> list[Pat
         if not files:
             raise DataError("The list of files is empty; name one.")
         return files
-    path = Path(places).expanduser()
+    path = expand_user(places)
     if path.is_dir():
         if files := _in_folder(path, part):
             return files
@@ -56,7 +57,7 @@ def has_part(place: str | Path | Sequence[str | Path], part: str) -> bool:
     """
     if not isinstance(place, (str, Path)):
         return False
-    folder = Path(place).expanduser()
+    folder = expand_user(place)
     return folder.is_dir() and bool(_in_folder(folder, part))
 
 

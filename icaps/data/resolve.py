@@ -16,6 +16,7 @@ from icaps.data import hub, news_sample, synthetic
 from icaps.data.cache import DOWNLOADS, data_folder, make_ready, ready_folder
 from icaps.data.catalog import DATASETS, Dataset, find_published, get_dataset
 from icaps.data.download import download
+from icaps.data.paths import exists, expand_user
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
 
@@ -77,8 +78,8 @@ def resolve(source: str | Path, progress: ProgressReporter = SILENT) -> Path:
     Raises:
         DataError: Nothing has that name, or it cannot be downloaded or written.
     """
-    path = Path(source).expanduser()
-    if not _exists(path):
+    path = expand_user(source)
+    if not exists(path):
         matching = glob.iglob(str(path), recursive=True)  # noqa: PTH207
         if glob.has_magic(str(path)) and any(True for _ in matching):
             return path
@@ -228,13 +229,6 @@ def _manual_advice(dataset: Dataset, home: Path) -> str:
         f"To do without the download, put in {home} either {dataset.archive}.tar.gz ({source}), or "
         f"the files train.csv and test.csv from it{parquet}."
     )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # such as a name too long for the file system
-        return False
 
 
 def _has_only_hub_files(path: Path) -> bool:

@@ -10,6 +10,7 @@ a tenth of the memory that it takes as objects.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import compress, islice
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from icaps.config import ExplainOptions
 from icaps.inference import predicted_sets
@@ -204,4 +205,11 @@ def compute(
 def _compute_json(
     classifier: TrainedModel, texts: Sequence[str], options: ExplainOptions | None
 ) -> list[bytes]:
-    return [to_json(result, inf_nan_mode="null") for result in compute(classifier, texts, options)]
+    return [_to_json(result) for result in compute(classifier, texts, options)]
+
+
+def _to_json(result: Result) -> bytes:
+    try:
+        return to_json(result)
+    except PydanticSerializationError:  # a lone surrogate, which only an escape can stand for
+        return json.dumps(result).encode()

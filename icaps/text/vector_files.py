@@ -19,6 +19,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 import numpy as np
 
 from icaps.data.download import NETWORK_SETTING, offline
+from icaps.data.paths import expand_user
 from icaps.data.streams import is_hidden
 from icaps.errors import VectorsError
 from icaps.text.compact_vectors import ENGLISH_FILE, CompactVectors, is_compact
@@ -85,7 +86,7 @@ def load_vectors(source: str | Path, log: Callable[[str], None] | None = None) -
     Raises:
         VectorsError: The file is missing, damaged or of no such format, or the download failed.
     """
-    path = ENGLISH_FILE if source == ENGLISH else Path(source).expanduser()
+    path = ENGLISH_FILE if source == ENGLISH else expand_user(source)
     try:
         if path.is_file():
             return _load_file(path, log)

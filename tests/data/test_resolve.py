@@ -33,6 +33,12 @@ def test_a_path_that_exists_is_a_path(tmp_path: Path) -> None:
     assert by_name("synthetic") == tmp_path / "cache" / "synthetic-1" / "ready"
 
 
+@pytest.mark.parametrize("name", ["~nobody-here/texts.csv", "~nobody-here", "a\0b", "x" * 5_000])
+def test_what_cannot_be_a_path_is_no_name_either(name: str) -> None:
+    with pytest.raises(DataError, match="There is no file or folder"):
+        resolve(name)
+
+
 def test_a_name_that_is_found_here(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICAPS_HUB_URL", "http://127.0.0.1:9")
     put_here("yelp_full")
