@@ -6,6 +6,7 @@ languages, returns positions in the text, and is written in Rust.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,9 @@ from icaps.config import ModelConfig
 from icaps.data.surrogates import replace_surrogates
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
+
+_AFTER_CAPITAL = re.compile(r"[A-Z][\s.]+")
+_WIDE_BLANK = re.compile(r"[^\S\x00-\x7f](?=\.)")  # of several bytes in UTF-8, before a period
 
 
 def encode(
@@ -55,10 +59,21 @@ def sentence_lengths(
         starts: (words,), start of each word in it.
         language: An ISO 639 code.
     """
-    boundaries = get_sentence_boundaries(language, replace_surrogates(text))
+    boundaries = get_sentence_boundaries(language, _splittable(text))
     firsts = np.array([boundary["start_index"] for boundary in boundaries], dtype=np.int64)
     sentence = np.searchsorted(firsts, starts, side="right")
     return np.unique(sentence, return_counts=True)[1].astype(np.int64)
+
+
+def _splittable(text: str) -> str:
+    """The text, of the same length, without what sentencex panics at.
+
+    It reads an initial and a period with a blank between them, and cuts that blank in two if it has
+    several bytes.
+    """
+    return _AFTER_CAPITAL.sub(
+        lambda match: _WIDE_BLANK.sub(" ", match[0]), replace_surrogates(text)
+    )
 
 
 def _split_long(lengths: NDArray[np.int64], config: ModelConfig) -> NDArray[np.int64]:
