@@ -75,7 +75,7 @@ def compare(results: list[dict[str, Any]], expected: list[Explanation]) -> dict[
                 ),
             ]
         )
-        if one["predicted"] != other.predicted:
+        if one["predicted"] != other.to_dict()["predicted"]:
             continue
         same += 1
         found = [abs(a["share"] - b.share) for a, b in zip(one["words"], other.words, strict=True)]

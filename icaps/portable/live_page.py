@@ -19,17 +19,20 @@ import numpy as np
 from markupsafe import Markup
 
 from icaps.classifier import ICapsClassifier
+from icaps.config import INDEPENDENT
 from icaps.data import news_sample
 from icaps.data.source import open_source
 from icaps.html import TEMPLATES, percent, render_html
 from icaps.interpret.global_view import load_view
 from icaps.portable.packed_network import PackedNetwork
+from icaps.portable.sentence_rules import sentence_rules
 from icaps.reports.charts import GREY, class_colors
 from icaps.reports.global_report import GlobalReport
+from icaps.text.sentences import encode
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.examples import Example, choose_examples, load_examples
 
-_SCRIPTS = ("tokenizer.js", "network.js", "page.js")
+_SCRIPTS = ("tokenizer.js", "sentences.js", "network.js", "explain.js", "page.js")
 _WORDS, _KGRAMS = 12, 6  # on a capsule's card
 _RELEVANT: dict[str, Any] = {"all_words": False, "lambda_": 0.6}  # not stop words, see `tables`
 
@@ -62,11 +65,14 @@ def compare(
     """The agreement of a classifier and its packed network on texts; None without texts."""
     if not texts:
         return None
-    config = classifier.network_.config
-    tokens = classifier.vocabulary_.encode(texts, config.max_words, spans=False)
-    expected, norms = classifier.class_norms(texts), packed.class_norms(tokens)
-    same = int((expected.argmax(1) == norms.argmax(1)).sum())
-    return Agreement(len(texts), same, float(np.abs(expected - norms).max()))
+    tokens = encode(classifier.vocabulary_, texts, packed.config, spans=False)
+    norms, thresholds = packed.class_norms(tokens), classifier.network_.thresholds
+    expected = classifier.class_norms(texts)
+    if thresholds is not None:
+        same = thresholds.predicted(expected) == thresholds.predicted(norms)
+    else:
+        same = (expected.argmax(1) == norms.argmax(1))[:, None]
+    return Agreement(len(texts), int(same.all(1).sum()), float(np.abs(expected - norms).max()))
 
 
 def live_page(
@@ -88,6 +94,7 @@ def live_page(
         CheckpointError: A file of the folder is damaged.
     """
     packed = PackedNetwork.of(classifier)
+    config, thresholds = packed.config, classifier.network_.thresholds
     weights, index = packed.to_bytes(classifier.vocabulary_.words)
     classes = [str(name) for name in classifier.classes_]
     colors = class_colors(classes)
@@ -96,11 +103,17 @@ def live_page(
     content = {
         "classes": classes,
         "colors": [colors[name] for name in classes],
-        "kernel_size": packed.kernel_size,
-        "max_words": packed.max_words,
-        "routing_iterations": packed.routing_iterations,
+        "kernel_size": config.kernel_size,
+        "hierarchical": config.hierarchical,
+        "max_words": config.max_words,
+        "max_sentences": config.max_sentences,
+        "sentence_rules": sentence_rules(config.language) if config.hierarchical else None,
+        "routing_iterations": config.routing_iterations,
+        "independent_routing": config.routing == INDEPENDENT,
         "vote_scale": packed.vote_scale,
-        "squash_primary": packed.squash_primary,
+        "squash_primary": config.squash_primary,
+        "thresholds": None if thresholds is None else thresholds.to_dict(),
+        "edits": _edits(classifier),
         "inverse_temperature": classifier.inverse_temperature_,
         "backs_off": classifier.vocabulary_.backs_off,
         "arrays": index,
@@ -114,6 +127,8 @@ def live_page(
         "live/page.html.j2",
         name=Path(folder).resolve().name,
         classes=classes,
+        several=classifier.multilabel_,
+        hierarchical=config.hierarchical,
         script=Markup(script),
         script_hash=Markup(_hash(script)),
         style=Markup(style),
@@ -136,13 +151,16 @@ def _facts(
         ("Classes", ", ".join(map(str, classifier.classes_))),
         ("Training", f"{metrics['training_texts']:,} texts, seed {metrics['seed']}"),
     ]
-    if test := metrics.get("test"):
-        facts.append(
-            ("Test", f"{percent(test['accuracy'], 1)} of {test['n']:,} texts are predicted right")
-        )
-    elif (accuracy := metrics.get("validation_accuracy")) is not None:
-        facts.append(("Held-out texts", f"{percent(accuracy, 1)} are predicted right"))
+    match metrics:
+        case {"test": {"micro_f1": float(f1), "n": int(count)}}:
+            facts.append(("Test", f"micro F1 {percent(f1, 1)} on {count:,} texts"))
+        case {"test": {"accuracy": float(accuracy), "n": int(count)}}:
+            facts.append(("Test", f"{percent(accuracy, 1)} of {count:,} texts are predicted right"))
+        case {"validation_accuracy": float(accuracy)}:
+            facts.append(("Held-out texts", f"{percent(accuracy, 1)} are predicted right"))
     limit = "" if config.max_words is None else f"; the first {config.max_words} of a text are read"
+    if config.hierarchical:
+        limit = f"; the first {config.max_sentences} sentences of a text are read"
     facts += [
         ("Words", f"{len(classifier.vocabulary_):,} are known{limit}"),
         (
@@ -152,16 +170,32 @@ def _facts(
         ("Weights", f"SHA-256 {weights_fingerprint(folder)}"),
         ("Made", f"{datetime.now(timezone.utc):%Y-%m-%d}"),
     ]
+    if edits := classifier.edits_:
+        facts.append(("Edits", "; ".join(map(str, edits))))
     if agreement is not None:
         facts.append(("Agreement", f"{agreement}{f' ({data_name})' if data_name else ''}"))
+    always = "" if classifier.multilabel_ else " and always names one of them"
     facts.append(
         (
             "Limits",
-            "It knows only these classes and always names one of them. A share says what a word "
-            "adds to the score with attention as it is, not what would happen without the word.",
+            f"It knows only these classes{always}. A share says what a word adds to the score with "
+            "attention as it is, not what would happen without the word.",
         )
     )
     return facts
+
+
+def _edits(classifier: ICapsClassifier) -> list[dict[str, Any]]:
+    """What is neutral, by ids of words and numbers of classes."""
+    names, vocabulary = list(map(str, classifier.classes_)), classifier.vocabulary_
+    return [
+        {
+            "words": [vocabulary.id(word) for word in edit.words],
+            "capsule": edit.capsule,
+            "classes": [j for j, name in enumerate(names) if edit.target in (None, name)],
+        }
+        for edit in classifier.edits_
+    ]
 
 
 def _examples(folder: str | Path, classes: Sequence[str]) -> list[Example]:

@@ -43,11 +43,8 @@ function clean(text) {
 
 /** The place in the original text of a place in the clean one; inside of an entity, its edge. */
 function originalPlace(place, entities, isEnd) {
-  let before = { to: 0, end: 0, from: 0, start: 0 };
-  for (const entity of entities) {
-    if (entity.from > place - (isEnd ? 1 : 0)) break;
-    before = entity;
-  }
+  const count = partitionPoint(entities, ({ from }) => from <= place - (isEnd ? 1 : 0));
+  const before = entities[count - 1] ?? { to: 0, end: 0, from: 0, start: 0 };
   const character = isEnd ? place - 1 : place;
   if (character < before.to) return isEnd ? before.end : before.start;
   return place - before.to + before.end;
@@ -153,7 +150,10 @@ function runEnd(text, place, boundary) {
   return -1;
 }
 
-/** The words of a text as they are looked up, with spans in code points of the text as given. */
+/**
+ * The words of a text as they are looked up, with spans in code points of the text as given; the
+ * place where each starts is in UTF-16 as well, in the text without lone surrogates (`clean`).
+ */
 function splitWords(text) {
   const { text: read, original, entities } = clean(text);
   const codePoints = new Uint32Array(original.length + 1);
@@ -163,9 +163,10 @@ function splitWords(text) {
     codePoints[place + size] = count + 1;
     place += size;
   }
-  return findWords(read).map(([from, to]) => ({
-    text: read.slice(from, to),
-    start: codePoints[originalPlace(from, entities, false)],
-    end: codePoints[originalPlace(to, entities, true)],
-  }));
+  const words = findWords(read).map(([from, to]) => {
+    const place = originalPlace(from, entities, false);
+    const end = codePoints[originalPlace(to, entities, true)];
+    return { text: read.slice(from, to), place, start: codePoints[place], end };
+  });
+  return { words, clean: original };
 }
