@@ -221,8 +221,9 @@ class PackedNetwork:
     def _routing(self, logits: Floats) -> Floats:
         """beta_ij (I, J) of the routing logits: eq. 9, or a sigmoid per class."""
         if self.config.routing == INDEPENDENT:
-            others = max(logits.shape[1] - 1, 1)
-            return 1 / (1 + others * np.exp(-logits))
+            others = np.float32(max(logits.shape[1] - 1, 1))
+            routing: Floats = 1 / (1 + others * np.exp(-logits))
+            return routing
         return _softmax(logits.T).T
 
     @cached_property

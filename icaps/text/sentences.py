@@ -18,7 +18,7 @@ from icaps.data.surrogates import replace_surrogates
 from icaps.text.batch import TokenBatch
 from icaps.text.vocabulary import Vocabulary
 
-_AFTER_CAPITAL = re.compile(r"[A-Z][\s.]+")
+_AFTER_CAPITAL = re.compile(r"[A-Z](?:[^\S\x1c-\x1f]|\.)+")
 _WIDE_BLANK = re.compile(r"[^\S\x00-\x7f](?=\.)")  # of several bytes in UTF-8, before a period
 
 

@@ -29,6 +29,10 @@ def test_sentences_end_where_they_should() -> None:
         "次は風だ！",
         "👩🏽‍🚀 終わり",
     ]
+    assert sentences_of("J.\u3000R\u00a0. Tolkien left. He sang.") == [
+        "J.\u3000R\u00a0. Tolkien left.",
+        "He sang.",
+    ]
     assert sentences_of("शब्द यहाँ है। दूसरा वाक्य।", "hi") == ["शब्द यहाँ है।", "दूसरा वाक्य।"]
 
 
@@ -43,6 +47,8 @@ def test_sentences_end_where_they_should() -> None:
         "A. " * 500,
         "word " * 5000,
         "One.\r\n\r\nTwo.",
+        "Mr K\u3000. He left.",  # sentencex panics at wide blanks before a period
+        "A\u00a0\u3000.\u3000. B\x85.",
         TEXT,
     ],
 )
