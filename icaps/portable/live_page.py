@@ -55,7 +55,7 @@ class Agreement:
         share = percent(self.same / self.texts, 2)
         return (
             f"the same class as the Python model on {share} of {self.texts:,} texts; scores differ "
-            f"by at most {self.difference:.4f}"
+            f"by at most {max(self.difference, 1e-4):.4f}"
         )
 
 
@@ -157,7 +157,8 @@ def _facts(
         case {"test": {"accuracy": float(accuracy), "n": int(count)}}:
             facts.append(("Test", f"{percent(accuracy, 1)} of {count:,} texts are predicted right"))
         case {"validation_accuracy": float(accuracy)}:
-            facts.append(("Held-out texts", f"{percent(accuracy, 1)} are predicted right"))
+            right = "have all of their classes" if classifier.multilabel_ else "are predicted right"
+            facts.append(("Held-out texts", f"{percent(accuracy, 1)} {right}"))
     limit = "" if config.max_words is None else f"; the first {config.max_words} of a text are read"
     if config.hierarchical:
         limit = f"; the first {config.max_sentences} sentences of a text are read"

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import INDEPENDENT, VECTOR_STEP, ModelConfig
@@ -221,8 +222,8 @@ class PackedNetwork:
     def _routing(self, logits: Floats) -> Floats:
         """beta_ij (I, J) of the routing logits: eq. 9, or a sigmoid per class."""
         if self.config.routing == INDEPENDENT:
-            others = np.float32(max(logits.shape[1] - 1, 1))
-            routing: Floats = 1 / (1 + others * np.exp(-logits))
+            others = max(logits.shape[1] - 1, 1)
+            routing: Floats = expit(logits - np.float32(np.log(others)))
             return routing
         return _softmax(logits.T).T
 

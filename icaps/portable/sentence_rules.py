@@ -1,8 +1,8 @@
 """The tables by which sentencex splits texts of a language, for the splitter in JavaScript.
 
 `templates/live/sentences.js` has its rules; `sentence_rules.json` is made of the lists of its
-version 1.0.30: abbreviations, words that start a sentence, marks after numbers and names. Tests
-compare both splitters.
+version 1.0.30 (github.com/wikimedia/sentencex, licence in `sentence_rules.LICENSE`): abbreviations,
+words that start a sentence, marks after numbers and names. Tests compare both splitters.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ const MAX_CAPSULES = 5; // rows, and in a tip 3
 const MAX_CLASSES = 6; // rows of probabilities
 const MAX_ACCOUNTS = 5; // of a text with several labels, until more are chosen
 const FAINT = 0.01; // part of the score; neighbouring sentences of less share a row
+const MAX_WORDS = 3_000; // in a text of more, only words with a shade are elements
 const MAX_UNREAD = 2_000; // characters that are shown of what is not read
 const LONG_TEXT = 5_000; // characters; from there on the page waits until typing pauses
 const WAIT = 250; // milliseconds
@@ -21,10 +22,13 @@ function make(tag, classes = "", ...content) {
   return element;
 }
 
-const signed = (value, digits) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+const signed = (value, digits) => {
+  const size = Math.abs(value).toFixed(digits);
+  return Number(size) ? (value < 0 ? "−" : "+") + size : size;
+};
 const percent = (share) => {
-  if (share > 0 && share < 0.01) return "< 1%";
-  return share < 1 && share > 0.99 ? "> 99%" : `${Math.round(share * 100)}%`;
+  if (share < 0.005) return "< 1%";
+  return share > 0.995 ? "> 99%" : `${Math.round(share * 100)}%`;
 };
 const wordCount = (count, kind = "") => `${count.toLocaleString("en")} ${kind}word${count === 1 ? "" : "s"}`;
 const listed = (parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : parts.join());
@@ -91,24 +95,22 @@ class AccountView {
   /** How much of the score the shaded words carry, what is not shaded, and what is neutral. */
   drawSummary() {
     const { result, score, levels, digits } = this;
-    const isShaded = (_, m) => levels[m] !== 0;
-    const shaded = result.words.filter(isShaded);
-    const others = result.words.length - shaded.length;
-    const shareOf = (words) => sum(words.map((word) => word.share));
-    const covered = shareOf(shaded) / (score || 1);
-    const points = `${signed(shareOf(shaded), digits)} of ${score.toFixed(digits)}`;
-    const who = shaded.length === 1 ? "The shaded word" : `The ${wordCount(shaded.length, "shaded ")}`;
-    const carries = shaded.length === 1 ? "carries" : "carry";
-    const adds = shaded.length === 1 ? "adds" : "add";
+    const count = levels.filter(Boolean).length;
+    const others = result.words.length - count;
+    const shareOf = (isShaded) => sum(result.words.map(({ share }, m) => (Boolean(levels[m]) === isShaded ? share : 0)));
+    const round = (value) => Number(value.toFixed(digits)); // what is shown adds up
+    const [bias, small] = [this.rows[0].share, round(shareOf(false))];
+    const shaded = signed(round(score) - bias - small, digits);
+    const covered = shareOf(true) / (score || 1);
+    const who = count === 1 ? "The shaded word" : `The ${wordCount(count, "shaded ")}`;
     const first =
       covered >= 0 && covered <= 1.2
-        ? `${who} ${carries} ${Math.round(100 * covered)}% of the score (${points}).`
-        : `${who} ${adds} ${signed(shareOf(shaded), digits)} to a score of ${score.toFixed(digits)}.`;
-    const small = shareOf(result.words) - shareOf(shaded);
+        ? `${who} ${count === 1 ? "carries" : "carry"} ${Math.round(100 * covered)}% of the score (${shaded} of ${score.toFixed(digits)}).`
+        : `${who} ${count === 1 ? "adds" : "add"} ${shaded} to a score of ${score.toFixed(digits)}.`;
     const rest = others ? `, ${wordCount(others, "other ")} ${signed(small, digits)}` : "";
     this.part(".summary").replaceChildren(
-      make("strong", "", shaded.length ? first : "No word is shaded."),
-      ` Not shaded: bias ${signed(result.bias, digits)}${rest}.`,
+      make("strong", "", count ? first : "No word is shaded."),
+      ` Not shaded: bias ${signed(bias, digits)}${rest}.`,
     );
     const neutral = new Set(result.words.filter((word) => word.neutral).map(({ start, end }) => this.spell(start, end)));
     const quoted = [...neutral].map((word) => `“${word}”`);
@@ -120,7 +122,7 @@ class AccountView {
   drawText() {
     const { result, score, characters } = this;
     const block = this.part(".text");
-    this.marks = []; // the element of each word
+    this.marks = []; // the element of each word; null for none
     const rows = this.sentenceRows();
     const widest = Math.max(...rows.map((row) => Math.abs(row.share))) || 1;
     let place = rows.length ? rows[0].start : 0;
@@ -163,6 +165,10 @@ class AccountView {
     let place = from;
     for (let m = this.marks.length; m < result.words.length && result.words[m].start < to; m += 1) {
       const { start, end, known, neutral } = result.words[m];
+      if (result.words.length > MAX_WORDS && !levels[m]) {
+        this.marks.push(null);
+        continue;
+      }
       if (place < start) line.append(this.spell(place, start));
       place = end;
       const word = make(levels[m] ? "mark" : "span", levels[m] ? shadeClass(levels[m]) : "", this.spell(start, end));
@@ -211,7 +217,7 @@ class AccountView {
   moveFocus(event) {
     const steps = { ArrowRight: 1, ArrowLeft: -1 };
     if (!(event.key in steps)) return;
-    const words = this.marks.filter((word) => word.tabIndex === -1 && word.hasAttribute("tabindex"));
+    const words = this.marks.filter((word) => word?.hasAttribute("tabindex"));
     const at = words.indexOf(document.activeElement);
     const next = words[at < 0 ? 0 : at + steps[event.key]];
     if (!next) return;
@@ -307,7 +313,7 @@ class AccountView {
     };
     rows.forEach(({ label, share, words, rest }, n) => {
       const row = addRow(label, share, ends[n], ends[n + 1], `${share < 0 ? "a" : "f"}${rest ? " rest" : ""}`);
-      const mark = (isOn) => words.forEach((m) => this.marks[m].classList.toggle("lit", isOn));
+      const mark = (isOn) => words.forEach((m) => this.marks[m]?.classList.toggle("lit", isOn));
       row.addEventListener("pointerenter", () => mark(true));
       row.addEventListener("pointerleave", () => mark(false));
     });

@@ -1,6 +1,6 @@
 // Splits a text into sentences as the package sentencex does, which icaps.text.sentences uses.
 // The tables of the language are `model.sentence_rules`; see icaps.portable.sentence_rules.
-// All places are UTF-16 offsets in a paragraph, or in the text where it is said.
+// Rules and tables: Copyright (c) 2025 Santhosh Thottingal, MIT License. All places are UTF-16 offsets in a paragraph, or in the text where it is said.
 
 const NOT_OF_WORDS = String.raw`[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]`;
 const OF_WORD = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
