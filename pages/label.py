@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import error_boundary, url_state
-from dashboard.label import inputs, labelling, tasks, training, view
+from dashboard.label import acceptance, inputs, labelling, tasks, training, view
 from dashboard.label.desk import open_desk
 from dashboard.url_state import LABELLING, NEW_TASK
 from dashboard.widgets import layout
@@ -42,6 +42,7 @@ def main() -> None:
         again = training.POLL if desk.waiting or training.polls(desk.task) else None
         st.fragment(training.show, run_every=again)()
         view.show_files(desk)
+    st.fragment(acceptance.show, run_every=acceptance.POLL if acceptance.polls(desk) else None)()
     view.show_labels(desk)
 
 

@@ -7,7 +7,8 @@ from dashboard.cache import models
 from dashboard.model_registry import ModelFolder
 from icaps.label.defaults import DOUBTED
 from icaps.label.order import Order
-from icaps.label.task import Item, LabelTask
+from icaps.label.queue import Item
+from icaps.label.task import LabelTask
 
 _COUNT = 25  # texts that are chosen at a time
 _LOW = 10  # fewer than these are left when the next ones are chosen

@@ -16,8 +16,10 @@ from dashboard.model_registry import ModelFolder
 from icaps.data.label_file import PERSON
 from icaps.data.marked_words import MarkedWordsFile
 from icaps.errors import DataError
+from icaps.label.guesses import Accepted, Guesses
 from icaps.label.order import Order
-from icaps.label.task import Item, LabelTask
+from icaps.label.queue import Item
+from icaps.label.task import LabelTask
 
 _DESK = "label desk"
 _CLAIMED = 600.0  # seconds for which a text that is shown in one window is not in another
@@ -86,7 +88,8 @@ class Desk:
         self.trained = 0
         self._ahead: Ahead | None = None
         self._coming: Ahead | None = None  # of another order or model, while it is being chosen
-        self._done: list[tuple[str, Item]] = []  # batches of this window, and their texts
+        # Batches of this window, and their text; None for many texts, labelled by a model.
+        self._done: list[tuple[str, Item | None]] = []
         self._before: str | None = None  # the label of `item` when it was shown
         context = get_script_run_ctx()
         self._session = context.session_id if context is not None else ""
@@ -183,6 +186,35 @@ class Desk:
         self._show(None)
         self.advance()
 
+    def accept(self, guesses: Guesses, model: str) -> None:
+        """Gives texts the labels that a model guesses, as one batch.
+
+        Raises:
+            NotAllowedError: The app is read-only.
+            DataError: They have labels meanwhile, or the folder cannot be written.
+        """
+        quotas.change("no text can be labelled.")
+        self._done.append((self.task.accept(guesses, model), None))
+        self.note = f"{len(guesses):,} texts have the label that {model} guesses."
+
+    def undo_accepted(self, accepted: Accepted) -> None:
+        """Takes back labels that a model gave.
+
+        Raises:
+            NotAllowedError: The app is read-only.
+            DataError: They were undone elsewhere, or the folder cannot be written.
+        """
+        quotas.change("no label can be undone.")
+        self._done = [done for done in self._done if done[0] != accepted.batch]
+        self.task.undo(accepted.batch)
+        self.note = f"The {accepted.texts:,} labels by {accepted.by} are taken back."
+
+    @property
+    def shown_in_windows(self) -> set[int]:
+        """The ids of the texts that somebody is looking at, in this window or in another."""
+        own = set() if self.item is None else {self.item.id}
+        return own | _claims().of_others(self.name, self._session)
+
     @property
     def can_undo(self) -> bool:
         """Whether `undo` has something to take back."""
@@ -202,7 +234,10 @@ class Desk:
         if last is None:
             return
         batch, item = last
-        self.task.undo(batch)
+        texts = self.task.undo(batch)
+        if item is None:
+            self.note = f"The {len(texts):,} labels of the model are taken back."
+            return
         if self.item is not None and self._ahead is not None and self.item.id != item.id:
             self._ahead.put_back(self.item)
         self._show(item)
@@ -269,7 +304,7 @@ class Desk:
             label = ", ".join(entry.names) or "skipped"
             self.note = f"Another window had given that text: {label}. Yours counts now."
 
-    def _last_of_task(self) -> tuple[str, Item] | None:
+    def _last_of_task(self) -> tuple[str, Item | None] | None:
         """The last label of the task, unless somebody else is at work on it."""
         if _claims().of_others(self.name, self._session):
             return None

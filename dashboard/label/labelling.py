@@ -17,7 +17,7 @@ from icaps.data.label_sets import names_in
 from icaps.data.surrogates import replace_surrogates
 from icaps.errors import ICapsError
 from icaps.html import chance, escape, printable
-from icaps.label.task import Item
+from icaps.label.queue import Item
 from icaps.reports.charts import class_colors
 from icaps.results import Explanation
 
@@ -261,6 +261,8 @@ def _show_progress(desk: Desk) -> None:
         parts.append(f"{progress.skipped:,} skipped")
     if progress.given:
         parts.append(f"{progress.given:,} as given by the data")
+    if progress.by_models:
+        parts.append(f"{progress.by_models:,} by a model")
     most = max(progress.by_class.values(), default=0)
     colors = class_colors(list(progress.by_class))
     rows = "".join(

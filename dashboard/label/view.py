@@ -98,7 +98,7 @@ def show_files(desk: Desk) -> None:
                 key=f"label export {kind}",
                 icon=downloads.ICON,
                 on_click="ignore",
-                help="Texts, labels, who gave them (the data, a person), and when.",
+                help="Texts, labels, who gave them (the data, a person, a model), and when.",
             )
         st.download_button(
             "Marked words",

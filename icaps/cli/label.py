@@ -1,4 +1,4 @@
-"""The commands `icaps label create`, `status`, `next`, `import`, `export` and `data`."""
+"""The command `icaps label`: creates a task, shows it, and gives, takes back and exports labels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from icaps.cli.data_options import add_bad_rows_option, add_reading_options, reading_options
 from icaps.cli.formatting import one_line
 from icaps.cli.options import Commands
-from icaps.errors import DataError
+from icaps.errors import ConfigError, DataError
 from icaps.label.defaults import DEFAULT, HELD_OUT, ORDERS
 
 if TYPE_CHECKING:
-    from icaps.label.task import Item, LabelTask
+    from icaps.label.queue import Item
+    from icaps.label.task import LabelTask
 
 _SHOWN = 100  # characters of a text
 
@@ -33,6 +34,11 @@ def add_parser(commands: Commands) -> None:
     _add_create(actions)
     _add_action(actions, "status", "show how far a task is", _status)
     _add_next(actions)
+    _add_accept(actions)
+    undo = _add_action(actions, "undo", "take back labels that were given together", _undo)
+    undo.add_argument(
+        "--batch", metavar="NAME", help="what `accept` printed; by default the last labels"
+    )
     _add_import(actions)
     export = _add_action(actions, "export", "write the labels to a file", _export)
     export.add_argument(
@@ -102,6 +108,30 @@ def _add_next(commands: Commands) -> None:
     following.add_argument("--limit", type=int, default=10, metavar="N", help="number of texts")
 
 
+def _add_accept(commands: Commands) -> None:
+    accept = _add_action(
+        commands,
+        "accept",
+        "give texts without a label the class that a model is sure of; the labels are marked as "
+        "the model's, and held-out texts get none",
+        _accept,
+    )
+    accept.add_argument("--model", required=True, metavar="DIR", help="folder of a trained model")
+    accept.add_argument(
+        "--at-least",
+        type=float,
+        required=True,
+        metavar="P",
+        help="the least probability, such as 0.95",
+    )
+    accept.add_argument(
+        "--dry-run", action="store_true", help="only show how many texts that are, and a sample"
+    )
+    accept.add_argument(
+        "--show", type=int, default=10, metavar="N", help="texts of the sample (10)"
+    )
+
+
 def _add_import(commands: Commands) -> None:
     importing = _add_action(
         commands, "import", "give the labels in a file to the same texts of a task", _import
@@ -147,6 +177,54 @@ def _next(options: argparse.Namespace) -> int:
         print(json.dumps([dataclasses.asdict(item) for item in items]))
     for item in [] if options.json else items:
         _print_item(item)
+    return 0
+
+
+def _accept(options: argparse.Namespace) -> int:
+    from icaps.cli.progress import Progress
+    from icaps.data.label_sets import shown_label
+    from icaps.evaluate.predictions import load_scorer
+
+    if not 0 <= options.at_least <= 1:
+        raise ConfigError(f"--at-least is {options.at_least}; give a probability from 0 to 1.")
+    task, model = _open(options), load_scorer(options.model)
+    guesses = task.guesses(model, Progress(sys.stderr).on_texts)
+    sure = guesses.from_probability(options.at_least)
+    accuracy = task.check_guesses(model).accuracy(options.at_least)
+    sample = sure.sample(max(options.show, 0))
+    batch = None
+    if not options.dry_run and len(sure):
+        batch = task.accept(sure, Path(options.model).name)
+    facts = {
+        "texts": len(guesses),
+        "sure": len(sure),
+        "accepted": 0 if batch is None else len(sure),
+        "batch": batch,
+        "by_class": sure.by_class(),
+        "held_out_accuracy": accuracy.to_dict(),
+    }
+    if options.json:
+        print(json.dumps(facts))
+        return 0
+    verb = "are" if options.dry_run else "have got"
+    print(
+        f"{len(sure):,} of {len(guesses):,} texts {verb} labels of at least {options.at_least:.0%} "
+        "probability"
+    )
+    if accuracy.value == accuracy.value:  # some held-out text is as sure
+        print(f"of such guesses for held-out texts, {accuracy:.1%} are right")
+    for n, label, probability, text in zip(
+        sample.ids.tolist(), sample.labels, sample.probabilities, task.text(sample.ids), strict=True
+    ):
+        print(f"{n}: {shown_label(label)} {probability:.1%}: {one_line(text, _SHOWN)}")
+    if batch is not None:
+        print(f"to take them back: icaps label undo {options.folder} --batch {batch}")
+    return 0
+
+
+def _undo(options: argparse.Namespace) -> int:
+    texts = len(_open(options).undo(options.batch))
+    print(json.dumps({"undone": texts}) if options.json else f"{texts:,} labels are taken back")
     return 0
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icaps.data.label_file import LabelFile, Undone
+import numpy as np
+
+from icaps.data.label_file import GIVEN, LabelFile, Undone
 from icaps.data.label_sets import names_in
 from icaps.label.pool import Pool
 
@@ -41,11 +44,12 @@ class LabelLog:
 
     Args:
         file: The file.
-        pool: The texts. Lines of other texts are ignored.
+        pool: The texts, with the labels of the data. Lines of other texts are ignored.
+        created: When the task was created, which is the time of the labels of the data.
     """
 
-    def __init__(self, file: LabelFile, pool: Pool) -> None:
-        self._file, self._pool = file, pool
+    def __init__(self, file: LabelFile, pool: Pool, created: str) -> None:
+        self._file, self._pool, self._created = file, pool, created
         self._lock = threading.Lock()  # several threads of a server share a task
         self._end = 0  # bytes that were read
         self._entries: list[Labelled] = []
@@ -68,6 +72,33 @@ class LabelLog:
         """
         self._refresh()
         return self._current
+
+    def given(self, id: int) -> Labelled | None:
+        """The label that the data has for a text; None without one."""
+        number = self._pool.given[id]
+        if number < 0:
+            return None
+        return Labelled(id, self._pool.names[number], GIVEN, self._created)
+
+    def label(self, id: int) -> Labelled | None:
+        """The label of a text, or that it was skipped; None if neither.
+
+        Raises:
+            DataError: As in `entries`.
+        """
+        return self.current().get(id) or self.given(id)
+
+    def labels(self) -> Iterator[Labelled]:
+        """The labels of all texts that have one, by id.
+
+        Raises:
+            DataError: As in `entries`.
+        """
+        state = self.current()
+        for n in sorted({*state, *np.flatnonzero(self._pool.given >= 0).tolist()}):
+            one = state.get(n) or self.given(n)
+            if one is not None and one.label:
+                yield one
 
     def _refresh(self) -> None:
         with self._lock:

@@ -13,62 +13,46 @@ first; models are scored on them, so that no order and no model has a part in ch
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icaps.data.atomic import replaced_folder
-from icaps.data.label_file import GIVEN, PERSON, GivenLabel, LabelFile
+from icaps.data.label_file import PERSON, GivenLabel, LabelFile
 from icaps.data.label_sets import classes_of, format_label_set, label_set, names_in
 from icaps.data.partly_labelled import partly_labelled
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.errors import DataError
+from icaps.evaluate.predictions import Scorer as TextScorer
 from icaps.label.curve import Curve, CurvePoint
-from icaps.label.defaults import DEFAULT, DOUBTED, HELD_OUT
+from icaps.label.defaults import DEFAULT, HELD_OUT
 from icaps.label.export import table_bytes
+from icaps.label.guesses import (
+    Accepted,
+    Checked,
+    Guesses,
+    accepted_batches,
+    by_model,
+    check_guesses,
+    find_guesses,
+    is_by_model,
+)
 from icaps.label.log import Labelled, LabelLog
-from icaps.label.order import Candidates, Choice, Comparison, Order, choose
+from icaps.label.order import Order
 from icaps.label.pool import Pool, write_pool
-from icaps.label.progress import Progress
+from icaps.label.progress import Progress, count_progress
+from icaps.label.queue import Item, Queue
 from icaps.label.scores import Scorer, predicted_labels
 from icaps.label.settings import SETTINGS, TaskSettings, add_class, checked_name
+from icaps.label.training_data import write_training_data
 
 HELD_OUT_SHARE = 0.5  # of all texts at most
 EXPORTED = ("text", "label", "by", "time", "before", "part")  # columns of an export
 _POOL, _LABELS, _SCORES, _TRAINING = "pool", "labels.jsonl", "scores.jsonl", "training"
-_HELD_OUT_WHY = (
-    "It is one of the held-out texts, which are drawn at random and labelled first: models are "
-    "scored on them."
-)
-
-
-@dataclass(frozen=True)
-class Item:
-    """A text to label.
-
-    Attributes:
-        id: Its number.
-        text: The text.
-        why: Why it is this text's turn, as a sentence.
-        held_out: Whether it is of the held-out part.
-        label: The label that it has; empty for none. It has one if labels are doubted.
-        guess: The model's probability of each class, the most probable first; empty without one.
-    """
-
-    id: int
-    text: str
-    why: str
-    held_out: bool = False
-    label: str = ""
-    guess: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 class LabelTask:
@@ -86,13 +70,11 @@ class LabelTask:
         settings = TaskSettings.read(folder)
         self.several, self.source = settings.several, settings.source
         self.held_out = settings.held_out
-        self._settings = settings
         self._pool = Pool(folder / _POOL)
         self._file = LabelFile(folder / _LABELS)
-        self._log = LabelLog(self._file, self._pool)
-        self._comparison = Comparison()
+        self._log = LabelLog(self._file, self._pool, settings.created)
+        self._queue = Queue(self._pool, self._log, settings.held_out, settings.seed)
         self._curve = Curve(folder / _SCORES)
-        self._batch: tuple[Order, Scorer | None, list[Choice]] | None = None
 
     @classmethod
     def create(
@@ -231,15 +213,7 @@ class LabelTask:
     ) -> list[Item]:
         """The next texts in an order, one to `count` of them if any is left; see `next`."""
         order = order if isinstance(order, Order) else Order(order)
-        state = self._log.current()
-        passed = {*state, *skip}
-        first = [n for n in self.held_out if n not in passed and not self._is_given(n)][:count]
-        texts = self._pool.text(first)
-        items = [Item(n, t, _HELD_OUT_WHY, True) for n, t in zip(first, texts, strict=True)]
-        if len(items) < count:
-            chosen = self._chosen(order, model, set(skip))
-            items += self._items(chosen[: count - len(items)])
-        return items
+        return self._queue.items(count, order, model, set(skip))
 
     def give(self, id: int, label: str | Sequence[str], by: str = PERSON) -> str:
         """Gives a text a label, or several; returns the batch, for `undo`.
@@ -253,7 +227,10 @@ class LabelTask:
         return self.give_many([(id, label)], by)
 
     def give_many(self, labels: Iterable[tuple[int, str | Sequence[str]]], by: str = PERSON) -> str:
-        """Gives several texts a label each, as one batch; see `give`."""
+        """Gives several texts a label each, as one batch; see `give`.
+
+        A model (`guesses.by_model`) gives no label to a held-out text.
+        """
         classes = self.classes
         pairs = [(n, self._as_label(label, classes)) for n, label in labels]
         return self._add(pairs, by)
@@ -291,7 +268,58 @@ class LabelTask:
             DataError: There is no such text.
         """
         self._check_id(id)
-        return self._log.current().get(id) or self._given(id)
+        return self._log.label(id)
+
+    def unlabelled(self, skip: Collection[int] = ()) -> NDArray[np.int64]:
+        """The ids of texts that are neither labelled, skipped, held out, nor in `skip`."""
+        return self._queue.open_ids(skip)
+
+    def guesses(
+        self, model: TextScorer, on_texts: Callable[[int], None] = lambda _: None
+    ) -> Guesses:
+        """A model's guesses for the texts without a label, the surest first.
+
+        Texts of the held-out part, and those that were skipped, have none.
+
+        Args:
+            model: A trained model of the task's classes, or some of them.
+            on_texts: Called with the number of texts that were predicted since the last call.
+        """
+        return find_guesses(model, self._pool.texts, self.unlabelled(), self.several, on_texts)
+
+    def check_guesses(self, model: TextScorer) -> Checked:
+        """A model's guesses for the held-out texts that people labelled, and which are right."""
+        held_out = set(self.held_out)
+        labels = {one.id: one for one in self.labels() if one.id in held_out}
+        ids = np.fromiter(labels, np.int64)
+        return check_guesses(find_guesses(model, self._pool.texts, ids, self.several), labels)
+
+    def still_open(self, guesses: Guesses, skip: Collection[int] = ()) -> Guesses:
+        """The guesses for texts that have no label meanwhile, and are not in `skip`."""
+        return guesses.only(np.isin(guesses.ids, self.unlabelled(skip)))
+
+    def accept(self, guesses: Guesses, model: str) -> str:
+        """Gives texts the labels that a model guesses, as one batch; returns it, for `undo`.
+
+        The labels are marked as given by the model. Texts that have a label meanwhile keep it.
+
+        Args:
+            guesses: Of this task, such as `task.guesses(model).from_probability(0.95)`.
+            model: The name of the model.
+
+        Raises:
+            DataError: No text is left, a text is of the held-out part, there is no such class, or
+                the file cannot be written.
+        """
+        left = guesses.only(~np.isin(guesses.ids, list(self._log.current())))
+        if not len(left):
+            raise DataError("All these texts have a label already.")
+        labels = zip(left.ids.tolist(), map(names_in, left.labels.tolist()), strict=True)
+        return self.give_many(labels, by_model(model))
+
+    def accepted(self) -> list[Accepted]:
+        """The batches of labels that models gave and that were not undone, the latest first."""
+        return accepted_batches(self._log.entries())
 
     def recent(self, count: int = 20) -> list[Labelled]:
         """What was given or skipped last and not undone, the latest first."""
@@ -299,35 +327,11 @@ class LabelTask:
 
     def labels(self) -> Iterator[Labelled]:
         """The labels of all texts that have one, by id."""
-        state = self._log.current()
-        for n in sorted({*state, *np.flatnonzero(self._pool.given >= 0).tolist()}):
-            one = state.get(n) or self._given(n)
-            if one is not None and one.label:
-                yield one
+        return self._log.labels()
 
     def progress(self) -> Progress:
         """How far the task is."""
-        current = self._log.current()
-        by_data = self._pool.given >= 0
-        by_data[list(current)] = False
-        codes = np.bincount(self._pool.given[by_data], minlength=len(self._pool.names)).tolist()
-        counts: Counter[str] = Counter()
-        for label, count in zip(self._pool.names, codes, strict=True):
-            counts.update(dict.fromkeys(names_in(label), count))
-        labels = [one for one in current.values() if one.label]
-        for one in labels:
-            counts.update(one.names)
-        held_out = set(self.held_out)
-        inside = int(by_data[list(held_out)].sum()) + sum(one.id in held_out for one in labels)
-        return Progress(
-            texts=len(self),
-            labelled=sum(codes) + len(labels),
-            skipped=len(current) - len(labels),
-            held_out=len(held_out),
-            held_out_labelled=inside,
-            by_class={name: counts[name] for name in self.classes},
-            given=sum(codes),
-        )
+        return count_progress(self._pool, self._log, self.held_out, self.classes)
 
     def training_data(self) -> Path:
         """Writes the labelled texts to a folder that `icaps train --data` reads; returns it.
@@ -343,31 +347,11 @@ class LabelTask:
         """
         held_out = set(self.held_out)
         labels = list(self.labels())
-        counts = Counter(name for one in labels if one.id not in held_out for name in one.names)
-        trained = {name for name, count in counts.items() if count > 1}
-        if len(trained) < 2:
-            raise DataError(
-                "A training needs two classes with two labels each outside the held-out part; "
-                "label more texts."
-            )
-        labels = [one for one in labels if self.several or trained.issuperset(one.names)]
-        parts = {
-            "train": [one for one in labels if one.id not in held_out],
-            "test": [one for one in labels if one.id in held_out],
-        }
-        key = hashlib.sha256(json.dumps([(one.id, one.label) for one in labels]).encode())
-        home = self.folder / _TRAINING / key.hexdigest()[:16]
-        if home.is_dir():
-            return home
-        try:
-            home.parent.mkdir(exist_ok=True)
-            with replaced_folder(home) as scratch:
-                for part, chosen in parts.items():
-                    if chosen:
-                        self._write_part(scratch / f"{part}.jsonl", chosen)
-        except OSError as error:
-            raise DataError(f"{home} cannot be written ({error}).") from error
-        return home
+        texts = self._pool.text(one.id for one in labels)
+        rows = [
+            (text, one.names, one.id in held_out) for text, one in zip(texts, labels, strict=True)
+        ]
+        return write_training_data(self.folder / _TRAINING, rows, self.several)
 
     def record_score(self, run: str, labels: int, correct: int, tested: int) -> CurvePoint:
         """Adds a point to the curve; see `CurvePoint`.
@@ -460,8 +444,11 @@ class LabelTask:
     def _add(self, labels: Sequence[tuple[int, str]], by: str) -> str:
         for n, _ in labels:
             self._check_id(n)
-        state = self._log.current()
-        befores = [state.get(n) or self._given(n) for n, _ in labels]
+        if is_by_model(by) and not {n for n, _ in labels}.isdisjoint(self.held_out):
+            raise DataError(
+                "A held-out text is not labelled by a model: models are scored on these texts."
+            )
+        befores = [self._log.label(n) for n, _ in labels]
         texts = self._pool.text(n for n, _ in labels)
         return self._file.add(
             GivenLabel(text, label, "" if before is None else before.label, by)
@@ -479,71 +466,9 @@ class LabelTask:
             raise DataError(f"A text has one class in this task, not {len(names)}.")
         return names[0]
 
-    def _given(self, id: int) -> Labelled | None:
-        """The label that the data has for a text; None without one."""
-        if not self._is_given(id):
-            return None
-        return Labelled(id, self._pool.names[self._pool.given[id]], GIVEN, self._settings.created)
-
-    def _is_given(self, id: int) -> bool:
-        return bool(self._pool.given[id] >= 0)
-
     def _check_id(self, id: int) -> None:
         if not 0 <= id < len(self):
             raise DataError(f"There is no text {id}; texts are numbered from 0 to {len(self) - 1}.")
-
-    def _chosen(self, order: Order, model: Scorer | None, skip: set[int]) -> list[Choice]:
-        """The rest of the batch; a new one if none is left, or for another order or model."""
-        left: list[Choice] = []
-        if self._batch is not None and self._batch[0] == order and self._batch[1] is model:
-            left = self._left(self._batch[2], order, skip)
-        if left:
-            return left
-        choices = choose(order, self._candidates(skip), model, self._comparison)
-        self._batch = order, model, choices
-        return choices
-
-    def _left(self, choices: Sequence[Choice], order: Order, skip: set[int]) -> list[Choice]:
-        """The choices that are still to be labelled, or to be labelled again."""
-        current = self._log.current()
-
-        def wanted(id: int) -> bool:
-            one = current.get(id)
-            return one is None or (order.name == DOUBTED and bool(one.label) and not one.before)
-
-        return [choice for choice in choices if choice.id not in skip and wanted(choice.id)]
-
-    def _candidates(self, skip: set[int]) -> Candidates:
-        current = self._log.current()
-        closed = np.zeros(len(self), dtype=bool)
-        closed[[*current, *skip, *self.held_out]] = True
-        held_out = set(self.held_out)
-        known = [one for one in self.labels() if one.id not in held_out and one.id not in skip]
-        return Candidates(
-            texts=self._pool.texts,
-            open=np.flatnonzero(~closed & (self._pool.given < 0)),
-            labelled=np.array([one.id for one in known], np.int64),
-            labels=[one.label for one in known],
-            reviewed=np.array([bool(one.before) for one in known], np.bool_),
-            seed=self._settings.seed,
-        )
-
-    def _items(self, choices: Sequence[Choice]) -> list[Item]:
-        texts = self._pool.text(choice.id for choice in choices)
-        state = self._log.current()
-        items = []
-        for choice, text in zip(choices, texts, strict=True):
-            one = state.get(choice.id) or self._given(choice.id)
-            label = "" if one is None else one.label
-            items.append(Item(choice.id, text, choice.why, False, label, choice.guess))
-        return items
-
-    def _write_part(self, path: Path, labels: Sequence[Labelled]) -> None:
-        texts = self._pool.text(one.id for one in labels)
-        with path.open("w", encoding="utf-8") as file:
-            for one, text in zip(labels, texts, strict=True):
-                label = list(one.names) if self.several else one.label
-                file.write(json.dumps({"text": text, "label": label}) + "\n")
 
 
 def _now() -> str:

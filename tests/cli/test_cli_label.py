@@ -4,8 +4,10 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
 from tests.conftest import make_texts
 
@@ -44,3 +46,35 @@ def test_a_task_from_creation_to_export(tmp_path: Path, capsys: pytest.CaptureFi
     folder = Path(capsys.readouterr().out.strip())
     assert {path.name for path in folder.iterdir()} == {"train.jsonl", "test.jsonl"}
     assert main(["data", "check", str(folder)]) == 0
+
+
+def test_the_surest_guesses_are_accepted(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts, labels = make_texts(40, seed=3)
+    data, task = write(tmp_path / "data.csv", [(text, "") for text in texts]), tmp_path / "task"
+    names = [f"--class={name}" for name in dict.fromkeys(labels)]
+    assert main(["label", "create", str(task), "--data", data, *names, "--held-out", "10"]) == 0
+    chances = ICapsClassifier.load(model_folder).predict_proba(texts).max(1)
+    accept = ["label", "accept", str(task), "--model", str(model_folder)]
+    accept += ["--at-least", str(np.median(chances))]
+    capsys.readouterr()
+    assert main([*accept, "--dry-run", "--json"]) == 0
+    dry = json.loads(capsys.readouterr().out)
+    assert (dry["accepted"], dry["batch"]) == (0, None)
+    assert 0 < dry["sure"] < dry["texts"] <= 30
+    assert dry["held_out_accuracy"]["value"] is None
+    assert main([*accept, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["accepted"] == dry["sure"] == sum(facts["by_class"].values())
+    assert main(["label", "status", str(task), "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["by_models"], status["held_out_labelled"]) == (facts["accepted"], 0)
+    assert main(["label", "undo", str(task), "--batch", facts["batch"]]) == 0
+    assert f"{facts['accepted']} labels are taken back" in capsys.readouterr().out
+    assert main([*accept, "--show", "2"]) == 0
+    out = capsys.readouterr().out
+    assert f"{facts['accepted']} of {facts['texts']} texts have got labels" in out
+    assert len(out.splitlines()) == 4  # with two texts and how to take them back
+    assert main([*accept[:-1], "1.5"]) == 2
+    assert "from 0 to 1" in capsys.readouterr().err

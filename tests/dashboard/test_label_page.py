@@ -12,10 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import quotas
-from dashboard.label import keys, tasks, training
+from dashboard.label import acceptance, keys, tasks, training
 from dashboard.label.desk import Desk
 from dashboard.quotas import NotAllowedError
 from dashboard.url_state import LABELLING, NEW_TASK
+from icaps.classifier import ICapsClassifier
 from icaps.data.uploads import store_upload
 from icaps.faithfulness.plausibility import read_marked_words
 from icaps.label.task import LabelTask
@@ -24,6 +25,7 @@ from icaps.runs.folder import DONE, TRAINING, Request, RunFolder, Status
 from tests.conftest import TOPICS, make_texts
 from tests.dashboard.run_folders import open_page, write_run
 from tests.dashboard.visitor import errors, page_html, run
+from tests.several_labels import mixed_texts
 
 CLASSES = tuple(TOPICS)
 HELD_OUT = 4
@@ -496,6 +498,88 @@ def test_hostile_names_and_texts(several: bool) -> None:
     assert not at.error
 
 
+def open_guesses(at: AppTest) -> AppTest:
+    """Opens the guesses of the model for all texts, and waits for them."""
+    at.session_state["label accept"] = True
+    run(at)
+    at.button(key="label accept start").click()
+    run(at)
+    found = acceptance._stored(desk(at))
+    assert found is not None
+    found.result()
+    return run(at)
+
+
+def test_guesses_are_accepted_together_and_taken_back(classifier: ICapsClassifier) -> None:
+    task = new_task("mine", texts=[*make_texts(20, seed=5)[0], *mixed_texts()])
+    label_held_out(task)
+    tasks.store_page_settings(task, tasks.PageSettings(model="small"))
+    at = open_guesses(open_label(task="mine"))
+    assert not errors(at)
+    shown_id = shown(at)
+    open_ids = [n for n in range(len(task)) if n not in task.held_out and n != shown_id]
+    texts = task.text(open_ids)
+    chances, predicted = classifier.predict_proba(texts).max(1), classifier.predict(texts)
+    least = 99
+    at.select_slider(key="label accept from").set_value(least)
+    run(at)
+    sure = {
+        n: name
+        for n, name, chance in zip(open_ids, predicted, chances, strict=True)
+        if chance >= least / 100
+    }
+    assert 0 < len(sure) < len(open_ids)
+    told = " ".join(plain(one.value) for one in [*at.markdown, *at.caption])
+    assert f"{len(sure)} texts of {len(open_ids)} with a guess" in told
+    assert "held-out text" in told
+    sample = next(frame.value for frame in at.dataframe if "guess" in frame.value)
+    assert len(sample) == min(10, len(sure))
+    assert sample["probability"].ge(least / 100).all()
+    assert task.progress().labelled == HELD_OUT  # nothing is accepted yet
+    button(at, f"Label {len(sure)} texts as small guesses").click()
+    run(at)
+    assert not errors(at)
+    labels = {one.id: (one.label, one.by) for one in task.labels() if one.id not in task.held_out}
+    assert labels == {n: (name, "model small") for n, name in sure.items()}
+    assert shown(at) == shown_id  # what a person looks at is not labelled
+    assert f"{len(sure)} by a model" in page_html(at)
+    rows = [json.loads(line) for line in task.export("jsonl").splitlines()]
+    assert sum(row["by"] == "model small" for row in rows) == len(sure)
+    told = " ".join(plain(one.value) for one in at.caption)
+    assert f"{len(sure)} labels by model small" in told
+    again = open_label(task="mine")  # another day
+    again.session_state["label accept"] = True
+    run(again)
+    button(again, "Take them back").click()
+    run(again)
+    assert task.progress().labelled == HELD_OUT
+    assert not errors(again)
+
+
+def test_undo_takes_accepted_guesses_back(task: LabelTask) -> None:
+    label_held_out(task)
+    tasks.store_page_settings(task, tasks.PageSettings(model="small"))
+    at = open_guesses(open_label(task="mine"))
+    at.select_slider(key="label accept from").set_value(50)
+    run(at)
+    at.button(key="label accept all").click()
+    run(at)
+    assert task.progress().by_models > 20
+    before = shown(at)
+    undo(at)
+    assert task.progress().by_models == 0
+    assert shown(at) == before
+
+
+def test_guesses_need_a_model(task: LabelTask) -> None:
+    at = open_label(task="mine")
+    at.session_state["label accept"] = True
+    at.selectbox(key="label guesses").select("None")
+    run(at)
+    assert any("There is no model yet" in one.value for one in at.caption)
+    assert "label accept start" not in {one.key for one in at.button}
+
+
 def test_a_task_is_deleted(task: LabelTask) -> None:
     at = open_label(task="mine")
     assert button(at, "Delete the task").disabled
@@ -508,7 +592,7 @@ def test_a_task_is_deleted(task: LabelTask) -> None:
 
 
 def test_a_read_only_app_shows_and_changes_nothing(
-    task: LabelTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: LabelTask, classifier: ICapsClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     label_some(task, 9)
     before = task.export("jsonl")
@@ -520,6 +604,7 @@ def test_a_read_only_app_shows_and_changes_nothing(
     assert "read-only" in open_page("label", label_view=NEW_TASK).info[0].value
     item = desk(at).item
     assert item is not None
+    guesses = task.guesses(classifier)
     monkeypatch.setattr(
         quotas, "read_only", lambda: False
     )  # as a browser that shows hidden buttons
@@ -527,6 +612,7 @@ def test_a_read_only_app_shows_and_changes_nothing(
         lambda: desk(at).give(item.id, ["Sailing"]),
         lambda: desk(at).skip(item.id),
         lambda: desk(at).undo(),
+        lambda: desk(at).accept(guesses, "small"),
         lambda: tasks.delete("mine"),
         lambda: tasks.new_folder("new"),
         lambda: tasks.store_page_settings(task, tasks.PageSettings()),
