@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +112,7 @@ class Run:
     @property
     def texts_per_second(self) -> float:
         """From the first sample with a new part to the one with the last."""
-        growing = [
-            after for before, after in zip(self.samples, self.samples[1:]) if after[1] > before[1]
-        ]
+        growing = [after for before, after in pairwise(self.samples) if after[1] > before[1]]
         (start, first, _), (end, last, _) = growing[0], growing[-1]
         return round((last - first) / (end - start))
 

@@ -51,7 +51,7 @@ def test_the_rows_are_those_of_the_command(
             fn_constructor_kwargs={"top_words": 3},
             batch_format="pyarrow",
             batch_size=AT_ONCE,
-            concurrency=1,
+            compute=ray.data.ActorPoolStrategy(size=1),
         )
         .take_all()
     )
