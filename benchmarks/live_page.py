@@ -2,8 +2,8 @@
 
     python -m benchmarks.live_page --model checkpoints/ag_news --data ag_news
 
-It exports the page, opens it in Chromium without a network, and explains the texts in it. Needs
-Playwright and Chromium.
+It exports the page, opens it in Chromium without a network, and explains the texts in it. With
+`--neutral WORD` the model is edited first. Needs Playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from playwright.sync_api import sync_playwright
 from icaps.classifier import ICapsClassifier
 from icaps.data.resolve import resolve
 from icaps.data.source import open_source
+from icaps.interpret.edits import neutral_words
 from icaps.portable.live_page import live_page
 from icaps.results import Explanation
 
@@ -61,11 +62,13 @@ def explain_in_page(page: bytes, texts: list[str]) -> tuple[list[dict[str, Any]]
 
 def compare(results: list[dict[str, Any]], expected: list[Explanation]) -> dict[str, Any]:
     """How far the page agrees with the model."""
-    same = spans = kgrams = 0
+    same = spans = sentences = kgrams = 0
     share = score = 0.0
     for one, other in zip(results, expected, strict=True):
         words = [(word["start"], word["end"]) for word in one["words"]]
         spans += words == [(word.start, word.end) for word in other.words]
+        parts = [(sentence["start"], sentence["end"]) for sentence in one["sentences"]]
+        sentences += parts == [(sentence.start, sentence.end) for sentence in other.sentences]
         score = max(
             [
                 score,
@@ -88,6 +91,7 @@ def compare(results: list[dict[str, Any]], expected: list[Explanation]) -> dict[
         "texts": count,
         "same_class": same / count,
         "same_spans": spans / count,
+        "same_sentences": sentences / count,
         "same_kgrams": kgrams / count,
         "largest_difference_of_shares": share,
         "largest_difference_of_scores": score,
@@ -105,8 +109,12 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="a file, a folder or a name")
     parser.add_argument("--part", default="test", help="part of the data")
     parser.add_argument("--limit", type=int, help="number of texts; all by default")
+    parser.add_argument(
+        "--neutral", action="append", default=[], help="a word or K-gram that is neutral"
+    )
     options = parser.parse_args()
     classifier = ICapsClassifier.load(options.model, device="cpu")
+    classifier = classifier.edited([*classifier.edits_, *map(neutral_words, options.neutral)])
     source = open_source(resolve(options.data), options.part)
     texts = [record.text for record in islice(source, options.limit)]
     page = live_page(classifier, options.model)

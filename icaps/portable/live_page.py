@@ -32,7 +32,15 @@ from icaps.text.sentences import encode
 from icaps.train.checkpoint_files import weights_fingerprint
 from icaps.train.examples import Example, choose_examples, load_examples
 
-_SCRIPTS = ("tokenizer.js", "sentences.js", "network.js", "explain.js", "page.js")
+_SCRIPTS = (
+    "tokenizer.js",
+    "sentence_parts.js",
+    "sentences.js",
+    "network.js",
+    "explain.js",
+    "account.js",
+    "page.js",
+)
 _WORDS, _KGRAMS = 12, 6  # on a capsule's card
 _RELEVANT: dict[str, Any] = {"all_words": False, "lambda_": 0.6}  # not stop words, see `tables`
 

@@ -40,7 +40,8 @@ function probabilitiesOf(norms) {
 function predictedClasses(norms, probabilities) {
   if (!model.thresholds) return [norms.indexOf(Math.max(...norms))];
   if (norms.every((norm) => norm === 0)) return [];
-  const reached = probabilities.map((_, j) => j).filter((j) => probabilities[j] >= model.thresholds.thresholds[j]);
+  const { thresholds } = model.thresholds;
+  const reached = [...norms.keys()].filter((j) => probabilities[j] >= thresholds[j]);
   return reached.sort((a, b) => probabilities[b] - probabilities[a]);
 }
 

@@ -3,11 +3,13 @@
 
 const model = JSON.parse(document.getElementById("model").textContent);
 const UNKNOWN = 1;
+const MAX_ROW_BYTES = 64_000_000; // of words that are kept for the next text
 
 /** The arrays of the network and the list of its words, from the compressed data of the page. */
 async function unpack() {
   const binary = atob(document.getElementById("weights").textContent.trim());
-  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  const bytes = new Uint8Array(binary.length); // a loop takes a thirtieth of `Uint8Array.from`
+  for (let n = 0; n < binary.length; n += 1) bytes[n] = binary.charCodeAt(n);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const types = { int8: Int8Array, int16: Int16Array, int32: Int32Array, float32: Float32Array };
@@ -96,7 +98,7 @@ class Network {
     const count = trained.shape[0];
     const shared = id < count ? id : trained_of_word.values[id - count];
     if (shared >= 0) add(trained, shared, vectors.shape[1]);
-    if (this.rows.size >= 20_000) this.rows.clear(); // so that memory has a bound
+    if (this.rows.size * row.byteLength > MAX_ROW_BYTES) this.rows.clear();
     this.rows.set(id, row);
     return row;
   }
