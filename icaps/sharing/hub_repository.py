@@ -186,5 +186,5 @@ def _typed_errors(repo_id: str, action: str, cached: bool = False) -> Iterator[N
         raise HubError(
             f"{repo_id} cannot be {action}: there is no connection to the Hub ({error})."
         ) from error
-    except (OSError, ValueError) as error:  # of the disk; of huggingface_hub's own checks
+    except (OSError, ValueError, RuntimeError) as error:  # the disk, huggingface_hub, its hf_xet
         raise HubError(f"{repo_id} cannot be {action}: {error}") from error

@@ -78,6 +78,10 @@ class TrackingCallback(Callback):
     def _close(self, state: str) -> None:
         """Ends the run; `_log` and another `_close` may follow, for the scores of a test."""
 
+    @abstractmethod
+    def _drop(self) -> None:
+        """Lets go of what is open, after a failure."""
+
     def on_start(self, settings: Mapping[str, Any]) -> None:
         """Opens a run and logs the settings."""
         self._failed = False
@@ -143,6 +147,7 @@ class TrackingCallback(Callback):
             action()
         except Exception as error:  # noqa: BLE001 (of whatever kind: the training must go on)
             self._failed = True
+            self._drop()
             self.warn(f"{self} failed, so the rest of the training is not logged: {error}")
 
 
@@ -196,6 +201,9 @@ class TensorBoardCallback(TrackingCallback):
         self._writer.close()
         self._writer = None
 
+    def _drop(self) -> None:
+        self._writer = None
+
 
 class MLflowCallback(TrackingCallback):
     """Logs a training as a run of MLflow.
@@ -206,8 +214,8 @@ class MLflowCallback(TrackingCallback):
     Args:
         uri: Of the tracking server or store; None: as MLflow is set up, such as by
             MLFLOW_TRACKING_URI.
-        experiment: Its name; it is created if there is none. None: that of MLFLOW_EXPERIMENT_NAME,
-            or MLflow's default.
+        experiment: Its name; it is created if there is none. None: that of `mlflow.set_experiment`,
+            MLFLOW_EXPERIMENT_NAME or MLFLOW_EXPERIMENT_ID, or MLflow's default.
         run_name: Name of a new run; None: MLflow chooses one.
         every, warn: As in `TrackingCallback`.
 
@@ -256,7 +264,7 @@ class MLflowCallback(TrackingCallback):
 
     def _create_run(self, client: MlflowClient) -> str:
         name = self.experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME")
-        number = "0"  # of the default experiment
+        number = os.environ.get("MLFLOW_EXPERIMENT_ID", "0")  # 0 is that of the default
         if name is not None:
             known = client.get_experiment_by_name(name)
             number = known.experiment_id if known else client.create_experiment(name)
@@ -275,6 +283,9 @@ class MLflowCallback(TrackingCallback):
         calls, self._calls = self._calls, None
         if calls is not None:
             calls.finish(_LAST_WAIT)
+
+    def _drop(self) -> None:
+        self._calls = None
 
     def _send(self, call: Callable[[MlflowClient], object]) -> None:
         """Calls MLflow in the background; raises what an earlier call raised."""

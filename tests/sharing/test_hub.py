@@ -277,3 +277,14 @@ def test_the_command(
     assert metadata["license"] == "mit"
     assert "# Model card: small" in text
     assert f"POST /api/models/{REPO}/commit/next" in hub.requests
+
+
+@pytest.mark.parametrize("path", ["global_view/../../../evil.json", "global_view/../config.json"])
+def test_paths_that_leave_the_repository(
+    path: str, model_folder: Path, hub: ModelHub, tmp_path: Path
+) -> None:
+    files = {path.name: path.read_bytes() for path in model_folder.iterdir() if path.is_file()}
+    hub.repositories[REPO] = files | {path: b"{}"}
+    with pytest.raises(HubError, match="cannot be downloaded"):
+        ICapsClassifier.from_pretrained(REPO, cache_dir=tmp_path / "cache" / "hub", device="cpu")
+    assert not list(tmp_path.rglob("evil.json"))

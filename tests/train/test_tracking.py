@@ -16,7 +16,7 @@ from icaps.cli.main import main
 from icaps.config import TrainConfig
 from icaps.errors import ConfigError, TrackingWarning, TrainingError
 from icaps.train import tracking
-from icaps.train.callbacks import Epoch, Step
+from icaps.train.callbacks import Callback, Epoch, Step
 from icaps.train.tracking import (
     MLflowCallback,
     TensorBoardCallback,
@@ -57,12 +57,15 @@ class Memory(TrackingCallback):
         self._fail("close")
         self.states.append(state)
 
+    def _drop(self) -> None:
+        self.states.append("dropped")
+
     def _fail(self, action: str) -> None:
         if action == self.failing:
             raise RuntimeError(f"cannot {action}")
 
 
-def fit(*callbacks: TrackingCallback, train: TrainConfig = TRAIN) -> ICapsClassifier:
+def fit(*callbacks: Callback, train: TrainConfig = TRAIN) -> ICapsClassifier:
     return ICapsClassifier(MODEL, train, device="cpu", callbacks=callbacks).fit(*TEXTS)
 
 
@@ -126,15 +129,13 @@ def test_a_failure_is_one_warning_and_no_end_of_the_training(failing: str) -> No
     assert len([warning for warning in seen if warning.category is TrackingWarning]) == 1
     assert len(trained.history_) == 3
     assert plain.states == ["FINISHED"]
+    assert memory.states == ["dropped"]
 
 
 def test_a_failed_training_is_logged_as_such() -> None:
     memory = Memory()
 
-    class Bad(TrackingCallback):
-        def _open(self, settings: Mapping[str, Any]) -> None: ...
-        def _close(self, state: str) -> None: ...
-        def _log(self, values: Mapping[str, float], step: int) -> None: ...
+    class Bad(Callback):
         def on_epoch(self, epoch: Epoch) -> None:
             raise TrainingError("the loss is NaN")
 
@@ -203,6 +204,19 @@ def test_mlflow(store: Path) -> None:
     assert pickle.loads(pickle.dumps(callback)).run_id == callback.run_id
 
 
+def test_the_experiment_that_is_set(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = mlflow.MlflowClient()
+    by_id, by_name = client.create_experiment("first"), client.create_experiment("second")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", by_id)
+    for expected in (by_id, by_name):
+        callback = MLflowCallback()
+        callback.on_start({})
+        callback.on_failure(ValueError())
+        run = client.get_run(callback.run_id)
+        assert (run.info.experiment_id, run.info.status) == (expected, "FAILED")
+        monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "second")
+
+
 def test_an_active_run_is_used_and_left_open(store: Path) -> None:
     with mlflow.start_run() as run:
         fit(MLflowCallback())
@@ -229,12 +243,18 @@ def test_a_server_that_does_not_answer(
     server = SilentServer()
     if not silent:
         server.socket.close()
-    classifier = fit(MLflowCallback(server.url, warn=lines.append))
+    callback = MLflowCallback(server.url, warn=lines.append)
+    classifier = fit(callback)
     server.socket.close()
     assert len(classifier.history_) == 3
     (line,) = lines
     assert server.url in line
     assert ("did not answer" if silent else "failed") in line
+    monkeypatch.setattr(tracking, "_LAST_WAIT", 60.0)
+    callback.uri = None  # the store, which answers
+    fit(callback)
+    assert mlflow.MlflowClient().get_run(callback.run_id).info.status == "FINISHED"
+    assert len(lines) == 1
 
 
 @pytest.mark.parametrize("spec", ["wandb", "tensorboard", "tensorboard:", "", ":x"])
