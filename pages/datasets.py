@@ -63,15 +63,12 @@ def main() -> None:
             correction_review.show(choice, index)
         else:
             predictions = rows.load_predictions(index, model, arguments)
-            issues = data.label_issues(index)
+            current = data.label_issues(index)
+            issues = current or data.earlier_label_issues(index)
             chosen = inputs.ask_rows(index, predictions, model, issues)
+            if chosen.doubted and current is None:
+                view.ask_label_issues(choice, index, again=issues is not None)
             if chosen.doubted and issues is None:
-                background_task.show(
-                    ["data", "issues", *arguments[1:]],
-                    "Look for label errors",
-                    "Five linear models, each fitted to four fifths of the rows, predict the rest.",
-                    f"The labels of {Path(choice.value).name} are checked: see Datasets.",
-                )
                 return
             if predictions is not None and model is not None:
                 result_warnings.show_leak_of_rows(leaks.of_rows(model, index), len(index))

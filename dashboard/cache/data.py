@@ -353,16 +353,23 @@ def row_predictions_of(data: Index, model: ModelFolder) -> RowPredictions | None
 def label_issues(data: Index) -> LabelIssues | None:
     """The rows whose label is doubted by models that did not see it; None if not computed yet.
 
-    Rows whose label was corrected since are left out.
+    Raises:
+        DataError: What is stored is damaged.
+    """
+    artifact = label_issues_artifact(data)
+    return _label_issues(artifact.home, artifact) if artifact.exists else None
+
+
+def earlier_label_issues(data: Index) -> LabelIssues | None:
+    """The same of the labels before all corrections, without the rows that were corrected since.
+
+    None if they were not computed, or no label is corrected.
 
     Raises:
         DataError: What is stored is damaged.
     """
-    artifact = label_issues_artifact(data.given)
-    if not artifact.exists:
-        return None
-    issues = _label_issues(artifact.home, artifact)
-    return without_corrected(issues, data) if isinstance(data, CorrectedIndex) else issues
+    issues = label_issues(data.given) if isinstance(data, CorrectedIndex) else None
+    return issues and without_corrected(issues, data)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -1,5 +1,7 @@
 """Shows an overview of a data set, its distinctive words and its vocabulary."""
 
+from pathlib import Path
+
 import altair as alt
 import pandas as pd
 import streamlit as st
@@ -9,9 +11,12 @@ from dashboard.cache import data, models
 from dashboard.explore import charts
 from dashboard.model_registry import ModelFolder
 from dashboard.quotas import NotAllowedError
-from dashboard.widgets import chart_card
+from dashboard.widgets import background_task, chart_card
+from dashboard.widgets.data_picker import Choice
+from icaps.cli.request import reading_arguments
 from icaps.config import PRESETS
 from icaps.errors import VectorsError
+from icaps.explore.corrected_index import CorrectedIndex
 from icaps.explore.index import Index
 from icaps.explore.label_issues import LabelIssues
 from icaps.explore.statistics import SENTENCE_TEXTS
@@ -173,6 +178,25 @@ def _show_shares(table: pd.DataFrame, columns: list[str]) -> None:
     percent = st.column_config.NumberColumn(format="percent")
     st.dataframe(
         table, width="stretch", hide_index=True, column_config=dict.fromkeys(columns, percent)
+    )
+
+
+def ask_label_issues(choice: Choice, index: Index, again: bool) -> None:
+    """Searches for label issues, which were found `again` or not yet with other labels."""
+    if again and isinstance(index, CorrectedIndex):
+        count = int(index.corrected.sum())
+        st.info(
+            f"These doubts are of before the {count:,} corrected label{'' if count == 1 else 's'}. "
+            "Models that learn from the corrected ones may doubt others.",
+            icon=":material/history:",
+        )
+    name = Path(choice.value).name
+    reading = {name: value for name, value in choice.key.reading.items() if name != "on_bad_rows"}
+    background_task.show(
+        ["data", "issues", choice.value, *reading_arguments(reading)],
+        "Search again" if again else "Look for label errors",
+        "Five linear models, each fitted to four fifths of the rows, predict the rest.",
+        f"The labels of {name} are checked: see Datasets.",
     )
 
 

@@ -124,12 +124,17 @@ def _issues(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
     from icaps.data.resolve import resolve
     from icaps.errors import DataError
+    from icaps.explore.corrected_index import correct_index
     from icaps.explore.index import make_index
     from icaps.explore.label_issues import find_label_issues, issue_table
     from icaps.reports.files import to_csv
 
     progress = Progress(sys.stderr)
-    index = make_index(resolve(options.data, progress), reading_options(options), progress)
+    reading = reading_options(options)
+    corrections = reading.pop("corrections", None)
+    index = make_index(resolve(options.data, progress), reading, progress)
+    if corrections:
+        index = correct_index(index, corrections)
     issues = find_label_issues(index, progress)
     if options.csv:
         try:

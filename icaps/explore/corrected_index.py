@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from icaps.data.cache import Artifact
 from icaps.data.class_names import sorted_labels
+from icaps.data.fingerprint import corrections_state
+from icaps.data.label_file import load_corrections
 from icaps.data.label_sets import classes_of
 from icaps.data.row_labels import corrected_label
 from icaps.data.text_hash import text_hash
@@ -73,14 +75,14 @@ class CorrectedIndex(Index):
         given: The index of the data set as it is.
         hashes: (rows,), from `make_text_hashes`.
         corrections: The labels of texts by their hashes, from `label_file.load_corrections`.
-        name: A name for them, which other corrections do not have.
+        name: A name for them, which other corrections do not have; not empty.
 
     Attributes:
         corrected: (rows,), the rows whose label was replaced by another one.
     """
 
     def __init__(
-        self, given: Index, hashes: Hashes, corrections: Mapping[int, str], name: str = ""
+        self, given: Index, hashes: Hashes, corrections: Mapping[int, str], name: str
     ) -> None:
         self.__dict__.update(given.__dict__)
         self._given, self._name = given, name
@@ -108,6 +110,11 @@ class CorrectedIndex(Index):
         return f"{self.folder} {self._name}"
 
     @property
+    def labels_name(self) -> str:
+        """The name of the corrections."""
+        return self._name
+
+    @property
     def given(self) -> Index:
         """The index with the labels that the data has."""
         return self._given
@@ -127,6 +134,16 @@ class CorrectedIndex(Index):
             path = Path(folder) / "distinctive.parquet"
             counts.write(path, list(words))
             return [read_distinctive(path, code) for code in range(len(self.classes))]
+
+
+def correct_index(given: Index, corrections: str | Path) -> CorrectedIndex:
+    """The index of a data set with the labels in a file of corrections.
+
+    Raises:
+        DataError: The file does not exist or is not one of labels, or the cache cannot be written.
+    """
+    state = corrections_state({"corrections": str(corrections)})
+    return CorrectedIndex(given, make_text_hashes(given), load_corrections(corrections), state)
 
 
 def without_corrected(issues: LabelIssues, index: CorrectedIndex) -> LabelIssues:

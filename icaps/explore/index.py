@@ -196,6 +196,11 @@ class Index:
         return str(self.folder)  # its name is a hash of the data's files
 
     @property
+    def labels_name(self) -> str:
+        """A name for the labels, if they are not those of the data; else empty."""
+        return ""
+
+    @property
     def given(self) -> Index:
         """The index with the labels that the data has: this one, unless labels are corrected."""
         return self

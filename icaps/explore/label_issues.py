@@ -7,10 +7,12 @@ least the mean probability of that class over the rows with its label; it is an 
 confidently of another class than its label.
 
 explored/KEY/label-issues-1/ready/facts.json, given.npy, suggested.npy, probability.npy, rows.npy
+             label-issues-1-LABELS/...   of corrected labels
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -71,8 +73,14 @@ class LabelIssues:
 
 
 def label_issues_artifact(index: Index) -> Artifact[LabelIssues]:
-    """The cache entry of the label issues of a data set, beside its index."""
-    return Artifact(index.folder.parent / _FOLDER, lambda folder: _read(folder, index))
+    """The cache entry of the label issues of a data set, beside its index.
+
+    Corrected labels have one of their own.
+    """
+    folder = _FOLDER
+    if index.labels_name:
+        folder += f"-{hashlib.sha256(index.labels_name.encode()).hexdigest()[:16]}"
+    return Artifact(index.folder.parent / folder, lambda folder: _read(folder, index))
 
 
 def find_label_issues(index: Index, progress: ProgressReporter = SILENT) -> LabelIssues:

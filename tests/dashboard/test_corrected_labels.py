@@ -11,9 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import settings
+from dashboard import tasks as commands
 from dashboard.cache import at_once
 from dashboard.widgets.data_picker import PATH
 from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main
 from icaps.data.correction_files import corrections_of
 from icaps.data.label_file import GivenLabel, LabelFile
 from icaps.data.saved_slices import save_texts
@@ -228,7 +230,9 @@ def test_each_gets_the_class_that_is_predicted(data: Path, classifier: ICapsClas
     assert "0 of 61 rows" in captions(at)
 
 
-def test_a_doubted_label_is_doubted_no_more(data: Path) -> None:
+def test_a_doubted_label_is_doubted_no_more(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     issues = find_label_issues(indexed(data))
     assert WRONG in issues.rows
     at = open_data(data, rows__judged="possible label error")
@@ -240,6 +244,19 @@ def test_a_doubted_label_is_doubted_no_more(data: Path) -> None:
     assert now(data) == {TEXT: RIGHT}
     assert "0 of 61 rows" in captions(at) or WRONG not in row_classes(at)
     assert f"{len(issues.rows) - 1:,} of 61 labels are doubted" in captions(at)
+    assert "These doubts are of before the 1 corrected label." in at.info[0].value
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(commands, "start", started.append)
+    button(at, "Search again")
+    assert started == [
+        ("data", "issues", str(data), "--corrections", str(corrections_of(str(data)).path))
+    ]
+    assert main([*started[0], "--json"]) == 0
+    rerun = open_data(data, rows__judged="possible label error")
+    assert not rerun.info
+    found = json.loads(capsys.readouterr().out)
+    assert f"{found['issues']:,} of 61 labels are doubted" in captions(rerun)
+    assert found["accuracy"] != issues.accuracy
 
 
 def test_rows_that_are_selected_in_the_table_are_changed(data: Path) -> None:

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from icaps.classifier import ICapsClassifier
-from icaps.data.label_file import GivenLabel, LabelFile, load_corrections
+from icaps.data.label_file import GivenLabel, LabelFile
 from icaps.evaluate.predictions import UNKNOWN_CLASS
 from icaps.explore.corrected_index import (
     CorrectedIndex,
+    correct_index,
     duplicates_with_labels_of,
     labels_by_hash,
     make_text_hashes,
     text_hashes_artifact,
     without_corrected,
 )
-from icaps.explore.label_issues import confident_issues
+from icaps.explore.label_issues import confident_issues, find_label_issues, label_issues_artifact
 from icaps.explore.near_duplicates import find_duplicates
 from icaps.explore.predicted_rows import predict_rows, with_labels_of
 from icaps.explore.search import Query, search
@@ -40,7 +41,7 @@ def corrected(place: Path, *labels: GivenLabel) -> tuple[CorrectedIndex, Path]:
     file = LabelFile(place.parent / "corrections.jsonl")
     file.add(labels)
     index = indexed(place)
-    return CorrectedIndex(index, make_text_hashes(index), load_corrections(file.path)), file.path
+    return correct_index(index, file.path), file.path
 
 
 def test_it_is_the_index_of_the_corrected_data(place: Path) -> None:
@@ -89,6 +90,22 @@ def test_predictions_have_the_new_labels(place: Path, classifier: ICapsClassifie
     others = np.arange(len(index)) != 3
     assert (predictions.labels[others] == given.labels[others]).all()
     assert (predictions.scores == given.scores).all()
+
+
+def test_issues_of_corrected_labels_are_those_of_the_corrected_data(place: Path) -> None:
+    given = find_label_issues(indexed(place))
+    text = indexed(place).text([5])[0]
+    wrong = "Sailing" if indexed(place).label_of(5) != "Sailing" else "Cooking"
+    index, file = corrected(place, GivenLabel(text, wrong))
+    assert label_issues_artifact(index).load() is None  # those of before are others
+    issues = find_label_issues(index)
+    whole = find_label_issues(indexed(place, corrections=str(file)))
+    assert issues.rows.tolist() == whole.rows.tolist() != given.rows.tolist()
+    assert issues.given == pytest.approx(whole.given, nan_ok=True)
+    assert 5 in issues.rows
+    again = label_issues_artifact(indexed(place)).load()
+    assert again is not None
+    assert again.rows.tolist() == given.rows.tolist()
 
 
 def test_corrected_rows_are_doubted_no_more(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_corrections_are_sets(place: Path, index: Index) -> None:
     labels = [GivenLabel("nothing", '["new", "food"]'), GivenLabel("dough rest", "[]")]
     file.add([*labels, GivenLabel("rain again", "weather")])  # which it has already
     corrections = load_corrections(file.path)
-    corrected = CorrectedIndex(index, make_text_hashes(index), corrections)
+    corrected = CorrectedIndex(index, make_text_hashes(index), corrections, "new")
     whole = make_index(place, {"corrections": str(file.path)})
     assert corrected.classes == whole.classes == ("food", "new", "weather")
     assert corrected.corrected.tolist() == [False, True, True, False, False, False, False]

@@ -189,7 +189,7 @@ def test_several_labels_per_text(
     file = LabelFile(tmp_path / "labels.jsonl")
     file.add([GivenLabel(texts[3], names[0])])
     corrections = load_corrections(file.path)
-    corrected = CorrectedIndex(index, make_text_hashes(index), corrections)
+    corrected = CorrectedIndex(index, make_text_hashes(index), corrections, "new")
     now = is_right(with_labels_of(made, corrected))
     assert now.tolist() == [n == 3 or one for n, one in enumerate(right)]
 
