@@ -7,6 +7,7 @@ once. The package `onnx` writes the folder; reading it takes only `onnxruntime`.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import zipfile
 from collections.abc import Sequence
@@ -70,7 +71,7 @@ def export_onnx(model: TrainedModel, folder: str | Path) -> None:
         (scratch / NETWORK).write_bytes(content)
         model.vocabulary_.save(scratch / VOCABULARY)
         write_classes(map(str, model.classes_), scratch / CLASSES)
-        write_json(_settings(model), scratch / SETTINGS)
+        write_json(_settings(model, content), scratch / SETTINGS)
 
 
 def onnx_archive(model: TrainedModel) -> bytes:
@@ -102,12 +103,13 @@ def _may_be_replaced(folder: Path) -> bool:
     return (folder / NETWORK).is_file() or not any(folder.iterdir())
 
 
-def _settings(model: TrainedModel) -> dict[str, Any]:
+def _settings(model: TrainedModel, network: bytes) -> dict[str, Any]:
     """What `onnx_runner` reads beside the network."""
     thresholds, vocabulary = model.network_.thresholds, model.vocabulary_
     classes = [str(name) for name in model.classes_]
     return {
         "format_version": FORMAT_VERSION,
+        "network_sha256": hashlib.sha256(network).hexdigest(),
         "model": dataclasses.asdict(model.network_.config),
         "words": {"vector_words": vocabulary.vector_words, "backs_off": vocabulary.backs_off},
         "inverse_temperature": model.inverse_temperature_,

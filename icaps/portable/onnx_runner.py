@@ -10,6 +10,7 @@ It imports numpy, onnxruntime and the tokenizer, and reads a folder of `onnx_exp
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icaps.config import ModelConfig, config_from_dict
-from icaps.data.atomic import COPY_AGAIN, read_json
+from icaps.data.atomic import COPY_AGAIN, check_regular_files, read_json
 from icaps.data.texts import check_texts
 from icaps.errors import CheckpointError, ConfigError, DataError
 from icaps.nn.thresholds import ClassThresholds
@@ -114,6 +115,7 @@ class OnnxClassifier:
             raise CheckpointError(
                 f"There is no folder {folder}; give one that `icaps export --onnx` wrote."
             )
+        check_regular_files(folder)
         self.classes = read_classes(folder / CLASSES)
         settings = _Settings.read(folder / SETTINGS, len(self.classes))
         self.config, self.thresholds = settings.config, settings.thresholds
@@ -121,7 +123,12 @@ class OnnxClassifier:
         self.vocabulary = Vocabulary.load(
             folder / VOCABULARY, settings.vector_words, settings.backs_off
         )
-        self._session = _Session(folder / NETWORK, len(self.vocabulary), len(self.classes), threads)
+        network = _read_network(folder / NETWORK, settings.network_sha256)
+        self._session = _Session(network, folder / NETWORK, threads)
+        if self._session.sizes != (len(self.vocabulary), len(self.classes)):
+            raise CheckpointError(
+                f"{folder / NETWORK} does not fit {VOCABULARY} and {CLASSES}. {COPY_AGAIN}"
+            )
 
     def class_norms(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Norms of the class capsules (texts, J), at least 0 and below 1; 0 for a blank text."""
@@ -250,12 +257,14 @@ class _Settings(NamedTuple):
     """The settings of an export.
 
     Attributes:
+        network_sha256: Of the file of the network, in hexadecimal.
         config: Of the network.
         vector_words, backs_off: As in `Vocabulary`.
         inverse_temperature, thresholds: As in `TrainedModel`.
         neutral: Consecutive words by their ids, and for which classes they are neutral (J,).
     """
 
+    network_sha256: str
     config: ModelConfig
     vector_words: int
     backs_off: bool
@@ -282,6 +291,7 @@ class _Settings(NamedTuple):
                 raise ValueError(f"inverse_temperature is {inverse_temperature}")
             thresholds, words = content["thresholds"], content["words"]
             return cls(
+                str(content["network_sha256"]),
                 config_from_dict(ModelConfig, content["model"]),
                 int(words["vector_words"]),
                 bool(words["backs_off"]),
@@ -311,16 +321,27 @@ class _Result(NamedTuple):
     tokens: TokenBatch
 
 
+def _read_network(path: Path, sha256: str) -> bytes:
+    """The file of a network; a damaged one never reaches onnxruntime."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}. {COPY_AGAIN}") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise CheckpointError(f"{path} is damaged (it has another SHA-256). {COPY_AGAIN}")
+    return content
+
+
 class _Session:
-    """The network in onnxruntime.
+    """A network in onnxruntime.
 
     Args:
-        path: Its file.
-        words, classes: How many the network must have.
+        network: The content of its file.
+        path: The file, for messages.
         threads: Of a run; None: as onnxruntime chooses.
     """
 
-    def __init__(self, path: Path, words: int, classes: int, threads: int | None) -> None:
+    def __init__(self, network: bytes, path: Path, threads: int | None) -> None:
         try:
             import onnxruntime
             from onnxruntime.capi import onnxruntime_pybind11_state as errors
@@ -343,17 +364,12 @@ class _Session:
         options.log_severity_level = 3  # errors alone; they are raised as well
         try:
             self._session = onnxruntime.InferenceSession(
-                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+                network, options, providers=["CPUExecutionProvider"]
             )
             stored = self._session.get_modelmeta().custom_metadata_map
-        except FileNotFoundError as error:
-            raise CheckpointError(f"{path} is missing. {COPY_AGAIN}") from error
-        except (OSError, *self._errors) as error:
+            self.sizes = int(stored["words"]), int(stored["classes"])
+        except (KeyError, *self._errors) as error:
             raise self._damaged(error) from error
-        if stored.get("words") != str(words) or stored.get("classes") != str(classes):
-            raise CheckpointError(
-                f"{path} does not fit {VOCABULARY} and {CLASSES} beside it. {COPY_AGAIN}"
-            )
 
     def run(self, inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """Scores, shares and bias; raises CheckpointError if the network is not one of ours."""

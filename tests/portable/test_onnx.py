@@ -1,5 +1,6 @@
 """A model as ONNX: the same scores, account and predictions as the network's, without torch."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -234,14 +235,14 @@ def test_the_archive_is_the_folder(classifier: ICapsClassifier, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.onnx", b"", "model.onnx is damaged"),
-        ("model.onnx", b"no network", "model.onnx is damaged"),
-        ("model.onnx", None, "model.onnx is missing"),
+        ("model.onnx", b"", "model.onnx is damaged .it has another SHA-256"),
+        ("model.onnx", None, "model.onnx cannot be read: No such file"),
         ("classes.txt", b"one\ntwo\n", "does not fit vocabulary.txt and classes.txt"),
         ("vocabulary.txt", b"<pad>\t0\n<unk>\t0\nsoup\t3\n", "does not fit"),
         ("settings.json", b"{", "settings.json is damaged"),
         ("settings.json", b'{"format_version": 2}', "not of version 1"),
         ("settings.json", b'{"format_version": 1}', "settings.json is damaged"),
+        ("settings.json", {"network_sha256": None}, "another SHA-256"),
         ("settings.json", {"inverse_temperature": -1}, "settings.json is damaged"),
         ("settings.json", {"thresholds": {"slopes": [1]}}, "settings.json is damaged"),
         ("settings.json", {"model": {"layers": 3}}, "settings.json is damaged"),
@@ -266,6 +267,17 @@ def test_a_damaged_folder(
         path.write_bytes(content)
     with pytest.raises(CheckpointError, match=message):
         OnnxClassifier(tmp_path / "model")
+
+
+def test_a_file_that_is_no_network(classifier: ICapsClassifier, tmp_path: Path) -> None:
+    export_onnx(classifier, tmp_path / "model")
+    settings = tmp_path / "model" / "settings.json"
+    for content in (b"", b"no network", onnx.ModelProto().SerializeToString()):
+        (tmp_path / "model" / "model.onnx").write_bytes(content)
+        sha256 = {"network_sha256": hashlib.sha256(content).hexdigest()}
+        settings.write_text(json.dumps(json.loads(settings.read_text()) | sha256))
+        with pytest.raises(CheckpointError, match=r"model\.onnx is damaged"):
+            OnnxClassifier(tmp_path / "model")
 
 
 def test_settings_that_do_not_fit_the_network(classifier: ICapsClassifier, tmp_path: Path) -> None:
