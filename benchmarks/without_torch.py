@@ -3,10 +3,11 @@
     python -m benchmarks.without_torch --model checkpoints/ag_news --data ag_news [--json]
 
 Three sides read the model: the estimator (`ICapsClassifier`), the model without scikit-learn
-(`TrainedModel`), and its export (`OnnxClassifier`). Each round starts a process per side, in turns,
-with one thread, and medians are printed. Times are those of the processor, which other processes
-disturb less, and memory is resident memory. Agreement is that on all texts. The account of torch is `TrainedModel.account`, as its
-`explain` looks for K-grams as well, which the export does not.
+(`TrainedModel`), and its export (`OnnxClassifier`). They are compared on all texts, and timed on
+the first ones. Each round starts a process per side, in turns, with one thread, and medians are
+printed. Times are those of the processor, which other processes disturb less, and memory is
+resident memory. The account of torch is `TrainedModel.account`, as its `explain` looks for K-grams
+as well, which the export does not.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ FORMAT_VERSION = 1
 _OUTPUTS = ["scores", "shares", "bias"]
 INSTALL = "pip install 'icaps[onnx]'"
 _CHUNK = 512  # texts that are tokenized at a time, and sorted by length
-_CELLS = 4_096  # places for words in a run of the network, which has at least one text
-MAX_CELLS = 200_000  # of one text, which bounds memory
+# Of numbers per tap in a run of the network, which has at least one text: some 2 MB, for the cache.
+_NUMBERS = 600_000
+MAX_NUMBERS = 50_000_000  # of one text, which bounds memory
 
 Numbers = NDArray[np.int64]
 Shares = NDArray[np.float32]
@@ -123,6 +124,7 @@ class OnnxClassifier:
         self.vocabulary = Vocabulary.load(
             folder / VOCABULARY, settings.vector_words, settings.backs_off
         )
+        self._numbers_per_cell = self.config.num_capsules * (1 + self.config.query_dim)
         network = _read_network(folder / NETWORK, settings.network_sha256)
         self._session = _Session(network, folder / NETWORK, threads)
         if self._session.sizes != (len(self.vocabulary), len(self.classes)):
@@ -165,7 +167,7 @@ class OnnxClassifier:
 
         Raises:
             ConfigError: There is no such class.
-            DataError: `texts` are no texts, or one is too long (`MAX_CELLS`).
+            DataError: `texts` are no texts, or one is too long (`MAX_NUMBERS`).
         """
         if target is not None and target not in self.classes:
             raise ConfigError(
@@ -225,7 +227,7 @@ class OnnxClassifier:
         while chunk := list(islice(remaining, _CHUNK)):
             tokens = encode(self.vocabulary, chunk, self.config, spans=spans)
             results: dict[int, _Result] = {}
-            for numbers in _batches(tokens):
+            for numbers in _batches(tokens, self._numbers_per_cell):
                 batch = self._run(tokens.take(numbers))
                 results |= zip(numbers.tolist(), batch, strict=True)
             yield from (results[n] for n in range(len(chunk)))
@@ -383,28 +385,28 @@ class _Session:
         return CheckpointError(f"{self._path} is damaged ({error}). {COPY_AGAIN}")
 
 
-def _batches(tokens: TokenBatch) -> Iterator[Numbers]:
-    """The numbers of the texts of each batch: texts of similar sizes, in at most `_CELLS` cells.
+def _batches(tokens: TokenBatch, numbers_per_cell: int) -> Iterator[Numbers]:
+    """The positions of the texts of each batch: texts of similar sizes, within `_NUMBERS`.
 
     Raises:
-        DataError: A text alone takes more than `MAX_CELLS`.
+        DataError: A text alone takes more than `MAX_NUMBERS`.
     """
     sentences = tokens.sentences_per_text
     text_of_sentence = np.repeat(np.arange(len(tokens)), sentences)
     longest = np.ones(len(tokens), np.int64)  # words of the longest sentence
     np.maximum.at(longest, text_of_sentence, tokens.words_per_sentence)
     cells = sentences.clip(1) * longest
-    if (largest := int(cells.max(initial=0))) > MAX_CELLS:
+    if cells.max(initial=0) > (limit := MAX_NUMBERS // numbers_per_cell):
+        largest = cells.argmax()
         raise DataError(
-            f"A text has {sentences[cells.argmax()]:,} sentences of up to "
-            f"{longest[cells.argmax()]:,} words, which take {largest:,} cells of at most "
-            f"{MAX_CELLS:,}; split the text."
+            f"A text of {sentences[largest]:,} sentences of up to {longest[largest]:,} words takes "
+            f"{cells[largest]:,} cells, and there are at most {limit:,}; split the text."
         )
     batch: list[int] = []
     width = height = 0
     for number in np.lexsort((longest, cells)).tolist():
         height, width = max(height, int(sentences[number])), max(width, int(longest[number]))
-        if batch and (len(batch) + 1) * max(height, 1) * width > _CELLS:
+        if batch and (len(batch) + 1) * max(height, 1) * width * numbers_per_cell > _NUMBERS:
             yield np.array(batch)
             batch, height, width = [], int(sentences[number]), int(longest[number])
         batch.append(number)

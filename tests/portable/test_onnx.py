@@ -120,7 +120,7 @@ def test_a_text_has_the_same_result_alone_and_in_a_batch(
 ) -> None:
     model, texts = exported(classifier, tmp_path), texts_of(50)
     together = list(model.explain(texts))
-    monkeypatch.setattr(onnx_runner, "_CELLS", 100)
+    monkeypatch.setattr(onnx_runner, "_NUMBERS", 3_000)
     monkeypatch.setattr(onnx_runner, "_CHUNK", 7)
     in_parts = list(model.explain(texts))
     alone = [explanation for text in texts for explanation in model.explain([text])]
@@ -201,8 +201,8 @@ def test_a_text_of_five_thousand_words(tmp_path: Path) -> None:
 def test_a_text_that_takes_too_much_memory(
     classifier: ICapsClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onnx_runner, "MAX_CELLS", 20)
-    with pytest.raises(DataError, match="1 sentences of up to 50 words, which take 50 cells"):
+    monkeypatch.setattr(onnx_runner, "MAX_NUMBERS", 700)
+    with pytest.raises(DataError, match="1 sentences of up to 50 words takes 50 cells"):
         exported(classifier, tmp_path).predict(["soup", "soup " * 60])
 
 
