@@ -101,6 +101,7 @@ def explain_data(
             raise DataError(
                 f"The data was changed while it was read; delete {folder.path}, and start again."
             )
+        progress.say(f"{tasks.parts:,} parts are done")
         folder.publish(tasks.parts)
     report.rows, report.resumed = tasks.rows, tasks.resumed
     return report

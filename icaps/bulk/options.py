@@ -64,6 +64,10 @@ class Part(NamedTuple):
     start: int
     rows: Sequence[TextRow]
 
+    def __str__(self) -> str:
+        """Its place, for messages."""
+        return f"rows {self.start:,} to {self.start + len(self.rows) - 1:,}"
+
 
 class PartReport(NamedTuple):
     """What became of a part.

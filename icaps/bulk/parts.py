@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from icaps.errors import CheckpointError, DataError, RunError
 # Readers of folders of Parquet files leave out names with an underscore.
 _JOB, _LOCK, _JOINED = "_job.json", "_lock", "_joined"
 _PART = re.compile(r"part-(\d{6})\.\w+")
-_SCRATCH = re.compile(r"_.*\.\d+")
+_SCRATCH = re.compile(r"_(part-|joined).*\.\d+")
+_OURS = re.compile(f"{_PART.pattern}|{_SCRATCH.pattern}|{_JOB}|{_LOCK}|{_JOINED}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PartsFolder:
     def claimed(self, job: Mapping[str, Any], resume: bool) -> Iterator[None]:
         """Locks the folder for this process while the block runs; creates it if necessary.
 
-        A folder without a part is deleted again if the block fails.
+        Without a part it is deleted again if the block fails.
 
         Args:
             job: What the parts depend on, as plain data: names with texts or numbers.
@@ -99,7 +99,7 @@ class PartsFolder:
             yield
         finally:
             if self.path.is_dir() and not self.done():
-                shutil.rmtree(self.path)
+                self._delete()
             lock.release()
 
     def _check_new(self) -> None:
@@ -154,13 +154,21 @@ class PartsFolder:
             self._check_new()
             with self._writing():
                 joined.replace(self.out)
-            shutil.rmtree(self.path)
+            self._delete()
             return
         self._check_new()
         with self._writing():
             self.path.rename(self.out)
         for name in (_JOB, _LOCK):
             (self.out / name).unlink(missing_ok=True)
+
+    def _delete(self) -> None:
+        """Deletes the folder, unless somebody put something else there."""
+        for file in self.path.iterdir():
+            if _OURS.fullmatch(file.name):
+                file.unlink()
+        with suppress(OSError):
+            self.path.rmdir()
 
     def _write(self, path: Path, write: Callable[[BinaryIO], None]) -> None:
         """Writes a file, which has its name when it is complete and on the disk."""

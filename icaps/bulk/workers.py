@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -75,13 +76,21 @@ class _Worker(Generic[Task, Result]):
     def __init__(self, prepare: Callable[[], Callable[[Task], Result]]) -> None:
         context = get_context("spawn")  # a fork of a process with threads may hang
         self.connection, other = context.Pipe()
-        self._process = context.Process(target=_work, args=(other, prepare), daemon=True)
-        with _interrupts_blocked():
-            self._process.start()
+        arguments = other, pickle.dumps(prepare)
+        self._process = context.Process(target=_work, args=arguments, daemon=True)
+        self._task: Task | None = None
+        try:
+            with _interrupts_blocked():
+                self._process.start()
+        except OSError as error:
+            raise WorkerError(
+                f"A worker process cannot be started ({error}); start fewer of them (--jobs)."
+            ) from error
         other.close()  # so that the end of the process ends the pipe
 
     def start(self, task: Task) -> None:
         """Sends a task to the idle process."""
+        self._task = task
         try:
             self.connection.send(task)
         except OSError as error:
@@ -109,17 +118,25 @@ class _Worker(Generic[Task, Result]):
         code = self._process.exitcode
         if code is not None and code < 0:
             return WorkerError(
-                f"A worker process was killed by signal {-code} ({signal.Signals(-code).name}). If "
-                "memory ran out, start fewer of them (--jobs)."
+                f"A worker process was killed by signal {-code} ({signal.Signals(-code).name}) at "
+                f"{self._task}. If memory ran out, start fewer of them (--jobs)."
             )
-        return WorkerError(f"A worker process ended with exit code {code}; its error is above.")
+        return WorkerError(
+            f"A worker process ended with exit code {code} at {self._task}; its error is above."
+        )
 
 
-def _work(connection: Connection, prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Carries out tasks until the other end of the pipe is closed."""
+def _work(connection: Connection, pickled: bytes) -> None:
+    """Carries out tasks until the other end of the pipe is closed.
+
+    Args:
+        connection: Our end of it.
+        pickled: `prepare`, whose libraries are not imported before they know the number of threads.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     os.environ.update(_ONE_THREAD)
     exit_with_parent()
+    prepare = pickle.loads(pickled)
     carry_out: Callable[[Any], Any] | None = None
     while True:
         try:

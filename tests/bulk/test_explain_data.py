@@ -254,6 +254,18 @@ def test_a_second_process_is_refused(model_folder: Path, data: Path, tmp_path: P
     assert explain(model_folder, data, out).rows == len(TEXTS)
 
 
+def test_files_of_others_are_never_deleted(model_folder: Path, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "reasons.parquet"
+    folder = PartsFolder(out).path
+    folder.mkdir()
+    (folder / "part-00001.csv").write_text("mine")
+    (folder / "_SUCCESS").write_text("mine")
+    with pytest.raises(ConfigError):
+        explain(model_folder, data, out, BulkOptions(explain=ExplainOptions(target="Cars")))
+    explain(model_folder, data, out)
+    assert {file.name for file in folder.iterdir()} == {"part-00001.csv", "_SUCCESS"}
+
+
 def test_a_full_disk_loses_no_part(
     model_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,4 +382,4 @@ def test_progress(model_folder: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": TEXTS}), path)
     texts = open_unlabelled(path)
     explain_data(model_folder, texts, tmp_path / "out", SMALL, progress=Reporter())
-    assert calls == [("expected", 25), *[("done", 4)] * 6, ("done", 1)]
+    assert calls == [("expected", 25), *[("done", 4)] * 6, ("done", 1), ("7 parts are done", 0)]

@@ -73,7 +73,8 @@ def test_errors_of_users_are_raised_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "message"), [("killed", r"signal 9 \(SIGKILL\).*--jobs"), ("bug", "exit code 1")]
+    ("how", "message"),
+    [("killed", r"signal 9 \(SIGKILL\) at killed.*--jobs"), ("bug", "exit code 1 at bug")],
 )
 def test_a_process_that_dies_is_reported(how: str, message: str, capfd: object) -> None:
     with pytest.raises(WorkerError, match=message):
