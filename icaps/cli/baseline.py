@@ -87,9 +87,13 @@ def _train(options: argparse.Namespace, status: StatusWriter) -> None:
     )
     say_problems(source, "train")
     baseline.metrics_["data"] = options.data
+    if options.corrections:
+        baseline.metrics_["corrected_texts"] = source.corrected
     save_baseline(baseline, folder)  # before the test, which may fail
     if test is not None:
         baseline.metrics_["test"] = evaluate(baseline, test.pairs())
+        if options.corrections:
+            baseline.metrics_["corrected_test_texts"] = test.corrected
         say_problems(test, "test")
         save_baseline(baseline, folder)
     progress.say(f"saved to {folder}")
@@ -103,4 +107,7 @@ def _summary(metrics: dict[str, Any]) -> str:
     match metrics:
         case {"test": {"n": int(texts)}}:
             lines.append(f"{describe_test(metrics['test'])}, of {texts:,} texts")
+    for part, name in (("training", "corrected_texts"), ("test", "corrected_test_texts")):
+        if count := metrics.get(name, 0):
+            lines.append(f"the labels of {count:,} {part} texts are corrected")
     return "\n".join(lines)

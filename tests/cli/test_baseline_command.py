@@ -9,6 +9,8 @@ import pytest
 from icaps.baselines.storage import load_baseline
 from icaps.cli.main import main
 from icaps.cli.request import read_arguments
+from icaps.data.label_file import GivenLabel, LabelFile
+from icaps.data.source import open_source
 from icaps.errors import RunError
 from icaps.runs import jobs
 from icaps.runs.folder import DONE, PROGRESS, RunFolder
@@ -55,6 +57,35 @@ def test_it_is_trained_scored_and_told(
         f"test accuracy {test['accuracy']:.2%}, macro F1 {test['macro_f1']:.2%}, of 60" in told.out
     )
     assert "C 0.1: validation accuracy" in told.err
+
+
+@pytest.mark.parametrize("kind", ["linear", "region-embeddings"])
+def test_corrected_labels_are_counted(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # processes that encode take long to start
+    others = {"Cooking": "Sailing", "Gardens": "Cooking", "Sailing": "Gardens"}
+    rows = [row for part in ("train", "test") for row in list(open_source(data, part))[::40]]
+    file = LabelFile(tmp_path / "corrections.jsonl")
+    file.add(GivenLabel(row.text, others[row.label], row.label) for row in rows)
+    out = tmp_path / "baseline"
+    command = ["baseline", kind, "--data", str(data), "--out", str(out)]
+    assert main([*command, "--corrections", str(file.path)]) == 0
+    metrics = load_baseline(out).metrics_
+    counts = []
+    for part in ("train", "test"):
+        corrected = open_source(data, part, corrections=str(file.path))
+        pairs = zip(open_source(data, part), corrected, strict=True)
+        counts.append(sum(given.label != now.label for given, now in pairs))
+    assert [metrics["corrected_texts"], metrics["corrected_test_texts"]] == counts
+    assert counts[0] >= 6
+    assert f"the labels of {counts[0]} training texts are corrected" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "corrected_texts" not in load_baseline(out).metrics_
 
 
 def test_a_network_tells_its_course(
