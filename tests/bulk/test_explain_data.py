@@ -23,10 +23,12 @@ from icaps.bulk.explain_data import explain_data
 from icaps.bulk.options import BulkOptions
 from icaps.bulk.parts import PartsFolder
 from icaps.config import ExplainOptions
+from icaps.data.surrogates import replace_surrogates
 from icaps.data.unlabelled import open_unlabelled
 from icaps.errors import ConfigError, DataError, RunError
 from icaps.trained_model import TrainedModel
 from tests.conftest import make_texts
+from tests.data.hostile import TEXTS as ODD_TEXTS
 
 TEXTS = [*make_texts(22, 1)[0], "", "zzyzx", 'two\nlines, "soup"']
 SMALL = BulkOptions(part_rows=4)
@@ -139,6 +141,25 @@ def test_rows_that_cannot_be_read_keep_their_place(model_folder: Path, tmp_path:
     assert rows[3]["problem"] == "the text has no words"
     assert report.unexplained["ragged row"] == 2
     assert report.unexplained.total() == 6
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+def test_odd_texts_come_through_each_format(
+    model_folder: Path, tmp_path: Path, suffix: str
+) -> None:
+    data, out = tmp_path / "odd.jsonl", tmp_path / f"reasons{suffix}"
+    texts = [*ODD_TEXTS, "half \ud83d", "\0"]
+    data.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    explain(model_folder, data, out, BulkOptions(part_rows=7))
+    if suffix == ".parquet":
+        written = pq.read_table(out)["text"].to_pylist()
+    elif suffix == ".csv":
+        with out.open(newline="", encoding="utf-8") as file:
+            written = [row["text"] for row in csv.DictReader(file)]
+    else:
+        with out.open(encoding="utf-8", newline="\n") as file:
+            written = [json.loads(line)["text"] for line in file]
+    assert written == [replace_surrogates(text) for text in texts]
 
 
 def stop_after(count: int) -> Callable[..., Iterator[Any]]:

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from icaps.data.unlabelled import open_unlabelled
+from icaps.data.problems import FileError, Problem
+from icaps.data.unlabelled import TextRow, open_unlabelled
 from icaps.errors import DataError
 
 TEXTS = ["soup, with bread", 'a "small" boat', "third text"]
@@ -182,3 +183,47 @@ def test_the_first_rows_are_bounded_and_bad_ones_counted(tmp_path: Path) -> None
     assert not open_unlabelled(path).first_rows(3).more
     chosen = open_unlabelled(path, text=["mood", "text"]).first_rows(1)
     assert (chosen.texts, chosen.text) == (("good one text",), ("mood", "text"))
+
+
+def test_rows_with_other_columns_and_those_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_bytes(b"id;text\n1;caf\xe9\nragged\n2;\n")
+    texts = open_unlabelled(path, text="text", encoding="cp1252", delimiter=";")
+    good, bad, empty = texts.rows(["id"])
+    assert good == TextRow(str(path), 2, "café", ("1",))
+    assert (bad.line, bad.others) == (3, (None,))
+    assert isinstance(bad.text, Problem)
+    assert empty == TextRow(str(path), 4, "", ("2",))
+    assert [file.text for file in texts.describe()] == [("text",)]
+
+
+def test_columns_that_a_file_lacks(tmp_path: Path) -> None:
+    """Training ignores them, as several files may differ; where rows are copied it is an error."""
+    path = write_csv(tmp_path / "texts.csv", {"id": ["1"], "text": ["soup"]})
+    assert list(open_unlabelled(path, text="body")) == ["soup"]
+    with pytest.raises(FileError, match="no column 'body'"):
+        list(open_unlabelled(path, text="body").rows())
+    with pytest.raises(FileError, match="no column 'date'"):
+        list(open_unlabelled(path).rows(["date"]))
+
+
+def test_missing_values_of_other_columns(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "a b", "id": 3}\n{"text": "c d", "id": null}\n{"text": "e f"}\n')
+    rows = open_unlabelled(path, text="text").rows(["id"])
+    assert [row.others for row in rows] == [("3",), (None,), (None,)]
+
+
+def test_a_part_of_a_folder(tmp_path: Path) -> None:
+    for part in ("train", "test"):
+        write_csv(tmp_path / f"{part}.csv", {"text": [part], "id": ["1"]})
+    assert list(open_unlabelled(tmp_path, text="text")) == ["train"]
+    assert list(open_unlabelled(tmp_path, text="text", part="test")) == ["test"]
+
+
+def test_the_fingerprint_changes_with_the_files(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "texts.csv", {"text": ["soup"]})
+    before = open_unlabelled(path).fingerprint()
+    assert open_unlabelled(path).fingerprint() == before
+    write_csv(path, {"text": ["bread and soup"]})
+    assert open_unlabelled(path).fingerprint() != before
