@@ -8,7 +8,7 @@ apply, such as HF_ENDPOINT, HF_HOME and HF_TOKEN.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,12 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
+from icaps.data.atomic import updated_folder
 from icaps.data.download import NETWORK_SETTING, offline
 from icaps.errors import CheckpointError, HubError
 from icaps.interpret.capsule_labels import FOLDER as VIEW_FOLDER
 from icaps.sharing.readme import README
+from icaps.train.checkpoint import load_checkpoint
 from icaps.train.checkpoint_files import (
     CAPSULES,
     CLASSES,
@@ -40,6 +42,7 @@ from icaps.train.checkpoint_files import (
     TEXTS,
     VOCABULARY,
     WEIGHTS,
+    check_writable,
 )
 
 MODEL_FILES = (
@@ -68,11 +71,7 @@ class HubRepository(ModelHubMixin):
         self.folder = folder
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        for pattern in (README, *MODEL_FILES, *SHOW_TEXTS):
-            for path in self.folder.glob(pattern):
-                target = save_directory / path.relative_to(self.folder)
-                target.parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, target)
+        _copy(self.folder, save_directory, (README, *MODEL_FILES, *SHOW_TEXTS))
 
 
 def full_name(repo_id: str, token: str | None) -> str:
@@ -113,12 +112,17 @@ def copy_views(source: Path, target: Path) -> None:
         CheckpointError: A file cannot be read.
     """
     try:
-        for pattern in SHOW_TEXTS:
-            for path in source.glob(pattern):
-                (target / path.relative_to(source)).parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, target / path.relative_to(source))
+        _copy(source, target, SHOW_TEXTS)
     except OSError as error:
         raise CheckpointError(f"The files of {source} cannot be copied: {error}") from error
+
+
+def _copy(source: Path, target: Path, patterns: Sequence[str]) -> None:
+    for pattern in patterns:
+        for path in source.glob(pattern):
+            copy = target / path.relative_to(source)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, copy)
 
 
 def download(repo_id: str, **options: Any) -> Path:
@@ -138,6 +142,27 @@ def download(repo_id: str, **options: Any) -> Path:
     if not (folder / CONFIG).is_file():
         raise HubError(f"{repo_id} has no {CONFIG}, so it is not the repository of an iCaps model.")
     return folder
+
+
+def pull(repo_id: str, folder: str | Path, **options: Any) -> None:
+    """Downloads a model of the Hub to a folder of its own, in place of an earlier model in it.
+
+    Args:
+        repo_id: "owner/name".
+        folder: New, empty, or that of a model.
+        **options: Of `snapshot_download`.
+
+    Raises:
+        HubError: As in `download`.
+        CheckpointError: The model is damaged, or the folder cannot be written or holds something
+            else.
+    """
+    folder = Path(folder)
+    check_writable(folder)
+    source = download(repo_id, **options)
+    load_checkpoint(source)  # before anything is replaced
+    with updated_folder(folder, [*MODEL_FILES, EXAMPLES, VIEW_FOLDER]) as scratch:
+        _copy(source, scratch, (*MODEL_FILES, *SHOW_TEXTS))
 
 
 @contextmanager

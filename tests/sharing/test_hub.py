@@ -279,6 +279,38 @@ def test_the_command(
     assert f"POST /api/models/{REPO}/commit/next" in hub.requests
 
 
+def test_a_model_is_pulled_to_a_folder(
+    classifier: ICapsClassifier, interpreted: Path, hub: ModelHub, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs" / "pulled"
+    classifier.push_to_hub(REPO, texts_from=interpreted)
+    assert main(["pull", REPO, "--out", str(folder), "--revision", "main"]) == 0
+    labels = ICapsClassifier.load(interpreted, device="cpu").capsule_labels_
+    assert ICapsClassifier.load(folder, device="cpu").capsule_labels_ == labels
+    assert not [path for path in folder.rglob("*") if path.is_symlink()]
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    classifier.push_to_hub(REPO)  # without texts
+    assert main(["pull", REPO, "--out", str(folder)]) == 0
+    assert not (folder / "global_view").exists()
+    assert (folder / "notes.txt").exists()
+
+
+def test_a_damaged_model_replaces_nothing(
+    model_folder: Path, hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {path.name: path.read_bytes() for path in model_folder.iterdir() if path.is_file()}
+    hub.repositories[REPO] = files | {"model.safetensors": b"damaged"}
+    assert main(["pull", REPO, "--out", str(tmp_path / "new")]) == 2
+    assert "model.safetensors is damaged" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"1")
+    asked = len(hub.requests)
+    assert main(["pull", REPO, "--out", str(tmp_path / "photos")]) == 2
+    assert "is not a checkpoint" in capsys.readouterr().err
+    assert len(hub.requests) == asked
+
+
 @pytest.mark.parametrize("path", ["global_view/../../../evil.json", "global_view/../config.json"])
 def test_paths_that_leave_the_repository(
     path: str, model_folder: Path, hub: ModelHub, tmp_path: Path
