@@ -75,7 +75,7 @@ class HubRepository(ModelHubMixin):
 
 
 def full_name(repo_id: str, token: str | None) -> str:
-    """ "owner/name" for a name in the account of the token, and for itself.
+    """The name with its owner, who is that of the token for a name without one.
 
     Raises:
         HubError: The Hub cannot be reached, or does not know the token.

@@ -1,7 +1,7 @@
 """The README of a model's repository on the Hub: metadata in YAML, the model's card, and its use.
 
-https://huggingface.co/docs/hub/model-cards describes the metadata. A score is part of them only if
-its texts had no part in the training.
+https://huggingface.co/docs/hub/model-cards describes the metadata. A score is part of them unless
+its texts are known to have had a part in the training.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def write_readme(
 def _facts(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Any]:
     """What the files of a checkpoint say about the model."""
     config = read_json(folder / CONFIG)
+    masked = metrics.get(MASKED_WORDS)
     edits = read_json(folder / EDITS)["edits"] if (folder / EDITS).exists() else []
     return {
         "classes": read_classes(folder / CLASSES),
@@ -104,7 +105,7 @@ def _facts(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Any]:
         "tested": scores_line(metrics.get("test")),
         "validated": scores_line(validation_scores(metrics)),
         "interrupted": metrics.get("interrupted") is True,
-        "masked_words": metrics.get(MASKED_WORDS, []),
+        "masked_words": masked if isinstance(masked, list) else [],
         "edits": len(edits),
         "warnings": warnings_of(metrics),
     }
@@ -147,7 +148,7 @@ def _metadata(
 def _independent_scores(
     card: Card | None, metrics: Mapping[str, Any]
 ) -> list[tuple[str, str, str, float]]:
-    """Data set, part, name and value of each score on texts that had no part in the training."""
+    """Data set, part, name and value of each score on texts that are new to the model."""
     if card is None:
         dataset, part, scores = "test part of its data", "test", metrics.get("test")
     else:

@@ -156,6 +156,17 @@ def test_a_readme_without_a_card_says_what_is_known(
     assert ICapsClassifier.from_pretrained(folder, device="cpu").metrics_ == tested.metrics_
 
 
+@pytest.mark.parametrize("value", [None, 3, "x", ["x"], {"accuracy": "x"}])
+def test_metrics_may_hold_anything(value: Any, classifier: ICapsClassifier, tmp_path: Path) -> None:
+    odd = copy.copy(classifier)
+    names = ("test", "masked_words", "vocabulary_size", "validation_accuracy", "warnings")
+    odd.metrics_ = dict.fromkeys(names, value)
+    odd.save_pretrained(tmp_path / "odd")
+    metadata, text = readme((tmp_path / "odd" / "README.md").read_bytes())
+    assert "model-index" not in metadata
+    assert "It was not evaluated" in text
+
+
 def test_a_card_of_other_weights_is_refused(
     classifier: ICapsClassifier, card: ModelCard, hub: ModelHub
 ) -> None:
