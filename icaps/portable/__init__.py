@@ -1,1 +1,1 @@
-"""A trained model elsewhere: one HTML file that explains texts by itself, and a model of MLflow."""
+"""A trained model without torch: one HTML file that explains texts by itself; ONNX and its runner."""

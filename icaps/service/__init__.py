@@ -1,1 +1,1 @@
-"""An HTTP service of trained models: predictions and explanations as JSON."""
+"""Trained models for other programs: over HTTP, as tools for assistants, and in MLflow."""

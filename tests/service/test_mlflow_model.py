@@ -9,7 +9,7 @@ import pytest
 
 from icaps.classifier import ICapsClassifier
 from icaps.errors import DataError
-from icaps.portable.mlflow_model import MLflowModel, log_model
+from icaps.service.mlflow_model import MLflowModel, log_model
 from icaps.train.tracking import MLflowCallback
 from tests.conftest import MODEL, TRAIN, make_texts
 from tests.several_labels import NORMS, mixed_texts, with_thresholds

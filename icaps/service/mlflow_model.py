@@ -1,6 +1,6 @@
 """A trained model as a model of MLflow: the files of its checkpoint, of which none is unpickled.
 
-    >>> from icaps.portable.mlflow_model import log_model
+    >>> from icaps.service.mlflow_model import log_model
     >>> info = log_model(classifier, "news")
     >>> mlflow.pyfunc.load_model(info.model_uri).predict(["A text."], params={"explain": True})
 
