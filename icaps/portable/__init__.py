@@ -1,1 +1,1 @@
-"""A trained model without torch: one HTML file that explains texts by itself; ONNX and its runner."""
+"""A trained model without torch: one HTML file that explains texts by itself; ONNX, its runner."""
