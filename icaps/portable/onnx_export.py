@@ -172,9 +172,10 @@ def _graph_weights(model: TrainedModel) -> GraphWeights:
 
 def _vectors(network: ICapsNet) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct frozen vectors (U, fixed_dim) in steps, and the row of each word (V,)."""
-    steps = network.fixed_embedding.cpu().numpy() / np.float32(VECTOR_STEP)
-    if np.array_equal(steps, steps.astype(np.int8)):  # as in every fitted model
-        steps = steps.astype(np.int8)
+    steps: NDArray[Any] = network.fixed_embedding.cpu().numpy() / np.float32(VECTOR_STEP)
+    whole = steps.clip(-128, 127).astype(np.int8)
+    if np.array_equal(steps, whole):  # as in every fitted model
+        steps = whole
     others = np.zeros((len(network.vector_words), steps.shape[1]), steps.dtype)
     others[:, : network.vector_words.shape[1]] = network.vector_words.cpu().numpy()
     if not steps.shape[1]:
@@ -185,13 +186,13 @@ def _vectors(network: ICapsNet) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _word_matrix(network: ICapsNet) -> NDArray[np.float32]:
     """`GraphWeights.word_matrix`, computed in double precision."""
-    attention, fixed = network.attention, network.config.fixed_dim
+    attention = network.attention
+    weights = attention.effective_queries(), attention.value_weight, network.region.weight
     with torch.inference_mode():
-        columns = score_and_value_columns(
-            attention.effective_queries().double(), attention.value_weight.double()
-        )  # (d_w, I + d_p I)
-        matrix = (network.region.weight.double() @ columns).transpose(0, 1).flatten(1)
-        matrix[:fixed] *= VECTOR_STEP
+        queries, value_weight, kernel = (weight.cpu().double() for weight in weights)
+        columns = score_and_value_columns(queries, value_weight)  # (d_w, I + d_p I)
+        matrix = (kernel @ columns).transpose(0, 1).flatten(1)
+        matrix[: network.config.fixed_dim] *= VECTOR_STEP
     return _array(matrix)
 
 

@@ -131,8 +131,8 @@ class GraphBuilder:
         """The sum of one or more values of equal shapes."""
         return self.add("Sum", *values) if len(values) > 1 else values[0]
 
-    def name(self, value: Value, name: str) -> None:
-        """Names a value as an output of the graph."""
+    def output(self, value: Value, name: str) -> None:
+        """Makes a value an output of the graph, with a name."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))
 
     def _add(
@@ -173,7 +173,7 @@ def network_graph(weights: GraphWeights) -> onnx.ModelProto:
         norms = graph.add("Mul", routed.lengths, routed.factors)  # ||cc_j|| (B, J, 1, 1)
         scores = graph.add("Squeeze", graph.add("Mul", norms, known), [2, 3])
     for value, name in ((scores, "scores"), (shares, "shares"), (bias, "bias")):
-        graph.name(value, name)
+        graph.output(value, name)
     return _model(graph, weights)
 
 

@@ -212,6 +212,18 @@ def test_a_network_with_an_activation_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+def test_what_is_not_installed(
+    package: str, classifier: ICapsClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_onnx(classifier, tmp_path / "model")
+    monkeypatch.delitem(sys.modules, "icaps.portable.onnx_graph")
+    monkeypatch.delattr("icaps.portable.onnx_graph")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigError, match=r"pip install 'icaps\[onnx\]'"):
+        exported(classifier, tmp_path)
+
+
 def test_only_an_earlier_export_is_replaced(classifier: ICapsClassifier, tmp_path: Path) -> None:
     export_onnx(classifier, tmp_path / "new")
     export_onnx(classifier, tmp_path / "new")
