@@ -59,6 +59,7 @@ HEAVY = {
     [
         "from icaps.cli.main import main; main(['explain', '--model', {!r}, 'bread and soup'])",
         "import icaps; model = icaps.TrainedModel.load({!r}, 'cpu'); list(model.explain(['soup']))",
+        "import icaps.service.app",
     ],
 )
 def test_explaining_imports_torch_and_no_other_heavy_library(code: str, model_folder: Path) -> None:
