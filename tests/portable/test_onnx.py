@@ -13,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx.reference import ReferenceEvaluator
 
 from icaps.classifier import ICapsClassifier
 from icaps.cli.main import main
@@ -324,6 +325,24 @@ def test_the_graph_says_what_it_is(classifier: ICapsClassifier, tmp_path: Path) 
     assert [value.name for value in graph.input] == ["word_ids", "cells"]
     assert [value.name for value in graph.output] == ["scores", "shares", "bias"]
     assert "cells (B, M, N)" in graph.doc_string
+
+
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_the_graph_by_the_reference_of_onnx(hierarchical: bool, tmp_path: Path) -> None:
+    """Words may be given several times, and in any order."""
+    model = train(hierarchical=hierarchical, squash_primary=True)
+    (expected,) = exported(model, tmp_path).explain(["we bake bread"])
+    ids = [model.vocabulary_.id(word) for word in ("bread", "we", "bake", "we")]
+    inputs = {
+        "word_ids": np.array(ids),
+        "cells": np.array([[[3, 2, 0, -1]], [[1, -1, -1, -1]]]),
+    }
+    reference = ReferenceEvaluator(str(tmp_path / "model" / "model.onnx"))
+    scores, shares, bias = reference.run(None, inputs)
+    assert scores[0] == pytest.approx(list(expected.scores.values()), abs=1e-5)
+    assert shares[0, 0, :3] == pytest.approx(expected.shares, abs=1e-5)
+    assert not shares[0, 0, 3].any()
+    assert bias[0] == pytest.approx(expected.biases, abs=1e-5)
 
 
 def test_the_command(model_folder: Path, data_file: Path, tmp_path: Path, capsys: Any) -> None:
