@@ -6,7 +6,7 @@ const LONG_TEXT = 5_000; // characters; from there on the page waits until typin
 const WAIT = 250; // milliseconds
 
 /** The predicted classes, what the model did not read or know, and the classes by probability. */
-function drawAnswer(read, result, shown) {
+function drawAnswer(result, shown) {
   const { blank, truncated, words } = result;
   const names = [result.predicted].flat();
   const chance = (name) => percent(result.probabilities[name]);
@@ -20,8 +20,8 @@ function drawAnswer(read, result, shown) {
   $("verdict").replaceChildren(...(verdict.length ? verdict : ["No class"]));
   const lines = [];
   if (blank) {
-    const unknown = "The model knows none of the words, so no class is predicted.";
-    lines.push(words.length ? unknown : "Type a text, or choose an example.");
+    const none = "The model knows none of the words, so no class is predicted.";
+    lines.push(words.length ? none : "Type a text, or choose an example.");
   } else if (!model.thresholds) {
     lines.push(`${chance(names[0])} probability${shown[0] === names[0] ? "" : `; explained: ${shown[0]}`}`);
   } else if (names.length) {
@@ -88,19 +88,19 @@ function draw(targets) {
   const text = $("input").value;
   const started = performance.now();
   const read = readText(text);
-  const { result } = explainReading(read);
-  const names = [result.predicted].flat().slice(0, MAX_ACCOUNTS);
-  const shown = targets ?? (names.length ? names : [result.target]);
-  const explained = shown.map((name) => explainReading(read, name));
+  const predicted = read.predicted.map((j) => model.classes[j]).slice(0, MAX_ACCOUNTS);
+  const chosen = targets ?? (predicted.length ? predicted : [undefined]); // the most probable class
+  const explained = chosen.map((name) => explainReading(read, name));
   const took = performance.now() - started;
+  const shown = explained.map(({ result }) => result.target);
   const characters = Array.from(text);
   hideTip();
-  drawAnswer(read, result, shown);
+  drawAnswer(explained[0].result, shown);
   const isTitled = shown.length > 1;
   const view = (one) => new AccountView(characters, one.result, one.shares, isTitled).section;
   $("accounts").replaceChildren(...(read.blank ? [] : explained.map(view)));
   $("meaning").hidden = read.blank;
-  $("time").textContent = `${wordCount(result.words.length)} in ${took.toFixed(0)} ms, on this device`;
+  $("time").textContent = `${wordCount(read.words.length)} in ${took.toFixed(0)} ms, on this device`;
   $("limit").hidden = text.length <= MOST_CHARACTERS;
   const [length, most] = [text.length, MOST_CHARACTERS].map((count) => count.toLocaleString("en"));
   $("limit").textContent = `The text has ${length} characters; the page reads the first ${most}.`;
