@@ -158,7 +158,7 @@ def test_sentences_are_those_of_the_library(page: Page) -> None:
     news = [record.text for record in open_source(news_sample.FILE)]
     real = [" ".join(news[n : n + 3]) for n in range(0, len(news), 3)]
     for language in LANGUAGES:
-        texts = [*odd, *real[:400]]
+        texts = [*odd, *real] if language == "en" else odd[:120]
         found = page.evaluate(
             """([rules, texts]) => {
               const splitter = new SentenceSplitter(rules);
