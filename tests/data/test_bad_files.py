@@ -88,10 +88,11 @@ ROWS = [
     ),
     Bad(
         "backslashes.csv",
-        lines("label,text", "a,one", r'b,"he said \"hi\""', "a,three"),
+        # By the last row a backslash is no escape.
+        lines("label,text", "a,one", r'b,"he said \"hi\""', "a,three", r'a,"on C:\"'),
         [("stray quote", 3, 3)],
         "line 3, column 3",
-        ["one", "three"],
+        ["one", "three", "on C:\\"],
     ),
     Bad(
         "nul.csv",

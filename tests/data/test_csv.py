@@ -194,6 +194,33 @@ def test_a_header_keeps_backslashes(tmp_path: Path) -> None:
     assert records(tmp_path / "x.csv", "label,text\n1,a\\nb\n") == [("a\\nb", "1")]
 
 
+def test_quotes_that_a_backslash_escapes(tmp_path: Path) -> None:
+    """As R's write.table and Python's csv write them, the first with names of rows."""
+    texts = ['He said "hi", then left', "plain", 'C:\\new "x"', 'two\nlines "in" it', '"']
+    rows = [(text, "ab"[n % 2]) for n, text in enumerate(texts)]
+    for delimiter in ",;\t":
+        out = io.StringIO()
+        style = {"doublequote": False, "escapechar": "\\", "quoting": csv.QUOTE_ALL}
+        csv.writer(out, delimiter=delimiter, **style).writerows([("text", "label"), *rows])
+        assert records(tmp_path / "x.csv", out.getvalue()) == rows
+    r = '"text" "label"\n"1" "He said \\"hi\\", then left" "a"\n"2" "plain" "b"\n"3" "q" "b"\n'
+    assert records(tmp_path / "r.txt", r) == [*rows[:2], ("q", "b")]
+    # A row that is broken in both ways of writing leaves it open what a backslash means.
+    with pytest.raises(DataError, match="line 2, column 1: the quote that opens here is followed"):
+        records(tmp_path / "x.csv", 'text,label\n"a \\"b\\"",x\n"c "d"",y\n')
+
+
+def test_line_ends_in_exports_of_databases(tmp_path: Path) -> None:
+    """As PostgreSQL's COPY writes them: \\n for a line end, \\N for a missing value."""
+    text = "text\tlabel\tnote\none\\ntwo\\tx\ta\t\\N\nC:\\\\new\tb\tq\nthree\ta\t\\N\n"
+    read = records(tmp_path / "x.tsv", text, text="text", label="label")
+    assert read == [("one\ntwo\tx", "a"), ("C:\\new", "b"), ("three", "a")]
+    # A backslash that escapes nothing, or no missing value: it is as it stands.
+    for other in (text.replace("three", "th\\dree"), text.replace("\\N", "q")):
+        read = records(tmp_path / "x.tsv", other, text="text", label="label")
+        assert read[:2] == [("one\\ntwo\\tx", "a"), ("C:\\\\new", "b")]
+
+
 def test_quotes_that_mean_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     text = 'text\tlabel\n"so" it is\t1\n"never\t0\n5" disk\t1\n'

@@ -12,7 +12,7 @@ from typing import Any
 
 from icaps.data.columns import LABEL_COLUMNS, TEXT_COLUMNS
 from icaps.data.encoding import lines, text_blocks
-from icaps.data.formats.csv_rows import NULL, CsvRows, EscapedRows
+from icaps.data.formats.csv_rows import NULL, BackslashQuoteRows, CsvRows, EscapedRows
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import ABSENT, FileDescription, Row
 from icaps.data.streams import DataFile
@@ -23,6 +23,8 @@ _SAMPLE = 1 << 20  # characters that determine quotes and header
 _START = 1 << 16  # the first of these determine the delimiter
 _SAMPLE_ROWS = 20_000  # at most
 _LONGEST_NAME = 64  # characters of a column's name
+_NULL_CELL = re.compile(r"(?<![^\t\n])\\N(?![^\t\r\n])")
+_ESCAPE = re.compile(r"\\[\\nrtbfv0\t\n]")  # in exports of databases
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # a mark for spreadsheets
 
 
@@ -74,9 +76,7 @@ class CsvTable:
         first = next(text, "")
         marked = _separator_mark(first) is not None
         text = text if marked else chain([first], text)
-        reader: CsvRows = (EscapedRows if dialect.escaped else CsvRows)(
-            text, name, dialect.delimiter, dialect.quoted, 2 if marked else 1
-        )
+        reader = dialect.rows_of(text, name, dialect.delimiter, dialect.quoted, 2 if marked else 1)
         rows = iter(reader)
         if dialect.header:
             for item in rows:
@@ -111,7 +111,7 @@ class Dialect:
     Attributes:
         names: A name for each field of a row; that of a field without one is its number.
         empty: Those that have neither a name nor values, as spreadsheets leave them.
-        escaped: Whether a backslash hides delimiters and line ends, as in exports of databases.
+        rows_of: How rows are read: what a backslash means.
     """
 
     delimiter: str
@@ -120,7 +120,7 @@ class Dialect:
     class_first: bool
     names: tuple[str, ...]
     empty: frozenset[str] = frozenset()
-    escaped: bool = False
+    rows_of: type[CsvRows] = CsvRows
     notes: tuple[str, ...] = ()
 
     @property
@@ -166,8 +166,7 @@ def detect_dialect(
             f"{', '.join(map(repr, candidates))} splits it into columns. Give its delimiter with "
             "--delimiter (delimiter=...), or save it as CSV with a text and a label column.",
         )
-    if escaped := _escaped_reading(sample, whole, best):
-        best = escaped
+    best = _escaped_reading(sample, whole, best) or best
     best, notes = _aligned(best)
     header = _has_header(best.rows, wanted, name)
     cells = [cell.strip() for cell in best.rows[0]] if header else [""] * best.width
@@ -183,7 +182,7 @@ def detect_dialect(
         class_first,
         tuple(columns),
         frozenset(empty),
-        bool(escaped),
+        best.rows_of,
         notes,
     )
 
@@ -218,8 +217,16 @@ def _aligned(reading: _Reading) -> tuple[_Reading, tuple[str, ...]]:
 
 
 def _escaped_reading(sample: str, whole: bool, best: _Reading) -> _Reading | None:
-    """The sample with escaped line ends, if rows end in a backslash and that makes all fit."""
-    if "\\\n" not in sample.replace("\r\n", "\n") or (best.quoted and best.escaped):
+    """The sample as an export of a database, with backslashes before what a field may not hold.
+
+    It is one if rows end in a backslash, or if missing values are `\\N` and every other backslash
+    escapes something, and if then all rows fit.
+    """
+    if best.quoted and best.escaped:
+        return None
+    continued = "\\\n" in sample.replace("\r\n", "\n")
+    has_null = any(NULL in row for row in best.rows)
+    if not continued and not (has_null and "\\" not in _ESCAPE.sub("", _NULL_CELL.sub("", sample))):
         return None
     escaped = _parse(sample, whole, best.delimiter, quoted=False, rows_of=EscapedRows)
     return escaped if escaped.fitting == 1 and escaped.width > 1 else None
@@ -235,6 +242,7 @@ class _Reading:
     broken: int  # rows with wrong quotes
     escaped: int  # rows with a quoted field
     width: int  # fields of most rows
+    rows_of: type[CsvRows] = CsvRows
 
     @property
     def class_first(self) -> bool:
@@ -282,6 +290,10 @@ def _sample(blocks: Iterable[str], size: int) -> tuple[str, bool]:
 
 def _read_sample(sample: str, whole: bool, delimiter: str) -> _Reading:
     quoted = _parse(sample, whole, delimiter, quoted=True)
+    if quoted.broken and '\\"' in sample:
+        by_backslash = _parse(sample, whole, delimiter, quoted=True, rows_of=BackslashQuoteRows)
+        if _fits_below_header(by_backslash):
+            return by_backslash
     # Texts of TSV files are often unquoted, and quotes in them mean nothing.
     if delimiter == "\t" and quoted.broken > quoted.escaped:
         return _parse(sample, whole, delimiter, quoted=False)
@@ -289,11 +301,11 @@ def _read_sample(sample: str, whole: bool, delimiter: str) -> _Reading:
 
 
 def _parse(
-    sample: str, whole: bool, delimiter: str, quoted: bool, rows_of: type[CsvRows] | None = None
+    sample: str, whole: bool, delimiter: str, quoted: bool, rows_of: type[CsvRows] = CsvRows
 ) -> _Reading:
     rows: list[list[str]] = []
     broken = escaped = 0
-    reader = (rows_of or CsvRows)(lines([sample], ""), "", delimiter, quoted)
+    reader = rows_of(lines([sample], ""), "", delimiter, quoted)
     for item in reader:
         if isinstance(item, Problem):
             if rows and not whole and item.kind == "unclosed quote":
@@ -305,7 +317,8 @@ def _parse(
         if len(rows) == _SAMPLE_ROWS:
             break
     widths = Counter(map(len, rows)).most_common(1)
-    return _Reading(delimiter, quoted, rows, broken, escaped, widths[0][0] if widths else 0)
+    width = widths[0][0] if widths else 0
+    return _Reading(delimiter, quoted, rows, broken, escaped, width, rows_of)
 
 
 def _has_header(rows: list[list[str]], wanted: Sequence[str], name: str) -> bool:

@@ -14,7 +14,8 @@ from icaps.data.problems import Problem
 
 NULL = r"\N"  # a missing value in exports of databases
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+_IN_QUOTES = re.compile(r'\\(["\\])')
 _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')  # a quoted field
 
 
@@ -89,10 +90,14 @@ class CsvRows:
             yield raw[-1]
         for line in self._lines:
             size = size + len(line) if raw else len(line)
-            raw.append(line)
+            raw.append(self._with_doubled_quotes(line))
             if size > LONGEST:
                 raise csv.Error("field larger than field limit")
-            yield line
+            yield raw[-1]
+
+    def _with_doubled_quotes(self, line: str) -> str:
+        """The line, in which a quote inside of a quoted field is written twice."""
+        return line
 
     def ragged(self, row: list[str], width: int) -> Problem:
         """The problem of the last row, which does not have `width` fields."""
@@ -166,6 +171,13 @@ class CsvRows:
             ):
                 return start
         return 0
+
+
+class BackslashQuoteRows(CsvRows):
+    """Rows in which a quote inside of a quoted field is escaped by a backslash, as R writes it."""
+
+    def _with_doubled_quotes(self, line: str) -> str:
+        return _IN_QUOTES.sub(lambda match: '""' if match[1] == '"' else "\\", line)
 
 
 class EscapedRows(CsvRows):
