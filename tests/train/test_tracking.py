@@ -1,6 +1,8 @@
 """Logging to TensorBoard and MLflow: what is logged, and that a tracker never ends a training."""
 
+import os
 import pickle
+import signal
 import socket
 import time
 from collections.abc import Mapping
@@ -171,6 +173,35 @@ def test_tensorboard(tmp_path: Path) -> None:
     events.Reload()
     hparams = events.summary_metadata["_hparams_/session_start_info"].plugin_data.content
     assert b"learning_rate" in hparams
+
+
+class StopAfter(Callback):
+    """Presses Ctrl-C at the end of an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        if epoch.epoch == self.epoch:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_resumed_training_continues_the_curves(tmp_path: Path) -> None:
+    for resume in (False, True):
+        if resume:
+            time.sleep(1.1)  # as above
+        memory = Memory()
+        callbacks: list[Callback] = [TensorBoardCallback(tmp_path / "tb", every=1), memory]
+        callbacks += [] if resume else [StopAfter(2)]
+        classifier = ICapsClassifier(MODEL, TRAIN, device="cpu", callbacks=callbacks)
+        classifier.fit(*TEXTS, state_folder=tmp_path / "last", resume=resume)
+        assert classifier.interrupted_ is not resume
+        assert memory.states == ["FINISHED" if resume else "KILLED"]
+    points = scalars(tmp_path / "tb")
+    losses = [epoch["loss"] for epoch in classifier.history_]
+    assert points["loss/train"] == [(n, pytest.approx(x)) for n, x in enumerate(losses, start=1)]
+    steps = [number for number, _ in points["loss/step"]]
+    assert steps == list(range(1, len(steps) + 1))
 
 
 @pytest.fixture
