@@ -24,9 +24,9 @@ from icaps.config import INDEPENDENT, VECTOR_STEP
 from icaps.data.atomic import updated_folder, write_json
 from icaps.errors import CheckpointError, ConfigError
 from icaps.inference import capsule_mask
-from icaps.model import HierarchicalAttention, ICapsNet
-from icaps.nn.lookup import score_and_value_columns
+from icaps.model import HierarchicalAttention
 from icaps.portable.onnx_runner import FORMAT_VERSION, INSTALL, NETWORK, SETTINGS, OnnxClassifier
+from icaps.portable.word_weights import distinct_vectors, word_matrix
 from icaps.train.checkpoint_files import CLASSES, VOCABULARY, write_classes
 from icaps.trained_model import TrainedModel
 
@@ -136,7 +136,9 @@ def _graph_weights(model: TrainedModel) -> GraphWeights:
     if isinstance(attention, HierarchicalAttention):
         queries = _array(attention.sentence_queries().T)
         values = _array(attention.sentence_value_weight)
-    vectors, vector_of_word = _vectors(network)
+    vectors, vector_of_word = distinct_vectors(network)
+    matrix = word_matrix(network)
+    matrix[: config.fixed_dim] *= VECTOR_STEP
     trained, rows = network.trained_embedding.weight, network.trained_rows
     own = torch.arange(len(trained), device=rows.device)
     zeros = len(trained)  # the row of a word without a trained part
@@ -145,7 +147,7 @@ def _graph_weights(model: TrainedModel) -> GraphWeights:
         vector_of_word=vector_of_word,
         trained=_array(torch.cat([trained, trained.new_zeros(1, trained.shape[1])])),
         trained_of_word=torch.cat([own, rows.where(rows >= 0, zeros)]).cpu().numpy(),
-        word_matrix=_word_matrix(network),
+        word_matrix=matrix.astype(np.float32),
         value_bias=_array((attention.value_weight @ network.region.bias).T),
         sentence_queries=queries,
         sentence_values=values,
@@ -168,32 +170,6 @@ def _graph_weights(model: TrainedModel) -> GraphWeights:
             f"{_MAX_BYTES / 1e9:.0f}; train one with fewer words."
         )
     return weights
-
-
-def _vectors(network: ICapsNet) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct frozen vectors (U, fixed_dim) in steps, and the row of each word (V,)."""
-    steps: NDArray[Any] = network.fixed_embedding.cpu().numpy() / np.float32(VECTOR_STEP)
-    whole = steps.clip(-128, 127).astype(np.int8)
-    if np.array_equal(steps, whole):  # as in every fitted model
-        steps = whole
-    others = np.zeros((len(network.vector_words), steps.shape[1]), steps.dtype)
-    others[:, : network.vector_words.shape[1]] = network.vector_words.cpu().numpy()
-    if not steps.shape[1]:
-        return steps[:1], np.zeros(len(steps) + len(others), np.int64)
-    vectors, rows = np.unique(np.concatenate([steps, others]), axis=0, return_inverse=True)
-    return vectors, rows.ravel().astype(np.int64)
-
-
-def _word_matrix(network: ICapsNet) -> NDArray[np.float32]:
-    """`GraphWeights.word_matrix`, computed in double precision."""
-    attention = network.attention
-    weights = attention.effective_queries(), attention.value_weight, network.region.weight
-    with torch.inference_mode():
-        queries, value_weight, kernel = (weight.cpu().double() for weight in weights)
-        columns = score_and_value_columns(queries, value_weight)  # (d_w, I + d_p I)
-        matrix = (kernel @ columns).transpose(0, 1).flatten(1)
-        matrix[: network.config.fixed_dim] *= VECTOR_STEP
-    return _array(matrix)
 
 
 def _array(weights: Tensor) -> NDArray[np.float32]:

@@ -1,8 +1,6 @@
 """A trained network in few bytes: quantised arrays, and its forward pass in numpy.
 
-Without an activation, what a word adds to the attention scores and to the values of all heads is
-linear in its embedding, and depends on the word and its position in the window alone
-(`nn.lookup`). So embeddings, one matrix and the weights after the attention are the whole network.
+Embeddings, one matrix and the weights after the attention are the whole network (`word_weights`).
 The pre-trained part of embeddings is stored as it is in a checkpoint, without loss, and each vector
 once; the trained part has 12 bits per number, and the matrix 16.
 """
@@ -26,7 +24,7 @@ from icaps.config import INDEPENDENT, VECTOR_STEP, ModelConfig
 from icaps.errors import ConfigError
 from icaps.interpret.edits import Edits
 from icaps.model import HierarchicalAttention
-from icaps.nn.lookup import score_and_value_columns
+from icaps.portable.word_weights import distinct_vectors, word_matrix
 from icaps.text.batch import TokenBatch
 
 Floats = NDArray[np.float32]
@@ -92,10 +90,6 @@ class PackedNetwork:
             raise ConfigError(reason)
         network, attention = classifier.network_, classifier.network_.attention
         with torch.inference_mode():
-            columns = score_and_value_columns(
-                attention.effective_queries(), attention.value_weight
-            )  # (d_w, I + d_p I)
-            matrix = (network.region.weight @ columns).transpose(0, 1).flatten(1)
             weights = {
                 "value_bias": attention.value_weight @ network.region.bias,
                 "capsule_weight": network.capsules.capsule_weight,
@@ -104,15 +98,11 @@ class PackedNetwork:
             if isinstance(attention, HierarchicalAttention):
                 weights["sentence_query"] = attention.sentence_queries()
                 weights["sentence_value"] = attention.sentence_value_weight
-        fixed = np.rint(network.fixed_embedding.numpy() / VECTOR_STEP).astype(np.int8)
-        others = np.zeros((len(network.vector_words), fixed.shape[1]), np.int8)
-        others[:, : network.vector_words.shape[1]] = network.vector_words.numpy()
-        vectors, vector_of_word = np.unique(
-            np.concatenate([fixed, others]), axis=0, return_inverse=True
-        )
+        vectors, vector_of_word = distinct_vectors(network)
+        matrix = torch.from_numpy(word_matrix(network)).float()
         arrays = {
-            "vectors": PackedArray(vectors, VECTOR_STEP),
-            "vector_of_word": PackedArray(vector_of_word.ravel().astype(np.int32)),
+            "vectors": PackedArray(np.rint(vectors).astype(np.int8), VECTOR_STEP),
+            "vector_of_word": PackedArray(vector_of_word.astype(np.int32)),
             "trained": _quantise(network.trained_embedding.weight, _TRAINED_BITS),
             "trained_of_word": PackedArray(network.trained_rows.numpy().astype(np.int32)),
             "word_matrix": _quantise(matrix, _MATRIX_BITS),
