@@ -124,38 +124,44 @@ class PackedNetwork:
         taps = taps.reshape(len(text.ids), self.config.kernel_size, heads * (1 + size))
         ends = text.words_per_sentence.cumsum().tolist()
         sentences = [taps[start:end] for start, end in pairwise([0, *ends])]
-        attended = [self._attend(sentence) for sentence in sentences]
-        embeddings = np.stack([embedding for embedding, _ in attended])  # s^i_m (S, I, d_p)
-        primary = embeddings[0]
-        if self.config.hierarchical:
-            scores = (embeddings * self._numbers["sentence_query"]).sum(2)
-            rho = _softmax(scores)  # rho^i_m (S, I), eq. 14
-            primary = np.einsum("si,sid->id", rho, embeddings)
-            primary = np.einsum("id,ipd->ip", primary, self._numbers["sentence_value"])  # eq. 15
-        scale = _squash_scale(primary) if self.config.squash_primary else np.ones((heads, 1))
+        primary, weights = self._attend_to_text(sentences)
+        scale = np.ones((heads, 1), np.float32)
+        if self.config.squash_primary:
+            scale = _squash_scale(primary)
         votes, routing, sums = self._route(primary * scale)
-        squares = (sums**2).sum(1)  # ||s_j||^2
-        counts = None if self.edits is None else self.edits.words(text)
-        if self.edits is None or (counts is None and self.edits.capsules is None):
-            norms: Floats = squares / (1 + squares)  # of the squash, eq. 6
-            return norms
-        if counts is not None:
-            weights = [alpha for _, alpha in attended]
-            if self.config.hierarchical:
-                weights = [alpha * of_text for alpha, of_text in zip(weights, rho, strict=True)]
-            values = np.concatenate(list(map(self._word_values, sentences, weights)))
-            removed = np.einsum("mj,mpi->jip", ~counts, values)
-            if self.config.hierarchical:
-                removed = np.einsum("jid,ipd->jip", removed, self._numbers["sentence_value"])
-            votes = votes - np.einsum(
-                "jcp,jip->ijc", self._numbers["capsule_weight"], removed * scale
-            )
-        if self.edits.capsules is not None:
-            routing = routing * self.edits.capsules
         # s_j remains as the direction and the length of the capsule; only then are terms left out.
+        if self.edits is not None and (counts := self.edits.words(text)) is not None:
+            removed = self._neutral_part(sentences, weights, ~counts) * scale
+            votes = votes - np.einsum("jcp,jip->ijc", self._numbers["capsule_weight"], removed)
+        if self.edits is not None and self.edits.capsules is not None:
+            routing = routing * self.edits.capsules
         total = self.vote_scale * np.einsum("ij,ijc,jc->j", routing, votes, sums)
-        edited: Floats = np.maximum(total / (1 + squares), 0)
-        return edited
+        norms: Floats = np.maximum(total / (1 + (sums**2).sum(1)), 0)  # of the squash, eq. 6
+        return norms
+
+    def _attend_to_text(self, sentences: Sequence[Floats]) -> tuple[Floats, list[Floats]]:
+        """Primary capsules pc_i (I, d_p), and rho_i alpha_i of each of S sentences (n, I)."""
+        attended = [self._attend(taps) for taps in sentences]
+        weights = [alpha for _, alpha in attended]
+        if not self.config.hierarchical:
+            return attended[0][0], weights
+        embeddings = np.stack([embedding for embedding, _ in attended])  # s^i_m (S, I, d_p)
+        rho = _softmax((embeddings * self._numbers["sentence_query"]).sum(2))  # (S, I), eq. 14
+        pooled = np.einsum("si,sid->id", rho, embeddings)
+        primary = np.einsum("id,ipd->ip", pooled, self._numbers["sentence_value"])  # eq. 15
+        return primary, [
+            alpha * of_sentence for alpha, of_sentence in zip(weights, rho, strict=True)
+        ]
+
+    def _neutral_part(
+        self, sentences: Sequence[Floats], weights: Sequence[Floats], neutral: NDArray[np.bool_]
+    ) -> Floats:
+        """What words that are neutral (N, J) add to primary capsules by class (J, I, d_p)."""
+        values = np.concatenate(list(map(self._word_values, sentences, weights)))
+        removed: Floats = np.einsum("mj,mpi->jip", neutral, values)
+        if self.config.hierarchical:
+            removed = np.einsum("jid,ipd->jip", removed, self._numbers["sentence_value"])
+        return removed
 
     def _attend(self, taps: Floats) -> tuple[Floats, Floats]:
         """The embedding s^i_m (I, d_p) of a sentence of n words, and alpha^i_n (n, I)."""

@@ -1,4 +1,5 @@
 import itertools
+import json
 import zlib
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,24 @@ def test_the_page_holds_the_model_and_no_address(interpreted: Path) -> None:
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page
     assert "eval(" not in page
+
+
+def test_the_page_says_what_the_model_does(tmp_path: Path) -> None:
+    classifier = train(several=True, hierarchical=True, max_sentences=4)
+    edited = classifier.edited([neutral_words("soup", "Cooking")])
+    edited.save(tmp_path / "model")
+    page = live_page(edited, tmp_path / "model").decode()
+    assert "3 classes, of which a text may have several, and shows" in page
+    assert "have all of their classes" in page
+    assert "the first 4 sentences of a text are read" in page
+    assert "“soup” is neutral for Cooking" in page
+    assert "always names one of them" not in page
+    content = json.loads(page.split('id="model">')[1].split("</script>")[0])
+    (edit,) = content["edits"]
+    assert edit == {
+        "words": [classifier.vocabulary_.id("soup")],
+        "capsule": None,
+        "classes": [classifier.classes_.tolist().index("Cooking")],
+    }
+    assert content["thresholds"]["thresholds"] == classifier.thresholds_.tolist()
+    assert content["sentence_rules"]["abbreviations"]
