@@ -1,9 +1,12 @@
 """Fuzzing with thousands of hostile inputs: errors must be typed, and nothing else be touched.
 
-    python -m benchmarks.fuzzing [--texts N] [--files N] [--checkpoints N] [--links N] [--seed N]
+    python -m benchmarks.fuzzing [--texts N] [--files N] [--checkpoints N] [--links N]
+        [--requests N] [--calls N] [--labels N] [--tasks N] [--seed N]
 
 Texts are explained and rendered; data files are previewed, read and checked; checkpoints are loaded
-and used; links are opened as pages. Prints per kind how many inputs succeeded, how many raised an
+and used; links are opened as pages; requests are sent to the service, and calls to the tools for
+assistants; files of labels, corrections and marked words, and tasks of labelling, are read and
+written. Prints per kind how many inputs succeeded, how many raised an
 error of `icaps.errors`, and each other error. The exit code is 1 if there was another error, if
 something was written outside the folders of the app, if a process or a connection was started, if
 something was unpickled while a file or a checkpoint was read, or if an input took longer than
@@ -34,14 +37,21 @@ from benchmarks import hostile_input as hostile
 from icaps.classifier import ICapsClassifier
 from icaps.config import ModelConfig, TrainConfig
 from icaps.data.check import check
+from icaps.data.correction_files import read_corrections
+from icaps.data.label_file import GivenLabel, LabelFile, load_corrections
+from icaps.data.marked_words import MarkedWordsFile
 from icaps.data.preview import preview
 from icaps.data.source import open_source
+from icaps.data.text_hash import text_hash
 from icaps.errors import ICapsError
 from icaps.html import printable
+from icaps.interpret.edits import neutral_capsule, neutral_words
 from icaps.interpret.global_view import DataReference, load_view, make_view, save_view
+from icaps.label.task import LabelTask
 from icaps.reports.global_report import GlobalReport
 from icaps.service.app import create_app
 from icaps.service.limits import Limits
+from icaps.train.checkpoint import save_edits
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "dashboard" / "Home.py"
@@ -50,6 +60,10 @@ SECRET = "QUILLMARSH"  # content of a file that a confined app must not read
 _STATUSES = {200, 307, 400, 404, 405, 408, 413, 415, 422}
 _SHOWN = 5  # failures printed per kind
 _WRITING = ("w", "a", "x", "+")
+_COUNTS = {
+    **{"texts": 20_000, "files": 2_000, "checkpoints": 500, "links": 500},
+    **{"requests": 20_000, "calls": 1_000, "labels": 1_000, "tasks": 1_000},
+}
 _PROCESSES = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
 
 
@@ -212,7 +226,7 @@ def fuzz_checkpoints(good: Path, place: Path, count: int, rng: random.Random) ->
     for number in range(count):
         hostile.empty(place)
         folder = Path(shutil.copytree(good, place / "model"))
-        hostile.damage_checkpoint(folder, rng)
+        hostile.damage_folder(folder, rng)
         outcome.run(str(number), lambda folder=folder: one(folder))
     return outcome
 
@@ -362,8 +376,70 @@ def fuzz_calls(folder: Path, count: int, rng: random.Random) -> Outcome:
     return outcome
 
 
+def fuzz_labels(place: Path, count: int, rng: random.Random) -> Outcome:
+    """Reads and writes damaged files of labels, of corrections and of marked words."""
+    outcome = Outcome("labels")
+    given = {text_hash(one["text"]): "other" for one in hostile.LABELS if "text" in one}
+
+    def labels(path: Path) -> None:
+        file = LabelFile(path)
+        file.undo(file.add([GivenLabel("lone \ud800", "a"), GivenLabel("text", "b")]), "text")
+        for kind in ("csv", "jsonl", "parquet"):
+            file.to_bytes(kind)
+        assert text_hash("lone \ud800") in load_corrections(path), "a label is lost"
+
+    def corrections(path: Path) -> None:
+        for label in read_corrections(path, given, "person"):
+            assert label.before == "other", "a label of another text"
+
+    def marks(path: Path) -> None:
+        file = MarkedWordsFile(path)
+        before = len(file)
+        file.set_marks("a new \ud800 text", {"a": [0, 2]})
+        assert file.marks("a new \ud800 text") == {"a": frozenset({0, 2})}, "marks are lost"
+        assert len(file) == before + 1, "marks of another text are lost"
+
+    for number in range(count):
+        for name, action in (("labels", labels), ("corrections", corrections), ("marks", marks)):
+            hostile.empty(place)
+            objects = hostile.MARKS if action is marks else hostile.LABELS
+            suffix = rng.choice((".jsonl", ".csv", ".parquet", ".txt"))
+            path = place / f"file{suffix if action is corrections else '.jsonl'}"
+            path.write_bytes(hostile.damaged_lines(objects, rng))
+            outcome.run(f"{number} {name}", lambda action=action, path=path: action(path))
+    return outcome
+
+
+def fuzz_tasks(place: Path, count: int, rng: random.Random) -> Outcome:
+    """Opens damaged tasks of labelling, and labels with those that open."""
+    outcome = Outcome("tasks")
+    hostile.empty(place)
+    texts = [f"text {number} of a bank" for number in range(30)]
+    good = LabelTask.create(place / "good", texts, ["a", "b"], held_out=4)
+    for number, item in enumerate(good.queue(8)):
+        good.give(item.id, "ab"[number % 2])
+    good.record_score("run", 8, 3, 4)
+
+    def one(folder: Path) -> None:
+        task = LabelTask.open(folder)
+        before = task.progress().labelled
+        if (item := task.next()) is not None and task.classes:
+            task.undo(task.give(item.id, task.classes[0]))
+        assert task.progress().labelled == before, "a label that was undone counts"
+        task.curve()
+        for kind in ("csv", "jsonl", "parquet"):
+            task.export(kind)
+
+    for number in range(count):
+        shutil.rmtree(place / "task", ignore_errors=True)
+        folder = Path(shutil.copytree(good.folder, place / "task"))
+        hostile.damage_folder(folder, rng)
+        outcome.run(str(number), lambda folder=folder: one(folder))
+    return outcome
+
+
 def tiny_model(folder: Path) -> Path:
-    """A small network with its global view, trained for one epoch."""
+    """A small network with its global view and edits, trained for one epoch."""
     model = ModelConfig(fixed_dim=4, trained_dim=4, region_dim=12, query_dim=4, class_dim=4)
     texts = ["shares of the bank fell", "the striker scored twice", "the moon is icy"] * 8
     labels = ["Business", "Sports", "Science"] * 8
@@ -372,6 +448,8 @@ def tiny_model(folder: Path) -> Path:
     classifier.save(folder)
     data = open_source((texts, labels))
     save_view(make_view(classifier, folder, DataReference("nowhere.csv", "test", {}), data), folder)
+    edits = [neutral_words("bank"), neutral_capsule(1, "Sports")]
+    save_edits(folder, [one.to_dict() for one in edits])
     return folder
 
 
@@ -403,7 +481,7 @@ def main() -> int:
     """Runs all kinds of inputs, prints the counts, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=ROOT / "checkpoints" / "ag_news")
-    for name, count in (("texts", 20_000), ("files", 2_000), ("checkpoints", 500), ("links", 500)):
+    for name, count in _COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=count, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -422,7 +500,16 @@ def main() -> int:
             outcomes.append(fuzz_files(work, options.files, rng))
         if options.checkpoints:
             outcomes.append(fuzz_checkpoints(good, work, options.checkpoints, rng))
+        if options.labels:
+            outcomes.append(fuzz_labels(work, options.labels, rng))
+        if options.tasks:
+            outcomes.append(fuzz_tasks(work, options.tasks, rng))
         hostile.empty(work)
+        if options.requests:
+            classifier = ICapsClassifier.load(model, device="cpu")
+            outcomes.append(fuzz_requests(classifier, options.requests, rng))
+        if options.calls:
+            outcomes.append(fuzz_calls(good, options.calls, rng))
         if options.links:
             watch.unpickling = False  # Streamlit's cache pickles the app's own results
             outcomes += _fuzz_pages(outside, work, options.links, rng)

@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,11 @@ def data_files() -> dict[str, bytes]:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("texts.csv", csv)
+    tasks = [
+        {"data": {"text": t}, "annotations": [_choice(c)] * (1 + n % 2)}
+        for n, (t, c) in enumerate(rows)
+    ]
+    answers = "".join(json.dumps(found | {"answer": "accept"}) + "\n" for found in objects)
     return {
         "a.csv": csv.encode(),
         "b.csv": csv.encode("utf-16"),
@@ -134,7 +139,15 @@ def data_files() -> dict[str, bytes]:
         "m.zip": packed.getvalue(),
         "n.jsonl": "".join(json.dumps(found) + "\n" for found in lists).encode(),
         "o.csv": f"text,a,b,c\n{columns}".encode(),
+        "p.json": json.dumps(tasks).encode(),
+        "q.jsonl": answers.encode(),
     }
+
+
+def _choice(name: str) -> dict[str, Any]:
+    """An annotation of Label Studio."""
+    result = {"from_name": "label", "type": "choices", "value": {"choices": [name]}}
+    return {"was_cancelled": False, "result": [result]}
 
 
 def write_data(folder: Path, seeds: dict[str, bytes], rng: random.Random) -> Path:
@@ -174,9 +187,28 @@ def reading(rng: random.Random) -> dict[str, object]:
     return found
 
 
-def damage_checkpoint(folder: Path, rng: random.Random) -> None:
-    """Damages one or two files of a checkpoint."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+def damaged_lines(objects: Sequence[Mapping[str, Any]], rng: random.Random) -> bytes:
+    """JSON Lines of which some are damaged, cut off, repeated, huge or in another encoding."""
+    lines = [
+        damaged_object(one, rng) if rng.random() < 0.05 else json.dumps(one).encode()
+        for one in objects
+    ]
+    content = b"".join(line + b"\n" for line in lines)
+    kind = rng.random()
+    if kind < 0.1:
+        return mutated(content, rng)
+    if kind < 0.2:
+        return content[: rng.randrange(len(content))]
+    if kind < 0.25:
+        return content + json.dumps({**objects[0], "text": "x" * 1_000_000}).encode() + b"\n"
+    if kind < 0.3:
+        return content.decode(errors="replace").encode(rng.choice(("utf-16", "cp500")), "replace")
+    return content * 2 if kind < 0.4 else content
+
+
+def damage_folder(folder: Path, rng: random.Random) -> None:
+    """Damages one or two files of a checkpoint, or of another folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
     for path in rng.sample(files, rng.choice((1, 1, 2))):
         rng.choice(_DAMAGES)(path, rng)
 
@@ -231,6 +263,24 @@ _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
 )
 
 
+LABELS: tuple[dict[str, Any], ...] = (
+    *(
+        {
+            "text": f"text {n}",
+            "label": "ab"[n % 2],
+            "before": "",
+            "by": "person",
+            "batch": f"{n // 3}",
+        }
+        for n in range(12)
+    ),
+    {"undo": "1"},
+    {"undo": "2", "text": "text 7"},
+)
+MARKS: tuple[dict[str, Any], ...] = tuple(
+    {"words": f"text {n} here".split(), "mask": [1, 0, n % 2], "label": "ab"[n % 2], "time": ""}
+    for n in range(6)
+)
 _JSON_ENDS = (
     *(b"[" * 2_000, b'{"a":' * 2_000, b"[" * 100_000, b"1" * 5_000, b"1e999", b"NaN", b"-"),
     *(b"", b"null", b"[]", b"3", b'"a"', b"\xff\xfe", b"\xef\xbb\xbf{}", b"\x00", b'{"text"'),

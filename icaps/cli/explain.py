@@ -19,6 +19,7 @@ from icaps.cli.options import (
     add_mute,
     read_explain_options,
 )
+from icaps.data.plain_json import parse_json
 from icaps.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _read_texts(lines: Iterable[str], as_json: bool) -> Iterator[str]:
 
 def _json_text(line: str, number: int) -> str:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except ValueError as error:
         raise DataError(f"Line {number} is not JSON ({error}).") from error
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):

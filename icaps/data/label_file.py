@@ -24,6 +24,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from filelock import FileLock
 
+from icaps.data.paths import check_regular
+from icaps.data.plain_json import parse_json
+from icaps.data.surrogates import replace_surrogates
 from icaps.data.text_hash import text_hash
 from icaps.errors import DataError
 
@@ -129,7 +132,7 @@ class LabelFile:
         content = self._read(start)
         for number, line in enumerate(content.split(b"\n") if content else ()):
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
                 if not all(isinstance(value, str) for value in entry.values()):
                     raise TypeError
                 if "undo" in entry:
@@ -147,11 +150,12 @@ class LabelFile:
     def to_bytes(self, kind: str) -> bytes:
         """The last label of each text, as a file of kind "csv", "jsonl" or "parquet".
 
-        The columns are text, label, before, by and time; a text that was skipped is left out.
+        The columns are text, label, before, by and time; a text that was skipped is left out. Lone
+        surrogates, which these files cannot hold, are replaced by U+FFFD.
         """
         table = pd.DataFrame(
             [
-                (one.text, one.label, one.before, one.by, one.time)
+                tuple(map(replace_surrogates, (one.text, one.label, one.before, one.by, one.time)))
                 for one in self.current().values()
                 if one.label
             ],
@@ -172,6 +176,7 @@ class LabelFile:
         A line that was cut off while it was written is left out.
         """
         try:
+            check_regular(self.path)
             if not self.path.exists():
                 return b""
             with self.path.open("rb") as file:
@@ -183,6 +188,7 @@ class LabelFile:
     def _append(self, entries: Sequence[dict[str, Any]]) -> None:
         content = "".join(json.dumps(entry) + "\n" for entry in entries).encode()
         try:
+            check_regular(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock, self.path.open("ab+") as file:
                 _cut_torn_line(file)

@@ -15,6 +15,8 @@ from typing import Any
 
 from filelock import FileLock
 
+from icaps.data.paths import check_regular
+from icaps.data.plain_json import parse_json
 from icaps.errors import DataError
 
 Marks = dict[str, frozenset[int]]  # numbers of the marked words, by class
@@ -90,6 +92,7 @@ class MarkedWordsFile:
     def to_bytes(self) -> bytes:
         """The file as it is."""
         try:
+            check_regular(self.path)
             return self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise DataError(f"{self.path} cannot be read ({error}).") from error
@@ -100,12 +103,14 @@ class MarkedWordsFile:
             if not line.strip():
                 continue
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
             except ValueError:
                 entry = None
             match entry:
-                case {"words": [*words], "mask": [*mask], "label": str()} if len(words) == len(
-                    mask
+                case {"words": [*words], "mask": [*mask], "label": str()} if (
+                    len(words) == len(mask)
+                    and all(isinstance(word, str) for word in words)
+                    and all(mark in (0, 1) for mark in mask)
                 ):
                     entries.append(entry)
                 case _:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from icaps.errors import DataError
+
 
 def expand_user(path: str | Path) -> Path:
     """The path with a leading ~ replaced by the home folder; unchanged without such a user."""
@@ -19,3 +21,9 @@ def exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):  # such as a name too long for the file system, or with a NUL
         return False
+
+
+def check_regular(path: Path) -> None:
+    """Raises DataError if the path is a folder, a pipe or a device, which may block a reader."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is not a regular file; remove it, or copy its content to one.")

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from icaps.data.cache import FOLDER_SETTING, data_folder
 from icaps.data.formats.columnar import MULTILABEL
 from icaps.data.label_sets import is_multilabel
+from icaps.data.plain_json import parse_json
 from icaps.data.surrogates import replace_surrogates
 from icaps.errors import ConfigError, DataError
 
@@ -201,7 +202,7 @@ def _publish(written: Path, path: Path) -> None:
 def _read(path: Path) -> Slice:
     try:
         schema = pq.read_schema(path)
-        origin = json.loads(schema.metadata[_ORIGIN])
+        origin = parse_json(schema.metadata[_ORIGIN])
         return Slice(origin.pop("name"), path, origin.pop("rows"), origin)
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise DataError(

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from icaps.errors import DataError
+
 _SCHEMA = pa.schema([pa.field("text", pa.binary(), nullable=False)])
 _BLOCK_ROWS, _BLOCK_BYTES = 4096, 1 << 20  # of a block; a longer text is a block of its own
 THREADS = 2  # of a search; each holds one block in memory
@@ -55,12 +57,18 @@ class TextFileWriter:
 
 
 class TextFile:
-    """The texts of a file that `TextFileWriter` wrote, (texts,)."""
+    """The texts of a file that `TextFileWriter` wrote, (texts,).
+
+    Raises:
+        DataError: In all that reads texts: the file is damaged.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         # Memory-mapped, so that reading a few texts reads only their bytes.
         self._mapped = pa.ipc.open_file(pa.memory_map(str(path)))
+        if not self._mapped.schema.equals(_SCHEMA):
+            raise DataError(f"{path} is no file of texts.")
         blocks = range(self._mapped.num_record_batches)
         rows = [self._mapped.get_batch(block).num_rows for block in blocks]
         self._starts = np.cumsum([0, *rows])
@@ -72,7 +80,7 @@ class TextFile:
     def __iter__(self) -> Iterator[str]:
         """Reads all texts in their order, a block at a time."""
         for block in range(self._mapped.num_record_batches):
-            yield from map(decoded, self._mapped.get_batch(block).column(0).to_pylist())
+            yield from map(decoded, self._texts(self._mapped, block).to_pylist())
 
     def take(self, numbers: NDArray[np.int64]) -> list[str]:
         """The texts with these numbers (n,), in the order of `numbers`."""
@@ -81,7 +89,7 @@ class TextFile:
         for block in np.unique(blocks):
             places = np.flatnonzero(blocks == block)
             inside = pa.array(numbers[places] - self._starts[block])
-            taken = self._mapped.get_batch(int(block)).column(0).take(inside)
+            taken = self._texts(self._mapped, int(block)).take(inside)
             for place, encoded in zip(places.tolist(), taken.to_pylist(), strict=True):
                 texts[place] = decoded(encoded)
         return texts.tolist()
@@ -118,6 +126,15 @@ class TextFile:
         self._scan(hash_all, wanted)
         return hashes
 
+    def _texts(self, reader: Any, block: int) -> Any:
+        """The binary Arrow array of a block, checked, as damaged offsets would end the process."""
+        try:
+            texts = reader.get_batch(block).column(0)
+            texts.validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self._path} is damaged ({error}).") from error
+        return texts
+
     def _scan(self, visit: Callable[[int, Any], None], wanted: NDArray[np.bool_]) -> None:
         """Calls `visit` with the first number of each block that has wanted texts, and its texts.
 
@@ -131,7 +148,7 @@ class TextFile:
             with pa.OSFile(str(self._path)) as file:
                 reader = pa.ipc.open_file(file)
                 for block in share.tolist():
-                    visit(int(starts[block]), reader.get_batch(block).column(0))
+                    visit(int(starts[block]), self._texts(reader, block))
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, np.array_split(blocks, THREADS)))
@@ -139,7 +156,10 @@ class TextFile:
 
 def decoded(text: bytes) -> str:
     """Decodes the bytes of a text in the file."""
-    return text.decode("utf-8", "surrogatepass")
+    try:
+        return text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise DataError(f"A text is damaged ({error}).") from error
 
 
 def text_hash(text: str) -> int:

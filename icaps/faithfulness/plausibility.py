@@ -8,7 +8,6 @@ marked. A ranking may agree with people and not with what the model depends on, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from sklearn.metrics import average_precision_score
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ExplainOptions
+from icaps.data.plain_json import parse_json
 from icaps.errors import DataError
 from icaps.faithfulness.attributions.registry import DRAWS, RANDOM, score_words
 from icaps.faithfulness.choices import first
@@ -98,9 +98,9 @@ def read_marked_words(path: str | Path) -> list[MarkedText]:
     try:
         content = Path(path).read_text(encoding="utf-8-sig")
         if content.lstrip().startswith("["):
-            entries = json.loads(content)
+            entries = parse_json(content)
         else:
-            entries = [json.loads(line) for line in content.split("\n") if line.strip()]
+            entries = [parse_json(line) for line in content.split("\n") if line.strip()]
     except (OSError, ValueError) as error:
         raise DataError(f"Marked words can't be read from {path}: {error}") from error
     return [_read_entry(entry, f"{path}, entry {n}") for n, entry in enumerate(entries, 1)]

@@ -6,10 +6,10 @@ neither pandas nor pyarrow, so that they are loaded with the model.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from icaps.data.plain_json import parse_json
 from icaps.errors import CheckpointError
 from icaps.train.checkpoint_files import weights_fingerprint
 
@@ -39,7 +39,7 @@ def load_label_words(checkpoint: str | Path) -> list[list[str]] | None:
     if not file.is_file():
         return []
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = parse_json(file.read_text(encoding="utf-8"))
         if facts["origin"]["weights"] != weights_fingerprint(checkpoint):
             return []
         words = facts.get(LABEL_WORDS)

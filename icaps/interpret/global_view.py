@@ -34,6 +34,7 @@ from icaps.data.atomic import replaced_folder
 from icaps.data.cache import data_folder
 from icaps.data.catalog import DATASETS
 from icaps.data.news_sample import NAME as SAMPLE
+from icaps.data.plain_json import parse_json
 from icaps.data.resolve import locate, resolve
 from icaps.data.synthetic import NAME
 from icaps.data.text_hash import text_hash
@@ -236,7 +237,7 @@ def load_view(checkpoint: str | Path, classes: int, capsules: int) -> GlobalView
     if not folder.is_dir():
         return None
     try:
-        facts = json.loads((folder / VIEW).read_text(encoding="utf-8"))
+        facts = parse_json((folder / VIEW).read_text(encoding="utf-8"))
         if facts["version"] != _VERSION:
             raise CheckpointError(f"{folder} is of version {facts['version']}. {_AGAIN}")
         origin = Origin(**facts["origin"])
@@ -410,7 +411,7 @@ def _read_routing(
     ]
     excerpts = {}
     if (folder / _TEXTS).is_file():
-        for capsule, number, text, label in json.loads((folder / _TEXTS).read_text("utf-8")):
+        for capsule, number, text, label in parse_json((folder / _TEXTS).read_text("utf-8")):
             excerpts[capsule, number] = Excerpt(text, label)
     return CapsuleRouting(counts, levels, excerpts)
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from icaps.data.paths import check_regular
+from icaps.data.plain_json import parse_json
 from icaps.errors import DataError
 from icaps.results import Interval
 from icaps.stats import wilson
@@ -38,6 +40,17 @@ class CurvePoint:
         return wilson(self.correct, self.tested)
 
 
+def _is_point(point: CurvePoint) -> bool:
+    numbers = (point.labels, point.correct, point.tested)
+    return (
+        all(type(number) is int for number in numbers)
+        and isinstance(point.run, str)
+        and isinstance(point.time, str)
+        and 0 <= point.correct <= point.tested
+        and point.labels >= 0
+    )
+
+
 class Curve:
     """The scores in a file, a JSON object per line, which need not exist yet.
 
@@ -55,6 +68,7 @@ class Curve:
             DataError: The file cannot be written.
         """
         try:
+            check_regular(self.path)
             with FileLock(self.path.with_name(f".{self.path.name}.lock")):
                 before = self.path.read_bytes() if self.path.exists() else b""
                 with self.path.open("ab") as file:
@@ -72,9 +86,12 @@ class Curve:
             DataError: The file cannot be read, or is damaged.
         """
         try:
+            check_regular(self.path)
             content = self.path.read_bytes() if self.path.exists() else b""
             lines = content.split(b"\n")[:-1]  # without one that was cut off
-            points = [CurvePoint(**json.loads(line)) for line in lines]
+            points = [CurvePoint(**parse_json(line)) for line in lines]
+            if not all(_is_point(point) for point in points):
+                raise ValueError("a score has no numbers of texts")
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{self.path} cannot be read ({error}).") from error
         return sorted(points, key=lambda point: (point.labels, point.time))

@@ -13,10 +13,15 @@ from array import array
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icaps.data.paths import check_regular
+from icaps.data.plain_json import parse_json
 from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.text_file import TextFile, TextFileWriter
 from icaps.data.text_hash import BLANK, text_hash
@@ -31,6 +36,12 @@ _REPORTED = 1_000  # texts between two reports of progress
 class Pool:
     """The texts of a task by their numbers, the ids. Memory holds 12 bytes per text.
 
+    Args:
+        folder: What `write_pool` wrote.
+
+    Raises:
+        DataError, OSError, ValueError: The files are missing or damaged.
+
     Attributes:
         texts: The texts.
         given: (texts,), numbers in `names`; -1 for texts without a label in the data.
@@ -38,10 +49,18 @@ class Pool:
     """
 
     def __init__(self, folder: Path) -> None:
+        for name in (_TEXTS, _HASHES, _GIVEN, _NAMES):
+            check_regular(folder / name)
         self.texts = TextFile(folder / _TEXTS)
-        self.given: NDArray[np.int32] = np.load(folder / _GIVEN)
-        self.names: list[str] = json.loads((folder / _NAMES).read_text(encoding="utf-8"))
-        self._hashes: NDArray[np.uint64] = np.load(folder / _HASHES)
+        self.given: NDArray[np.int32] = _load(folder / _GIVEN, np.int32)
+        self.names: list[str] = parse_json((folder / _NAMES).read_text(encoding="utf-8"))
+        self._hashes: NDArray[np.uint64] = _load(folder / _HASHES, np.uint64)
+        if not isinstance(self.names, list) or not all(isinstance(n, str) for n in self.names):
+            raise ValueError(f"{_NAMES} has no names")
+        if not len(self.texts) == len(self.given) == len(self._hashes) > 0:
+            raise ValueError("its files are not of the same texts")
+        if self.given.min() < _NONE or self.given.max() >= len(self.names):
+            raise ValueError(f"{_GIVEN} has a number without a name")
 
     def __len__(self) -> int:
         return len(self.given)
@@ -63,6 +82,18 @@ class Pool:
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         order = np.argsort(self._hashes, kind="stable")
         return order, self._hashes[order]
+
+
+def _load(path: Path, kind: type[np.generic]) -> NDArray[Any]:
+    """The array (texts,) of a file; ValueError if it is damaged."""
+    try:
+        # Mapped first, as this compares the size that a header claims with that of the file.
+        array = np.array(np.load(path, mmap_mode="r"))
+    except (SyntaxError, TokenError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path.name} is damaged ({error})") from error
+    if array.dtype != kind or array.ndim != 1:
+        raise ValueError(f"{path.name} is damaged (its values are of another type)")
+    return array
 
 
 def write_pool(

@@ -11,6 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from icaps.data.class_names import class_name
+from icaps.data.plain_json import parse_json
 from icaps.errors import DataError
 
 SETTINGS = "task.json"
@@ -48,14 +49,28 @@ class TaskSettings:
         """
         path = folder / SETTINGS
         try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
+            plain = parse_json(path.read_text(encoding="utf-8"))
             plain |= {name: tuple(plain[name]) for name in ("classes", "held_out")}
             settings = cls(**plain)
+            settings.check()
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{path} cannot be read ({error}).") from error
         if settings.version != _VERSION:
             raise DataError(f"{path} is of another version of iCaps ({settings.version}).")
         return settings
+
+    def check(self) -> None:
+        """Raises TypeError or ValueError if a value is no possible one of its attribute."""
+        types = (
+            *((name, str) for name in (*self.classes, self.source, self.created)),
+            *((number, int) for number in (*self.held_out, self.seed)),
+            (self.several, bool),
+        )
+        for value, kind in types:
+            if type(value) is not kind:
+                raise TypeError(f"{str(value)[:50]!r} is not of type {kind.__name__}")
+        if self.seed < 0:
+            raise ValueError("its seed is negative")
 
     def write(self, folder: Path) -> None:
         """Writes or replaces the settings of a task.

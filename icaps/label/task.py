@@ -71,6 +71,8 @@ class LabelTask:
         self.several, self.source = settings.several, settings.source
         self.held_out = settings.held_out
         self._pool = Pool(folder / _POOL)
+        if not all(0 <= n < len(self._pool) for n in self.held_out):
+            raise ValueError("a held-out text is not among the texts")
         self._file = LabelFile(folder / _LABELS)
         self._log = LabelLog(self._file, self._pool, settings.created)
         self._queue = Queue(self._pool, self._log, settings.held_out, settings.seed)

@@ -5,7 +5,6 @@ Faithfulness is measured on a sample of texts, or read from a file.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from icaps.classifier import ICapsClassifier
 from icaps.config import ACCOUNT, CONTRIBUTION, ROUTING
+from icaps.data.plain_json import parse_json
 from icaps.errors import ConfigError, DataError
 from icaps.evaluate.evaluation import AnyEvaluation
 from icaps.faithfulness.attributions.registry import LEAVE_ONE_OUT, PAPER, RANDOM
@@ -115,7 +115,7 @@ def read_faithfulness(path: str | Path) -> dict[str, Any]:
         DataError: The file cannot be read, or holds something else.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
         facts = {name: content[name] for name in _FACTS}
         for row in facts["rows"]:
             values = [str(row[name]) for name in _ROW_NAMES]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from icaps.data.plain_json import parse_json
 from icaps.errors import ConfigError
 from icaps.shortcuts.candidates import Candidate
 from icaps.shortcuts.find import (
@@ -111,7 +112,7 @@ def load_checks(path: str | Path) -> list[Check]:
         ConfigError: It cannot be read, or is not such a file; the message says where.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"The checks {path} cannot be read ({error}).") from error
     if not isinstance(content, dict) or content.get("kind") != _KIND:

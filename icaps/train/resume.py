@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from icaps.config import ADDED, removed_setting, without_removed
+from icaps.data.plain_json import parse_json
 from icaps.errors import CheckpointError
 from icaps.nn import distributed
 from icaps.train.checkpoint_files import STATE, check_resumable
@@ -100,7 +101,7 @@ def _load(path: Path, identity: Mapping[str, Any]) -> State:
     check_resumable(path.parent)
     try:
         with safe_open(path, "pt") as file:
-            header = json.loads(file.metadata()["training"])
+            header = parse_json(file.metadata()["training"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(

@@ -1,6 +1,7 @@
 """A small slice of benchmarks/fuzzing.py, which does the same by the thousand."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,25 @@ def test_whole_files_are_read(tmp_path: Path) -> None:
         records = list(fuzzing.open_source(tmp_path / name))
         assert len(records) == 16
         assert classes_of(record.label for record in records) == ("a", "b", "c")
+
+
+def test_labels(tmp_path: Path, rng: random.Random) -> None:
+    outcome = fuzzing.fuzz_labels(tmp_path, 40, rng)
+    assert outcome.failures == []
+    assert outcome.counts["succeeded"] > 20
+    assert outcome.counts["DataError"] > 20
+
+
+def test_tasks(tmp_path: Path, rng: random.Random) -> None:
+    outcome = fuzzing.fuzz_tasks(tmp_path, 60, rng)
+    assert outcome.failures == []
+    assert outcome.counts["succeeded"] > 10
+    assert outcome.counts["DataError"] > 30
+
+
+def test_calls(interpreted: Path, rng: random.Random) -> None:
+    with ThreadPoolExecutor(1) as pool:  # as a browser's loop may run in this thread
+        outcome = pool.submit(fuzzing.fuzz_calls, interpreted, 100, rng).result()
+    assert outcome.failures == []
+    assert outcome.counts["results"] > 10
+    assert outcome.counts["errors"] > 10
