@@ -78,7 +78,7 @@ def show_comparison(folders: Mapping[str, ModelFolder], sample: Sample) -> None:
             if name == "Capsules matched":
                 reasons.show_matched(folders, pair)
             else:
-                reasons.show_reasons(sample, folders, pair, several)
+                reasons.show_reasons(sample, texts, folders, pair)
 
 
 with error_boundary.shown():

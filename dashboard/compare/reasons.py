@@ -15,6 +15,7 @@ from dashboard.model_registry import ModelFolder
 from dashboard.url_state import BY_SHARE
 from dashboard.widgets import capsule_picker, chart_card, downloads, shaded_text
 from icaps.config import ExplainOptions
+from icaps.evaluate.comparison_texts import ComparisonTexts
 from icaps.html import escape, printable
 from icaps.interpret import controls
 from icaps.reports.global_report import GlobalReport
@@ -26,15 +27,18 @@ _DIFFERENT = 10  # words of a text
 
 
 def show_reasons(
-    sample: Sample, folders: Mapping[str, ModelFolder], pair: tuple[str, str], several: bool
+    sample: Sample,
+    texts: ComparisonTexts,
+    folders: Mapping[str, ModelFolder],
+    pair: tuple[str, str],
 ) -> None:
     """Texts with each class that both predict, those with least in common first.
 
     Args:
         sample: The texts.
+        texts: The same, as they were read.
         folders: The models by name.
         pair: The names of two capsule networks.
-        several: Whether a text may have several labels.
     """
     first, second = (folders[name] for name in pair)
     shared = evaluations.shared(sample, first, second, MAX_EXPLAINED)
@@ -67,10 +71,10 @@ def show_reasons(
         f"What the reasons of {pair[0]} and {pair[1]} have in common, by number of texts",
     )
     count = f"the {len(shared):,} with the same prediction"
-    if several:
+    if texts.multilabel:
         count = f"{len(shared):,} pairs of a text and a class that both predict for it"
     st.caption(
-        f"Of {min(MAX_EXPLAINED, sample.limit):,} texts, {count}. In common: the words for "
+        f"Of {min(MAX_EXPLAINED, len(texts.texts)):,} texts, {count}. In common: the words for "
         "the class, each with its part of what they add, and of the two models the smaller part; "
         "100% are the same words with the same weights. Overlap: words in the K-grams of both, of "
         "those in either; two capsules and two K-grams of each model. Choose a row to see the "

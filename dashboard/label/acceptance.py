@@ -182,10 +182,10 @@ def _ask_accept(desk: Desk, model: ModelFolder, guesses: Guesses, checked: Check
 
 def _describe(sure: Guesses, left: Guesses) -> str:
     """How many texts are accepted, as which classes, and how many of them may be wrong."""
+    if not len(sure):
+        return f"None of the {_plural(len(left), 'text')} with a guess has one that is so sure."
     most = f", the surest {MOST:,}" if len(sure) == MOST else ""
     sentence = f"{_plural(len(sure), 'text')} of {len(left):,} with a guess{most}"
-    if not len(sure):
-        return f"{sentence}."
     counts = list(sure.by_class().items())
     parts = [f"{count:,} as {name}" for name, count in counts[:_CLASSES]]
     parts += [f"{len(counts) - _CLASSES:,} more classes"] if len(counts) > _CLASSES else []
