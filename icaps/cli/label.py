@@ -16,6 +16,7 @@ from icaps.errors import ConfigError, DataError
 from icaps.label.defaults import DEFAULT, HELD_OUT, ORDERS
 
 if TYPE_CHECKING:
+    from icaps.label.guesses import Guesses
     from icaps.label.queue import Item
     from icaps.label.task import LabelTask
 
@@ -182,44 +183,46 @@ def _next(options: argparse.Namespace) -> int:
 
 def _accept(options: argparse.Namespace) -> int:
     from icaps.cli.progress import Progress
-    from icaps.data.label_sets import shown_label
     from icaps.evaluate.predictions import load_scorer
 
     if not 0 <= options.at_least <= 1:
         raise ConfigError(f"--at-least is {options.at_least}; give a probability from 0 to 1.")
-    task, model = _open(options), load_scorer(options.model)
-    guesses = task.guesses(model, Progress(sys.stderr).on_texts)
+    task, model, progress = _open(options), load_scorer(options.model), Progress(sys.stderr)
+    progress.expect_texts(len(task.unlabelled()))
+    guesses = task.guesses(model, progress.on_texts)
     sure = guesses.from_probability(options.at_least)
-    accuracy = task.check_guesses(model).accuracy(options.at_least)
-    sample = sure.sample(max(options.show, 0))
-    batch = None
-    if not options.dry_run and len(sure):
-        batch = task.accept(sure, Path(options.model).name)
-    facts = {
+    accept = len(sure) > 0 and not options.dry_run
+    facts: dict[str, Any] = {
         "texts": len(guesses),
         "sure": len(sure),
-        "accepted": 0 if batch is None else len(sure),
-        "batch": batch,
+        "accepted": len(sure) if accept else 0,
+        "batch": task.accept(sure, Path(options.model).name) if accept else None,
         "by_class": sure.by_class(),
-        "held_out_accuracy": accuracy.to_dict(),
+        "held_out_accuracy": task.check_guesses(model).accuracy(options.at_least).to_dict(),
     }
     if options.json:
         print(json.dumps(facts))
         return 0
-    verb = "are" if options.dry_run else "have got"
+    verb = "have got" if accept else "would get"
     print(
-        f"{len(sure):,} of {len(guesses):,} texts {verb} labels of at least {options.at_least:.0%} "
-        "probability"
+        f"{len(sure):,} of {len(guesses):,} texts {verb} a label of probability "
+        f"{options.at_least:g} or more"
     )
-    if accuracy.value == accuracy.value:  # some held-out text is as sure
-        print(f"of such guesses for held-out texts, {accuracy:.1%} are right")
-    for n, label, probability, text in zip(
-        sample.ids.tolist(), sample.labels, sample.probabilities, task.text(sample.ids), strict=True
-    ):
-        print(f"{n}: {shown_label(label)} {probability:.1%}: {one_line(text, _SHOWN)}")
-    if batch is not None:
-        print(f"to take them back: icaps label undo {options.folder} --batch {batch}")
+    if (accuracy := facts["held_out_accuracy"])["value"] is not None:
+        print(f"of such guesses for held-out texts, {accuracy['value']:.1%} are right")
+    _print_guesses(task, sure.sample(max(options.show, 0)))
+    if accept:
+        print(f"to take them back: icaps label undo {options.folder} --batch {facts['batch']}")
     return 0
+
+
+def _print_guesses(task: LabelTask, guesses: Guesses) -> None:
+    from icaps.data.label_sets import shown_label
+
+    ids = guesses.ids.tolist()
+    rows = zip(ids, guesses.labels, guesses.probabilities, task.text(ids), strict=True)
+    for n, label, probability, text in rows:
+        print(f"{n}: {one_line(shown_label(label))} {probability:.1%}: {one_line(text, _SHOWN)}")
 
 
 def _undo(options: argparse.Namespace) -> int:
@@ -276,6 +279,8 @@ def _show(task: LabelTask, as_json: bool) -> int:
         f"{progress.labelled:,} of {progress.texts:,} texts are labelled, {progress.skipped:,} "
         f"skipped, {progress.left:,} left"
     )
+    if progress.by_models:
+        print(f"of the labels, {progress.by_models:,} are accepted guesses of a model")
     print(f"held out: {progress.held_out_labelled:,} of {progress.held_out:,} texts are labelled")
     for name, count in progress.by_class.items():
         print(f"  {name}: {count:,}")

@@ -74,7 +74,7 @@ def test_the_surest_guesses_are_accepted(
     assert f"{facts['accepted']} labels are taken back" in capsys.readouterr().out
     assert main([*accept, "--show", "2"]) == 0
     out = capsys.readouterr().out
-    assert f"{facts['accepted']} of {facts['texts']} texts have got labels" in out
+    assert f"{facts['accepted']} of {facts['texts']} texts have got a label" in out
     assert len(out.splitlines()) == 4  # with two texts and how to take them back
     assert main([*accept[:-1], "1.5"]) == 2
     assert "from 0 to 1" in capsys.readouterr().err
