@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -17,6 +18,7 @@ from icaps.data.reporting import SILENT, ProgressReporter
 from icaps.data.sample import can_estimate_total, estimate_total
 from icaps.data.unlabelled import TextRow, UnlabelledTexts
 from icaps.errors import ConfigError, DataError
+from icaps.shipped import model_folder
 from icaps.train.checkpoint_files import model_fingerprint
 
 _PART_CHARACTERS = 20_000_000  # of texts in a part, which has at least one
@@ -59,7 +61,7 @@ def explain_data(
     complete. A process that is killed loses the parts that it was working on.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of one that comes with the package.
         texts: The rows.
         out: A file (.parquet, .csv, .jsonl); or a folder, of a Parquet file per part.
         options: What is computed and written.
@@ -78,7 +80,7 @@ def explain_data(
     """
     if jobs < 1:
         raise ConfigError(f"jobs is {jobs}; it must be at least 1.")
-    folder = PartsFolder(Path(out))
+    folder, model = PartsFolder(Path(out)), model_folder(model)
     files, data = texts.describe(), texts.fingerprint()
     job = {
         "version": _VERSION,
@@ -92,9 +94,10 @@ def explain_data(
     with folder.claimed(job, resume):
         tasks = _Tasks(texts.rows(options.keep), options.part_rows, folder.done(), files, progress)
         report = BulkReport()
-        for rows, unexplained in run_tasks(prepare, tasks, jobs):
-            progress.on_texts(rows)
-            report.unexplained.update(unexplained)
+        with closing(run_tasks(prepare, tasks, jobs)) as results:  # ends the processes
+            for rows, unexplained in results:
+                progress.on_texts(rows)
+                report.unexplained.update(unexplained)
         if not tasks.rows:
             raise DataError(f"{files[0].file} holds no rows; add some.")
         if texts.fingerprint() != data:

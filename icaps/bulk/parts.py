@@ -19,7 +19,7 @@ from icaps.errors import CheckpointError, DataError, RunError
 # Readers of folders of Parquet files leave out names with an underscore.
 _JOB, _LOCK, _JOINED = "_job.json", "_lock", "_joined"
 _PART = re.compile(r"part-(\d{6})\.\w+")
-_SCRATCH = re.compile(r"_(part-|joined).*\.\d+")
+_SCRATCH = re.compile(rf"_({_PART.pattern}|{_JOINED})\.\d+")  # with a process id
 _OURS = re.compile(f"{_PART.pattern}|{_SCRATCH.pattern}|{_JOB}|{_LOCK}|{_JOINED}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -28,7 +28,7 @@ _ONE_THREAD = {  # each worker computes on one core
 
 def run_tasks(
     prepare: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], jobs: int
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Carries out tasks in processes, and yields the results as they are complete.
 
     One task more than there are processes is in memory. If the caller stops early, as by Ctrl-C,

@@ -29,6 +29,7 @@ from icaps.errors import ConfigError, DataError, RunError
 from icaps.trained_model import TrainedModel
 from tests.conftest import make_texts
 from tests.data.hostile import TEXTS as ODD_TEXTS
+from tests.in_process import run_here
 
 TEXTS = [*make_texts(22, 1)[0], "", "zzyzx", 'two\nlines, "soup"']
 SMALL = BulkOptions(part_rows=4)
@@ -40,13 +41,10 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the parts that are explained, here in place of worker processes."""
     numbers: list[int] = []
 
-    def run_here(prepare: Callable[[], Any], tasks: Iterable[Any], jobs: int) -> Iterator[Any]:
-        explain = prepare()
-        for part in tasks:
-            numbers.append(part.number)
-            yield explain(part)
+    def run(prepare: Callable[[], Any], tasks: Iterable[Any], jobs: int) -> Iterator[Any]:
+        return run_here(prepare, (numbers.append(part.number) or part for part in tasks), jobs)
 
-    monkeypatch.setattr(module, "run_tasks", run_here)
+    monkeypatch.setattr(module, "run_tasks", run)
     return numbers
 
 
@@ -192,6 +190,7 @@ def test_an_interrupted_run_continues_to_the_same_bytes(
     assert folder.done() == {0, 1, 2}
     folder.part(1).unlink()  # parts may be complete in any order
     (folder.path / f"_{folder.part(3).name}.17").write_bytes(b"half")  # of a killed process
+    (folder.path / "__joined.17").write_bytes(b"half")
     with pytest.raises(RunError, match=r"has 2 parts of a run that was stopped.*--resume"):
         explain(model_folder, data, out)
     monkeypatch.setattr(module, "run_tasks", here)

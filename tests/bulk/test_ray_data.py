@@ -15,6 +15,7 @@ from icaps.bulk.options import BulkOptions
 from icaps.data.unlabelled import open_unlabelled
 from icaps.shipped import ROOT
 from tests.conftest import make_texts
+from tests.in_process import run_here
 
 ROWS, AT_ONCE = 40, 16
 
@@ -39,7 +40,7 @@ def test_the_rows_are_those_of_the_command(
     texts = [*make_texts(ROWS - 2, 3)[0], "", "zzyzx"]
     data = pa.table({"id": range(ROWS), "text": texts})
     pq.write_table(data, path)
-    monkeypatch.setattr(explain_data, "run_tasks", lambda prepare, tasks, _: map(prepare(), tasks))
+    monkeypatch.setattr(explain_data, "run_tasks", run_here)
     explain_data.explain_data(
         model_folder, open_unlabelled(path), out, BulkOptions(part_rows=AT_ONCE, top_words=3)
     )

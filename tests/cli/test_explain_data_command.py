@@ -18,6 +18,7 @@ from icaps.bulk.parts import PartsFolder
 from icaps.cli.main import main
 from icaps.data.unlabelled import open_unlabelled
 from tests.conftest import make_texts
+from tests.in_process import run_here
 
 ROWS, PART_ROWS = 4_000, 20
 
@@ -64,7 +65,7 @@ def test_a_killed_run_continues_to_the_same_file(
     unbroken, out = tmp_path / "unbroken.parquet", tmp_path / "reasons.parquet"
     options = BulkOptions(part_rows=PART_ROWS)
     with pytest.MonkeyPatch.context() as patch:  # in this process, which has torch already
-        patch.setattr(explain_data, "run_tasks", lambda prepare, tasks, _: map(prepare(), tasks))
+        patch.setattr(explain_data, "run_tasks", run_here)
         explain_data.explain_data(model_folder, open_unlabelled(data), unbroken, options)
     arguments = command(model_folder, data, out, 2)
     when_some_parts_are_done(arguments, out, lambda pid: os.kill(pid, signal.SIGKILL))
