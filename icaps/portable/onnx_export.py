@@ -25,7 +25,8 @@ from icaps.data.atomic import updated_folder, write_json
 from icaps.errors import CheckpointError, ConfigError
 from icaps.inference import capsule_mask
 from icaps.model import HierarchicalAttention
-from icaps.portable.onnx_runner import FORMAT_VERSION, INSTALL, NETWORK, SETTINGS, OnnxClassifier
+from icaps.portable.onnx_files import FORMAT_VERSION, INSTALL, NETWORK, SETTINGS
+from icaps.portable.onnx_runner import OnnxClassifier
 from icaps.portable.word_weights import distinct_vectors, word_matrix
 from icaps.train.checkpoint_files import CLASSES, VOCABULARY, write_classes
 from icaps.trained_model import TrainedModel
