@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -76,8 +75,7 @@ class _Worker(Generic[Task, Result]):
     def __init__(self, prepare: Callable[[], Callable[[Task], Result]]) -> None:
         context = get_context("spawn")  # a fork of a process with threads may hang
         self.connection, other = context.Pipe()
-        arguments = other, pickle.dumps(prepare)
-        self._process = context.Process(target=_work, args=arguments, daemon=True)
+        self._process = context.Process(target=_work, args=(other,), daemon=True)
         self._task: Task | None = None
         try:
             with _interrupts_blocked():
@@ -87,12 +85,16 @@ class _Worker(Generic[Task, Result]):
                 f"A worker process cannot be started ({error}); start fewer of them (--jobs)."
             ) from error
         other.close()  # so that the end of the process ends the pipe
+        self._send(prepare)
 
     def start(self, task: Task) -> None:
         """Sends a task to the idle process."""
         self._task = task
+        self._send(task)
+
+    def _send(self, message: object) -> None:
         try:
-            self.connection.send(task)
+            self.connection.send(message)
         except OSError as error:
             raise self._death() from error
 
@@ -126,20 +128,20 @@ class _Worker(Generic[Task, Result]):
         )
 
 
-def _work(connection: Connection, pickled: bytes) -> None:
-    """Carries out tasks until the other end of the pipe is closed.
+def _work(connection: Connection) -> None:
+    """Carries out tasks until the other end of the pipe, our end of which is given, is closed.
 
-    Args:
-        connection: Our end of it.
-        pickled: `prepare`, whose libraries are not imported before they know the number of threads.
+    `prepare` comes through it, so that its libraries are imported after they know the number of
+    threads.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     os.environ.update(_ONE_THREAD)
     exit_with_parent()
-    prepare = pickle.loads(pickled)
+    prepare: Callable[[], Callable[[Any], Any]] | None = None
     carry_out: Callable[[Any], Any] | None = None
     while True:
         try:
+            prepare = prepare or connection.recv()
             task = connection.recv()
         except (EOFError, OSError):
             return
