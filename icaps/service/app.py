@@ -6,6 +6,7 @@ Answers are those of the library: `/explain` has `Explanation.to_dict`, `/predic
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
@@ -14,7 +15,6 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from icaps.config import KGRAM_RANKINGS, ExplainOptions
@@ -122,7 +122,8 @@ def create_app(models: Mapping[str, TrainedModel], limits: Limits = DEFAULTS) ->
                 404, f"There is no model {shortened(repr(name))}; choose {', '.join(batched)}."
             )
         results = await batched[name].answer(_texts(request, limits), options)
-        content = b'{"model":%b,"results":[%b]}' % (to_json(name), b",".join(results))
+        head = f'{{"model":{json.dumps(name)},"results":['.encode()
+        content = b"".join((head, b",".join(results), b"]}"))
         return Response(content, media_type="application/json")
 
     @app.post("/predict", response_model=Answers, responses=_ERRORS)

@@ -123,6 +123,26 @@ def test_paths(client: Any, method: str, path: str, status: int) -> None:
 Answer = tuple[int, dict[bytes, bytes], Any]  # status, headers and content
 
 
+class Broken:
+    """A model that fails."""
+
+    def __init__(self, classifier: ICapsClassifier) -> None:
+        self.network_ = classifier.network_
+        self.classes_ = classifier.classes_
+
+    def class_norms(self, texts: list[str]) -> Any:
+        raise ArithmeticError(f"a fault of the model with {texts}")
+
+
+def test_a_fault_of_the_service_says_nothing_of_texts(classifier: ICapsClassifier) -> None:
+    app = create_app({"small": Broken(classifier)})  # type: ignore[dict-item]
+    with testclient.TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.post("/predict", json={"text": "secret"})
+        assert answer.status_code == 500
+        assert answer.json() == {"error": "The service failed; its log says where."}
+        assert client.get("/health").status_code == 200
+
+
 def exchange(app: Any, *requests: tuple[bytes | float, ...]) -> list[Answer]:
     """The answers to bodies, one after the other.
 

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import hostile_input
 from icaps.classifier import ICapsClassifier
+from icaps.cli.main import main as icaps
 from icaps.errors import DataError
 from icaps.service.mcp_server import MAX_CHARACTERS, MAX_TEXTS, create_server
 from icaps.service.readable import resolve_readable
@@ -134,6 +135,14 @@ def test_what_may_be_read(places: Path, monkeypatch: pytest.MonkeyPatch) -> None
         resolve_readable("own", [])
     with pytest.raises(DataError, match="There is no file or folder"):
         resolve_readable("own/nothing.csv", [own])
+
+
+def test_the_folder_of_data_must_exist(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(tmp_path / "nothing")
+    assert icaps(["mcp", "--model", str(model_folder), "--data", data]) == 2
+    assert f"--data is {data}, which is no folder" in capsys.readouterr().err
 
 
 def send(stream: IO[bytes], lines: list[bytes]) -> None:
