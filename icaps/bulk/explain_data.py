@@ -90,7 +90,8 @@ def explain_data(
         "reading of the data": [[each.encoding, each.delimiter, *each.text] for each in files],
         **options.to_dict(),
     }
-    prepare = partial(_load_explainer, model, folder, options, len(files) > 1)
+    several_files = len(files) > 1 or Path(files[0].file).is_dir()
+    prepare = partial(_load_explainer, model, folder, options, several_files)
     with folder.claimed(job, resume):
         tasks = _Tasks(texts.rows(options.keep), options.part_rows, folder.done(), files, progress)
         report = BulkReport()

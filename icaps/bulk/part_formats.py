@@ -57,7 +57,8 @@ def _join_parquet(parts: Sequence[Path], file: BinaryIO) -> None:
     with pq.ParquetWriter(file, pq.read_schema(parts[0]), compression=_COMPRESSION) as writer:
         group: list[pa.Table] = []
         for part in parts:
-            group.append(pq.read_table(part))
+            # `read_table` would take a folder named a=b on the way for a column.
+            group.append(pq.ParquetFile(part).read())
             if sum(table.nbytes for table in group) >= _GROUP_BYTES:
                 writer.write_table(pa.concat_tables(group))
                 group = []

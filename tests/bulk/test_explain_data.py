@@ -141,6 +141,20 @@ def test_rows_that_cannot_be_read_keep_their_place(model_folder: Path, tmp_path:
     assert report.unexplained.total() == 6
 
 
+def test_a_folder_of_texts(model_folder: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "mails", tmp_path / "day=3" / "reasons.parquet"
+    for place in (folder, out.parent):
+        place.mkdir()
+    for number, text in enumerate(TEXTS[:5]):
+        (folder / f"{number}.txt").write_text(text)
+    explain(model_folder, folder, out, BulkOptions(part_rows=2))
+    rows = pq.ParquetFile(out).read().to_pylist()
+    assert [(Path(row["file"]).name, row["text"]) for row in rows] == [
+        (f"{number}.txt", text) for number, text in enumerate(TEXTS[:5])
+    ]
+    assert "day" not in rows[0]
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
 def test_odd_texts_come_through_each_format(
     model_folder: Path, tmp_path: Path, suffix: str
