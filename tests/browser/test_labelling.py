@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from icaps.classifier import ICapsClassifier
 from icaps.data.label_file import LabelFile
 from icaps.faithfulness.plausibility import read_marked_words
+from icaps.label.task import LabelTask
 from icaps.runs.folder import DONE
 from tests.browser.conftest import ROOT
 from tests.browser.visitor import wait_for_rest
@@ -320,6 +322,46 @@ def test_several_classes_and_marked_words(page: Page, shop: Workshop) -> None:
     assert labelled(shop, "several") == {text: json.dumps([CLASSES[0], CLASSES[2]])}
     (marked,) = read_marked_words(folder(shop, "several") / "words.jsonl")
     assert (marked.label, marked.marked.nonzero()[0].tolist()) == (CLASSES[0], [1, 2])
+
+
+def test_guesses_are_accepted_and_taken_back_another_day(
+    browser: Any, shop: Workshop, classifier: ICapsClassifier
+) -> None:
+    forget(shop, "bulk")
+    classifier.save(shop.models / "small")
+    LabelTask.create(folder(shop, "bulk"), make_texts(TEXTS, 78)[0], CLASSES, held_out=HELD_OUT)
+    settings = {"model": "small", "every": 0, "unlabelled": False}
+    (folder(shop, "bulk") / "page.json").write_text(json.dumps(settings))
+    with visiting(browser, shop, 1, server_goes=True) as (page,):
+        open_task(page, "bulk")
+        label(page, HELD_OUT)
+        expect(main(page).locator(".guess")).to_contain_text("Guess of small")
+        here = text_of(page)
+        main(page).get_by_text("Accept guesses of the model").click()
+        main(page).get_by_role("button", name="See the guesses of small").click()
+        accept = main(page).get_by_role("button", name="as small guesses")
+        expect(accept).to_be_visible(timeout=LONG_WAIT)
+        accept.click()
+        progress = main(page).locator(".progress")
+        expect(progress).to_contain_text("by a model")
+        wait_for_rest(page)
+        assert text_of(page) == here
+        shop.kill()
+    known = LabelFile(folder(shop, "bulk") / "labels.jsonl").labels()
+    guessed = [one for one in known if one.by == "model small"]
+    assert len(guessed) > (TEXTS - HELD_OUT) / 2
+    assert here not in {one.text for one in guessed}
+    assert len(known) == len(guessed) + HELD_OUT
+
+    shop.start()  # tomorrow
+    with visiting(browser, shop, 1) as (page,):
+        open_task(page, "bulk")
+        main(page).get_by_text("Accept guesses of the model").click()
+        main(page).get_by_role("button", name="Take them back").click()
+        progress = main(page).locator(".progress")
+        expect(progress).to_contain_text(f"{HELD_OUT} of")
+        expect(progress).not_to_contain_text("by a model")
+    assert len(labelled(shop, "bulk")) == HELD_OUT
 
 
 def test_the_browser_is_killed(browser: Any, shop: Workshop) -> None:
