@@ -11,7 +11,10 @@ import pyarrow as pa
 
 from icaps.bulk.columns import ExplanationColumns
 from icaps.config import ExplainKeywords, ExplainOptions
+from icaps.data.fingerprint import fingerprint_files
 from icaps.errors import DataError
+from icaps.shipped import model_folder
+from icaps.train.checkpoint_files import CONFIG, EDITS, WEIGHTS
 from icaps.trained_model import TrainedModel
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ class ExplainBatch:
         Raises:
             CheckpointError, ConfigError: As `TrainedModel.load` and `without`.
         """
-        fields = load_columns(*self._model).schema
+        fields = self._columns.schema
         return pa.schema([field.with_name(self._prefix + field.name) for field in fields])
 
     def __call__(self, batch: Batch) -> Batch:
@@ -85,9 +88,16 @@ class ExplainBatch:
                 "the new ones: prefix='icaps_'."
             )
         texts = self._strings(batch[self._text])
-        table = load_columns(*self._model).explain(texts).rename_columns(self.schema.names)
+        table = self._columns.explain(texts).rename_columns(self.schema.names)
         result: Batch = self._joined(batch, table)
         return result
+
+    @property
+    def _columns(self) -> ExplanationColumns:
+        """The model, loaded again if its files have changed, as by a new training."""
+        folder = model_folder(self._model[0])
+        state = fingerprint_files(folder / name for name in (CONFIG, WEIGHTS, EDITS))
+        return load_columns(*self._model, state)
 
     def _strings(self, column: Any) -> list[str]:
         values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
@@ -124,9 +134,13 @@ class ExplainBatch:
 
 @lru_cache(maxsize=2)
 def load_columns(
-    model: str, options: ExplainOptions, top_words: int | None, mute: tuple[int, ...]
+    model: str,
+    options: ExplainOptions,
+    top_words: int | None,
+    mute: tuple[int, ...],
+    state: str = "",
 ) -> ExplanationColumns:
-    """Loads a model for explanations on the CPU; processes that run many tasks do so once.
+    """Loads a model for explanations on the CPU, once per process and `state` of its files.
 
     Raises:
         CheckpointError, ConfigError: As `TrainedModel.load` and `without`.

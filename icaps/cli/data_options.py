@@ -45,7 +45,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-separator",
         metavar="TEXT",
-        type=_tab,
+        type=tab,
         help="what is between the labels in a cell, such as ';', if a text may have several",
     )
     parser.add_argument(
@@ -60,7 +60,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--delimiter",
         metavar="CHARACTER",
-        type=_tab,
+        type=tab,
         help=r"character between the fields of a line; \t is a tab",
     )
     parser.add_argument(
@@ -86,7 +86,8 @@ class _OneOrMore(argparse.Action):
         setattr(namespace, self.dest, [*earlier, values] if earlier else values)
 
 
-def _tab(value: str) -> str:
+def tab(value: str) -> str:
+    """A character, or a tab for `\\t`, which is hard to type."""
     return "\t" if value == r"\t" else value
 
 

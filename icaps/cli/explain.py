@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
     """Explains the texts of the arguments, of files, or of standard input."""
     if options.data is not None:
         return explain_data.run(options)
+    explain_data.check_unused(options)
     from icaps.terminal import escape, shows_color
     from icaps.trained_model import TrainedModel
 

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from icaps.cli.data_options import tab
 from icaps.cli.options import read_explain_options
 from icaps.errors import ConfigError
 from icaps.escaping import escape_lines
@@ -20,6 +21,17 @@ _OF_SINGLE_TEXTS = {
     "against": None,
     "format": None,
 }
+_OF_ROWS = (
+    "part",
+    "text",
+    "delimiter",
+    "keep",
+    "no_text",
+    "top_words",
+    "jobs",
+    "part_rows",
+    "resume",
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "part is read",
     )
     group.add_argument(
-        "--part", default="test", help="part of a folder or name: test or train; default: test"
+        "--part", metavar="PART", help="part of a folder or name: test (default) or train"
     )
     group.add_argument(
         "--text",
@@ -43,7 +55,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="text column; repeat it to join several with a space",
     )
     group.add_argument(
-        "--delimiter", metavar="CHARACTER", help="character between the fields of a line"
+        "--delimiter",
+        metavar="CHARACTER",
+        type=tab,
+        help=r"character between the fields of a line; \t is a tab",
     )
     group.add_argument(
         "--keep",
@@ -64,9 +79,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--jobs",
         type=int,
-        default=_cores(),
         metavar="N",
-        help="number of processes, a core each; by default %(default)s, all cores",
+        help="number of processes, a core each; as many as there are cores by default",
     )
     group.add_argument(
         "--part-rows",
@@ -77,6 +91,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--resume", action="store_true", help="continue the same command after it was stopped"
     )
+
+
+def check_unused(options: argparse.Namespace) -> None:
+    """Raises ConfigError if an option on the rows of --data is given without it."""
+    for name in _OF_ROWS:
+        if getattr(options, name) not in (None, False, []):
+            flag = name.replace("_", "-")
+            raise ConfigError(f"--{flag} is about the rows of --data; name these, or leave it out.")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -97,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     texts = open_unlabelled(
         resolve(options.data, progress),
-        part=options.part,
+        part=options.part or "test",
         text=options.text,
         encoding=options.encoding,
         delimiter=options.delimiter,
@@ -116,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
             texts,
             options.out,
             bulk,
-            jobs=options.jobs,
+            jobs=_cores() if options.jobs is None else options.jobs,
             resume=options.resume,
             progress=progress,
         )

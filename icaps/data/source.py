@@ -13,6 +13,7 @@ from typing import Any
 
 from icaps.data.columns import ColumnChoice, choose_columns
 from icaps.data.encoding import known_encoding
+from icaps.data.formats.csv import check_delimiter
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.memory import memory_table
 from icaps.data.label_file import load_corrections
@@ -219,8 +220,7 @@ def open_source(
     """
     if on_bad_rows not in ON_BAD_ROWS:
         raise ConfigError(f"on_bad_rows is {on_bad_rows!r}; it must be 'strict' or 'skip'.")
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
-        raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, such as ','.")
+    check_delimiter(delimiter)
     encoding = known_encoding(encoding) if encoding else None
     texts = (text,) if isinstance(text, str) else tuple(text or ())
     labels = _label_options(label, label_separator, multilabel)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from icaps.data.columns import TEXT_COLUMNS, check_given, choose_text
 from icaps.data.encoding import detect_encoding, known_encoding
 from icaps.data.fingerprint import fingerprint_files
+from icaps.data.formats.csv import check_delimiter
 from icaps.data.formats.detect import open_table
 from icaps.data.formats.plain import FolderTable, LinesTable, has_texts
 from icaps.data.part_files import find_files, has_part
@@ -213,8 +214,9 @@ def open_unlabelled(
 
     Raises:
         DataError: The data does not exist. What is wrong inside a file is raised while reading it.
-        ConfigError: There is no such encoding.
+        ConfigError: There is no such encoding, or the delimiter is not one character.
     """
+    check_delimiter(delimiter)
     encoding = known_encoding(encoding) if encoding else None
     texts = (text,) if isinstance(text, str) else tuple(text or ())
     labels = (label,) if isinstance(label, str) else tuple(label or ())

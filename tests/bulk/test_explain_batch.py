@@ -1,6 +1,7 @@
 """ExplainBatch: the same columns for each kind of batch."""
 
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,9 @@ def test_options_and_names(model_folder: Path) -> None:
     assert all(name.startswith("icaps_") for name in explain.schema.names)
 
 
-def test_a_process_loads_the_model_once_and_only_when_needed(model_folder: Path) -> None:
+def test_a_process_loads_the_model_once_and_only_when_needed(
+    model_folder: Path, tmp_path: Path
+) -> None:
     explain_batch.load_columns.cache_clear()
     explain = ExplainBatch(model_folder)
     sent = pickle.dumps(explain)
@@ -80,6 +83,12 @@ def test_a_process_loads_the_model_once_and_only_when_needed(model_folder: Path)
     table = pa.table({"text": ["soup"]})
     assert pickle.loads(sent)(table).equals(pickle.loads(sent)(table))
     assert explain_batch.load_columns.cache_info().misses == 1
+    copy = tmp_path / "model"
+    shutil.copytree(model_folder, copy)
+    again, before = ExplainBatch(copy), ExplainBatch(copy)(table)
+    (copy / "config.json").touch()  # as a new training does
+    assert again(table).equals(before)
+    assert explain_batch.load_columns.cache_info().misses == 3
 
 
 def test_mistakes(model_folder: Path) -> None:

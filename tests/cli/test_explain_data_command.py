@@ -107,9 +107,13 @@ def test_options_that_exclude_each_other(
         ([*out, "--json-lines"], "without --json-lines"),
         ([*out, "--top-words", "0"], "top_words is 0"),
         ([*out, "--jobs", "0"], "jobs is 0"),
+        ([*out, "--delimiter", "ab"], "must be one character"),
         ([*out, "--encoding", "morse"], "morse"),
         ([*out, "--text", "body"], "no column 'body'"),
     ):
         assert main([*base, *arguments]) == 2
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+    for flags in (["--resume"], ["--keep", "id"], ["--top-words", "3"], ["--jobs", "2"]):
+        assert main(["explain", "--model", str(model_folder), *flags, "soup"]) == 2
+        assert f"{flags[0]} is about the rows of --data" in capsys.readouterr().err

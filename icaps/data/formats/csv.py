@@ -16,6 +16,7 @@ from icaps.data.formats.csv_rows import NULL, BackslashQuoteRows, CsvRows, Escap
 from icaps.data.problems import FileError, Problem
 from icaps.data.raw_table import ABSENT, FileDescription, Row
 from icaps.data.streams import DataFile
+from icaps.errors import ConfigError
 
 DELIMITERS = (",", "\t", ";", "|")
 _USUAL_NAMES = {*TEXT_COLUMNS, *LABEL_COLUMNS}
@@ -26,6 +27,12 @@ _LONGEST_NAME = 64  # characters of a column's name
 _NULL_CELL = re.compile(r"(?<![^\t\n])\\N(?![^\t\r\n])")
 _ESCAPE = re.compile(r"\\[\\nrtbfv0\t\n]")  # in exports of databases
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # a mark for spreadsheets
+
+
+def check_delimiter(delimiter: str | None) -> None:
+    """Raises ConfigError if a delimiter that a user gave is not one character."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
+        raise ConfigError(f"The delimiter is {delimiter!r}; it must be one character, such as ','.")
 
 
 class CsvTable:
