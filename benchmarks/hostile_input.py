@@ -262,7 +262,6 @@ _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
     *(_damage_kind, _damage_lines),
 )
 
-
 LABELS: tuple[dict[str, Any], ...] = (
     *(
         {

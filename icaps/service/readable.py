@@ -36,12 +36,19 @@ def resolve_readable(data: str, folders: Sequence[Path]) -> Path:
 
 
 def _inside(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path, or all that a pattern matches, lies inside of one of the folders."""
+    """Whether what a path or a pattern names, and all links below, are inside of the folders."""
     try:
-        paths = [path.resolve()]
+        named = [path]
         if not exists(path) and glob.has_magic(str(path)):
-            paths += [Path(match).resolve() for match in glob.iglob(str(path), recursive=True)]  # noqa: PTH207
+            named += map(Path, glob.iglob(str(path), recursive=True))  # noqa: PTH207
         roots = [folder.resolve() for folder in folders]
-        return all(any(one.is_relative_to(root) for root in roots) for one in paths)
+        if not all(_below(one, roots) for one in named):
+            return False
+        links = (child for one in named for child in one.rglob("*") if child.is_symlink())
+        return all(_below(link, roots) for link in links)
     except (OSError, ValueError, RuntimeError):  # not a path, or a loop of links
         return False
+
+
+def _below(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.resolve().is_relative_to(root) for root in roots)

@@ -102,6 +102,7 @@ def places(tmp_path: Path) -> Path:
     "data",
     [
         *("other/texts.csv", "other", "own/../other/texts.csv", "own/link.csv", "own/away"),
+        *("own", "own/."),  # as a link in it leads away
         *(
             "own/away/texts.csv",
             "own/*.csv",
