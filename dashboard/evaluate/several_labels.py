@@ -14,12 +14,12 @@ from dashboard.evaluate import charts, inputs
 from dashboard.evaluate.view import (
     MAX_EXPLAINED,
     PAGE,
-    WORDS,
     show_files,
     show_interval,
     show_reliability,
     show_selective,
     show_slices,
+    show_word_table,
     with_interval,
 )
 from dashboard.model_registry import ModelFolder
@@ -46,7 +46,6 @@ from icaps.evaluate.multilabel_scores import (
     CurvePoint,
 )
 from icaps.evaluate.report import MultilabelReport
-from icaps.html import printable
 from icaps.results import Explanation
 from icaps.stats import RESAMPLES
 
@@ -207,24 +206,16 @@ def _show_words(
     words = words[of_asked & (words["contrast"] > 0)]
     if words.empty:
         return
-    st.html('<p class="chart-title">Words that misled</p>')
-    shown = words.head(WORDS).assign(word=[printable(word) for word in words["word"].head(WORDS)])
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        shown[["word", "class", "kind", "texts", "contrast", "contrast per text"]],
-        width="stretch",
-        hide_index=True,
-        column_config={
-            "contrast": number("misled by", format="%+.2f"),
-            "contrast per text": number("per text", format="%+.2f"),
-        },
-    )
     texts = f"the first {MAX_EXPLAINED:,}" if len(rows) > MAX_EXPLAINED else "all"
-    st.caption(
+    show_word_table(
+        words,
+        "Words that misled",
+        ["word", "class", "kind", "texts"],
+        {"contrast": "misled by", "contrast per text": "per text"},
         f"Sums over {texts} texts. “Misled by”: what the word adds to the score of a class that is "
-        "extra, or takes from that of a class that is missed."
+        "extra, or takes from that of a class that is missed.",
+        "words that misled",
     )
-    downloads.show_csv(words, "words that misled")
 
 
 def _rows(report: MultilabelReport, missed: int | None, extra: int | None) -> NDArray[np.int64]:

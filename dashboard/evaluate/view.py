@@ -1,7 +1,7 @@
 """Shows an evaluation: scores, confusion matrix, calibration and errors."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 import numpy as np
@@ -41,7 +41,7 @@ from icaps.stats import RESAMPLES
 
 PAGE = 5  # texts per page
 MAX_EXPLAINED = 1_000  # texts whose words are added up
-WORDS = 10  # in the table
+_WORDS = 10  # in the table
 _CONFUSIONS = 200  # in the list
 _LIST = "confusions"  # key of the list
 _LISTED_FROM = 13  # classes from which the confusions are listed as well
@@ -264,38 +264,56 @@ def _show_words(model: ModelFolder, report: EvaluationReport, rows: NDArray[np.i
     words = words[words[value] > 0]
     if words.empty:
         return
-    title = "Words that misled" if wrong else "Words by what they add to the score"
-    st.html(f'<p class="chart-title">{title}</p>')
-    shown = words.head(WORDS).assign(word=[printable(word) for word in words["word"].head(WORDS)])
-    columns = ["word", "predicted", "texts", "share"]
+    texts = f"the {MAX_EXPLAINED:,} most confident" if len(rows) > MAX_EXPLAINED else "all"
+    about = (
+        f"Sums over {texts} texts. “For the prediction”: what the word adds to the score of the "
+        "predicted class."
+    )
+    columns = {"share": "for the prediction"}
     if wrong:
-        columns[3:] = ["contrast", "contrast per text", "share", "share of class"]
-    labels = {
-        "contrast": "misled by",
-        "contrast per text": "per text",
-        "share": "for the prediction",
-        "share of class": "for its class",
-    }
+        columns = {
+            "contrast": "misled by",
+            "contrast per text": "per text",
+            **columns,
+            "share of class": "for its class",
+        }
+        about += " “Misled by”: the same, minus what it adds to the score of the true class."
+    title = "Words that misled" if wrong else "Words by what they add to the score"
+    name = "words that misled" if wrong else "words by share"
+    show_word_table(words, title, ["word", "predicted", "texts"], columns, about, name)
+
+
+def show_word_table(
+    words: pd.DataFrame,
+    title: str,
+    named: Sequence[str],
+    columns: Mapping[str, str],
+    about: str,
+    name: str,
+) -> None:
+    """The first words of a table, and a file of all.
+
+    Args:
+        words: From `icaps.evaluate.misleading`.
+        title: What the words are.
+        named: The columns that are shown first, under their own names.
+        columns: Those of signed numbers, with what they are called.
+        about: What the table shows, in sentences.
+        name: The stem of the file's name.
+    """
+    st.html(f'<p class="chart-title">{title}</p>')
+    shown = words.head(_WORDS)
     st.dataframe(
-        shown[columns],
+        shown.assign(word=[printable(word) for word in shown["word"]])[[*named, *columns]],
         width="stretch",
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(label, format="%+.2f")
-            for name, label in labels.items()
+            column: st.column_config.NumberColumn(label, format="%+.2f")
+            for column, label in columns.items()
         },
     )
-    texts = f"the {MAX_EXPLAINED:,} most confident" if len(rows) > MAX_EXPLAINED else "all"
-    st.caption(
-        f"Sums over {texts} texts. “For the prediction”: what the word adds to the score of the "
-        "predicted class."
-        + (
-            " “Misled by”: the same, minus what it adds to the score of the true class."
-            if wrong
-            else ""
-        )
-    )
-    downloads.show_csv(words, "words that misled" if wrong else "words by share")
+    st.caption(about)
+    downloads.show_csv(words, name)
 
 
 def show_calibration(report: EvaluationReport) -> None:
