@@ -492,41 +492,38 @@ def main() -> int:
         work = app / "scratch" / "work"
         work.mkdir()
         watch = Watch([app], outside / "secret.csv")
-        outcomes = []
-        if options.texts:
-            classifier = ICapsClassifier.load(model, device="cpu")
-            outcomes.append(fuzz_texts(classifier, options.texts, rng))
-        if options.files:
-            outcomes.append(fuzz_files(work, options.files, rng))
-        if options.checkpoints:
-            outcomes.append(fuzz_checkpoints(good, work, options.checkpoints, rng))
-        if options.labels:
-            outcomes.append(fuzz_labels(work, options.labels, rng))
-        if options.tasks:
-            outcomes.append(fuzz_tasks(work, options.tasks, rng))
-        hostile.empty(work)
-        if options.requests:
-            classifier = ICapsClassifier.load(model, device="cpu")
-            outcomes.append(fuzz_requests(classifier, options.requests, rng))
-        if options.calls:
-            outcomes.append(fuzz_calls(good, options.calls, rng))
-        if options.links:
-            watch.unpickling = False  # Streamlit's cache pickles the app's own results
-            outcomes += _fuzz_pages(outside, work, options.links, rng)
-        print("\n".join(outcome.to_text() for outcome in outcomes))
+        classifier = ICapsClassifier.load(model, device="cpu")
+        kinds: dict[str, Callable[[int], Outcome]] = {
+            "texts": lambda count: fuzz_texts(classifier, count, rng),
+            "files": lambda count: fuzz_files(work, count, rng),
+            "checkpoints": lambda count: fuzz_checkpoints(good, work, count, rng),
+            "requests": lambda count: fuzz_requests(classifier, count, rng),
+            "calls": lambda count: fuzz_calls(good, count, rng),
+            "labels": lambda count: fuzz_labels(work, count, rng),
+            "tasks": lambda count: fuzz_tasks(work, count, rng),
+            "links": lambda count: _fuzz_pages(outside, work, count, rng),
+        }
+        failed = False
+        for name, fuzz in kinds.items():
+            if count := getattr(options, name):
+                hostile.empty(work)
+                watch.unpickling = name != "links"  # Streamlit's cache pickles the app's results
+                outcome = fuzz(count)
+                print(outcome.to_text(), flush=True)
+                failed = failed or bool(outcome.failures)
         print("\n".join(sorted(set(watch.seen))[:20]) or "no forbidden event")
         left = sorted(path.name for path in outside.iterdir() if path.name != "secret.csv")
         print("\n".join(f"left behind: {name}" for name in left) or "nothing was left behind")
-        return int(bool(watch.seen or left) or any(outcome.failures for outcome in outcomes))
+        return int(failed or bool(watch.seen or left))
 
 
-def _fuzz_pages(outside: Path, work: Path, count: int, rng: random.Random) -> list[Outcome]:
+def _fuzz_pages(outside: Path, work: Path, count: int, rng: random.Random) -> Outcome:
     """Opens links of an app that may read only some folders."""
     settings = work.parent / "settings.toml"
     settings.write_text(f'data_roots = ["{work}"]\n')
     os.environ["ICAPS_SETTINGS"] = str(settings)
     (work / "secret.csv").symlink_to(outside / "secret.csv")  # the target is outside that folder
-    return [fuzz_links(work, count, rng)]
+    return fuzz_links(work, count, rng)
 
 
 if __name__ == "__main__":

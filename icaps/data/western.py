@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import islice
 
 _ENOUGH = 2000  # words with letters beyond ASCII that are judged at most
 _TOLERATED = 50  # such words of which one may break the rules
@@ -34,7 +35,8 @@ _UPPER = "".join(c.upper() for c in _LETTERS if len(c.upper()) == 1 and c not in
 # Marks of typed text that stand at the edges of words, never inside them.
 _MARKS = "“”‘’‚„…–—«»‹›©®™§°€£¥¢•·´¨¡¿ªº²³½¼¾±×÷µ¶†‡‰¦¬\u00a0\u00ad¸ˆ˜"
 _EDGE = r"\s!-/:-@\[-`{-~“”‘’«»–—•"
-_WORD = re.compile(f"[^{_EDGE}]*(?![{_EDGE}])[^\\x00-\\x7f][^{_EDGE}]*")
+_WORD = re.compile(f"[^{_EDGE}]+")
+_LONGEST = 100  # characters of a word that are judged, as the time grows with their square
 _CASE = re.compile(f"[a-z{_LETTERS}][{_UPPER}]|[A-Z{_UPPER}][{_UPPER}][a-z{_LETTERS}]")
 _CONSONANT = "bcdfghjklmnpqrstvwxz"
 # A letter where no language of these has it, as letters of other languages come out in cp1252.
@@ -91,7 +93,8 @@ def is_plainly_western(sample: bytes) -> bool:
         return False
     if "¤" in text or "ˆ" in text or "˜" in text:  # letters and the euro of other encodings
         return False
-    words = [match[0] for _, match in zip(range(_ENOUGH), _WORD.finditer(text), strict=False)]
+    runs = (match[0] for match in _WORD.finditer(text))
+    words = [run[:_LONGEST] for run in islice((r for r in runs if not r.isascii()), _ENOUGH)]
     broken = sum(map(_is_broken, words)) + sum(1 for _ in _MISUSED.finditer(text))
     if "„" not in text:  # in German the mark “ closes
         broken += sum(1 for _ in re.finditer(f"[a-z{_LETTERS}]“", text))

@@ -1,6 +1,7 @@
 """Bytes of the commonest single-byte encodings are read rightly or asked about, never wrongly."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,3 +69,10 @@ def test_the_right_encoding_is_named_with_a_line(
 def test_the_likeliest_comes_first() -> None:
     for encoding, language in (("cp1250", "Polish"), ("cp1251", "Russian"), ("cp1253", "Greek")):
         assert guess_encodings(SENTENCES[language].encode(encoding))[0].encoding == encoding
+
+
+@pytest.mark.parametrize("run", [b"x", b"\xa7", b"\xe9x", b"x\xe9xx"])
+def test_a_huge_word_takes_no_time(run: bytes) -> None:
+    start = time.perf_counter()
+    is_plainly_western(run * 200_000 + " un café".encode("cp1252"))
+    assert time.perf_counter() - start < 2
