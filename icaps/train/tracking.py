@@ -173,6 +173,7 @@ class TensorBoardCallback(TrackingCallback):
         self.folder = Path(folder)
         self._settings: dict[str, Any] = {}  # not yet logged
         self._final: dict[str, float] = {}
+        self._continues = False  # whether the folder has points of an earlier training
         self._writer: SummaryWriter | None = None
 
     def __str__(self) -> str:
@@ -180,12 +181,16 @@ class TensorBoardCallback(TrackingCallback):
 
     def _open(self, settings: Mapping[str, Any]) -> None:
         self._settings = {name: _plain(value) for name, value in settings.items()}
+        self._continues = any(self.folder.glob("*tfevents*"))
 
     def _log(self, values: Mapping[str, float], step: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         if self._writer is None:
-            purge_step = 0 if step <= self.every else step
+            purge_step = None  # else it would hide the points of this training, after its end
+            if self._continues:
+                purge_step = 0 if step <= self.every else step
+                self._continues = False
             self._writer = SummaryWriter(str(self.folder), purge_step=purge_step)
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)

@@ -313,3 +313,4 @@ def test_the_command(store: Path, tmp_path: Path, data_file: Path) -> None:
     (run,) = mlflow.MlflowClient().search_runs(["0"])
     assert run.info.run_name == "mine"
     assert points["accuracy/test"][0][1] == pytest.approx(run.data.metrics["accuracy/test"])
+    assert len(points["loss/train"]) == 2  # the scores at the end hide no point before them
